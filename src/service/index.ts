@@ -5,14 +5,14 @@ export type { WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 export { type SignedHeaders, signWebhook, verifyWebhook } from './webhooks/sign.ts'
 export type { WebhookOptions } from './webhooks/webhook.ts'
 export type { ControlPlane, ControlPlaneOptions } from './control-plane/control-plane.ts'
-export type { StartTask, TaskStatus } from './control-plane/starts/start-task.ts'
+export type { StartTask, TaskStatus } from './control-plane/start-task.ts'
 export type {
   ExposedUrl,
   SandboxProvider,
   SandboxSpec,
   SandboxState,
   SandboxStatus,
-} from './control-plane/sandboxes/provider.ts'
+} from './control-plane/sandbox-provider.ts'
 export { type ApiKeyInfo, type ApiKeys, apiKeys, type NewApiKey } from './auth/api-keys.ts'
 export type { Agent } from './conversations/runs.ts'
 export type { Counter, Gauge, Histogram, Metrics } from './observe/metrics.ts'
@@ -22,5 +22,5 @@ export { createService, type Service, type ServiceOptions } from './service.ts'
 export type { Profile, Profiles } from './settings/profiles.ts'
 export type { Settings, SettingsDiff, SettingsValues } from './settings/settings.ts'
 export type { AskLlm } from './settings/validate.ts'
-export type { Editor } from './workspace/editor.ts'
+export type { Editor } from './workspace/workspace.ts'
 export type { Workspace } from './workspace/workspace.ts'

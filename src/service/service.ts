@@ -8,8 +8,11 @@ import { redactedReads } from './redaction.ts'
 import { identifier, type Identify, requireCaller } from './auth/caller.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 import type { WebhookOptions } from './webhooks/webhook.ts'
-import { controlPlaneOperations } from './control-plane/operations.ts'
-import { inheritedOf } from './control-plane/conversations/inherited.ts'
+import { appConversationOperations } from './control-plane/app-conversation-operations.ts'
+import { sandboxOperations } from './control-plane/sandbox-operations.ts'
+import { sharingOperations } from './control-plane/sharing-operations.ts'
+import { startOperations } from './control-plane/start-operations.ts'
+import { inheritedOf } from './control-plane/app-metadata.ts'
 import { createPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane/control-plane.ts'
 import { agentEvents, ownEvents } from './agent-server/event-operations.ts'
 import { sharedEvents } from './events/shared.ts'
@@ -27,13 +30,17 @@ import { LostRuns } from './conversations/lost-runs.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
 import { switchProfile } from './agent-server/agent-operations.ts'
-import { catalogueOperations } from './catalogues/operations.ts'
-import { type Credits, organizationListOperations, organizationOf } from './organizations/operations.ts'
+import { emptyListOperations } from './empty-lists.ts'
+import {
+  type Credits,
+  organizationListOperations,
+  organizationOf,
+  Users,
+} from './organizations/organizations.ts'
 import { type Quota, startsConversations, withQuota } from './organizations/quota.ts'
 import { commandOperations } from './sandbox-files/command-operations.ts'
 import { fileOperations } from './sandbox-files/file-operations.ts'
 import { gitOperations } from './sandbox-files/git-operations.ts'
-import { Users } from './organizations/users.ts'
 import { agentProfileOperations } from './settings/agent-profile-operations.ts'
 import { AgentProfiles } from './settings/agent-profiles.ts'
 import { cloudProfileOperations, cloudSettingsOperations } from './settings/cloud-operations.ts'
@@ -42,14 +49,12 @@ import { NamedSecrets } from './settings/named-secrets.ts'
 import { schemaOperations } from './settings/schema-operations.ts'
 import { secretOperations } from './settings/secret-operations.ts'
 import { savedWorkspaceOperations } from './workspace/saved.ts'
-import { workspaceSessionOperations } from './workspace/session.ts'
 import { settingsOperations } from './settings/operations.ts'
 import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
 import { secretBox } from './settings/secret-box.ts'
-import { type Editor, editorOperations } from './workspace/editor.ts'
-import { type Workspace, workspaceOperations } from './workspace/workspace.ts'
+import { type Editor, editorOperations, type Workspace, workspaceOperations } from './workspace/workspace.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { inspectorOperations } from './observe/inspector.ts'
 import { countLeftOut } from './observe/left-out.ts'
@@ -221,7 +226,10 @@ export function createService(options: ServiceOptions): Service {
     }),
     ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
     ...streamOperations(live, identify),
-    ...controlPlaneOperations(controlPlane, publicRedaction ?? null),
+    ...appConversationOperations(controlPlane),
+    ...sharingOperations(controlPlane, publicRedaction ?? null),
+    ...startOperations(controlPlane),
+    ...sandboxOperations(controlPlane),
     ...ownSettings,
     ...cloudSettingsOperations(settings),
     ...cloudProfileOperations(ownSettings),
@@ -230,8 +238,7 @@ export function createService(options: ServiceOptions): Service {
     ...secretOperations(secrets),
     ...agentProfileOperations({ agentProfiles, profiles, settings }),
     ...savedWorkspaceOperations(engine.store),
-    ...workspaceSessionOperations(),
-    ...catalogueOperations(),
+    ...emptyListOperations(),
     ...fileOperations(controlPlane.sandboxes.files),
     ...gitOperations(controlPlane.sandboxes.files),
     ...commandOperations(controlPlane.sandboxes.files),

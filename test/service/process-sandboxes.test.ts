@@ -5,7 +5,7 @@ import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import type { SandboxState } from '../../src/service/control-plane/sandboxes/provider.ts'
+import type { SandboxState } from '../../src/service/control-plane/sandbox-provider.ts'
 import {
   processSandboxes,
   type ProcessSandboxes,

@@ -1,7 +1,7 @@
 /** Profiles: kept over a restart, sealed in the store, and never told with a secret, whatever goes wrong. */
 
 import { describe, expect, it } from 'vitest'
-import { recordsOf } from '../../src/service/records/records.ts'
+import { recordsOf } from '../../src/service/records.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { STORES } from './client.ts'
 import { KEY, LLM, overheard, profile, SECRET, settingsWorld } from './settings-world.ts'

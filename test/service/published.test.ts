@@ -83,7 +83,7 @@ const OTHERWISE: Readonly<Record<string, readonly string[]>> = {
   'post /api/conversations/{conversation_id}/events': ['asks for content'],
   'post /api/hooks': ['gives no 422'],
   'post /api/keys': ['asks for name'],
-  'post /api/keys/llm/managed/refresh': ['gives no 200', 'does not promise refreshed'],
+  'post /api/keys/llm/managed/refresh': ['is not here'],
   'post /api/organizations/{org_id}/profiles/{name}': [
     'gives no 200',
     'asks for llm',

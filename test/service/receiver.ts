@@ -2,7 +2,7 @@
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { plainId } from '../../src/service/conversations/find.ts'
+import { plainId } from '../../src/service/conversations/find-conversation.ts'
 import { verifyWebhook } from '../../src/service/webhooks/sign.ts'
 
 export const SECRET = 'the secret of the webhook'

@@ -5,8 +5,8 @@ import {
   NO_STATE,
   type SandboxProvider,
   type SandboxStatus,
-} from '../../src/service/control-plane/sandboxes/provider.ts'
-import { Sandboxes } from '../../src/service/control-plane/sandboxes/sandboxes.ts'
+} from '../../src/service/control-plane/sandbox-provider.ts'
+import { Sandboxes } from '../../src/service/control-plane/sandboxes.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 
 /** Which process runs each, and how it stands: all know the latter. */

@@ -9,12 +9,15 @@ import type { ConversationStateUpdateEvent, Event, MessageEvent } from '../../ev
 import { findEventIn } from '../../log/log.ts'
 import type { State } from '../../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../../store/contract/conversation-record.ts'
-import { wasPickedUp } from '../conversations/picked-up.ts'
-import { changeRecord } from '../conversations/change-record.ts'
+import { wasPickedUp } from '../conversations/run-progress.ts'
+import {
+  changeRecord,
+  dashedId,
+  findConversation,
+  newConversationId,
+  refuseReserved,
+} from '../conversations/find-conversation.ts'
 import { withMasks } from '../conversations/starts.ts'
-import { newConversationId } from '../conversations/new-id.ts'
-import { dashedId, findConversation, refuseReserved } from '../conversations/find.ts'
-import { orForget } from '../conversations/forget-unless-made.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Lifecycle, open, userMessageOf } from '../conversations/conversations.ts'
 import { beyond, type ForkBody, type StartBody } from './request-schema.ts'
@@ -45,7 +48,7 @@ export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Cre
 async function make(lifecycle: Lifecycle, id: string, body: StartBody): Promise<Created> {
   const given = { id, ...(await recordOf(lifecycle, body)) }
   try {
-    const made = await orForget(lifecycle, given, () => lifecycle.engine.create(given))
+    const made = await lifecycle.starts.orForget(given, () => lifecycle.engine.create(given))
     return await begin(made, body, true)
   } catch (error) {
     if (!hasCode(error, 'conversation_exists')) throw error
@@ -219,7 +222,7 @@ export async function fork(
     forked_from_event_id: from,
   }
   const planned = { id: wanted === null ? newConversationId() : dashedId(wanted), metadata }
-  const forked = await orForget(lifecycle, planned, () =>
+  const forked = await lifecycle.starts.orForget(planned, () =>
     source.fork({
       ...planned,
       sandboxId,

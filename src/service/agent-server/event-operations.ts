@@ -3,7 +3,7 @@
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { getConversationOr404 } from '../conversations/find.ts'
+import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
 import { listOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'

@@ -1,7 +1,7 @@
 /** A conversation as a zip, and several of its events at once, as an agent server gives them. */
 
 import { find, type Lifecycle } from '../conversations/conversations.ts'
-import { getConversationOr404 } from '../conversations/find.ts'
+import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
 import { folderLayout, trajectory } from '../conversations/trajectory.ts'
 import { getEvents } from '../events/pages.ts'

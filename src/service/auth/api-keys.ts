@@ -4,7 +4,7 @@
 
 import type { Store } from '../../store/contract/store.ts'
 import { sha256 } from './hash.ts'
-import { recordsOf, risingClock } from '../records/records.ts'
+import { recordsOf, risingClock } from '../records.ts'
 
 /** What is known of a key; times are ISO 8601 in UTC. */
 export interface ApiKeyInfo {

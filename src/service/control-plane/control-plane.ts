@@ -3,14 +3,15 @@
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
-import { type Deletions, deletionsOf } from './conversations/deletions.ts'
-import type { ControlPlaneContext } from './conversations/describe.ts'
-import { pause, type RunInOrder, serialQueue } from '../../conversation/async.ts'
-import { Pending } from './messages/pending.ts'
-import type { SandboxProvider } from './sandboxes/provider.ts'
-import { Sandboxes } from './sandboxes/sandboxes.ts'
-import type { StartTask } from './starts/start-task.ts'
-import { StartTasks } from './starts/start-tasks.ts'
+import { type Deletions, deletionsOf } from './deletions.ts'
+import type { ControlPlaneContext } from './app-conversations.ts'
+import { pause } from '../../conversation/async.ts'
+import { type RunInOrder, serialQueue } from '../../conversation/async.ts'
+import { PendingMessages } from './pending-messages.ts'
+import type { SandboxProvider } from './sandbox-provider.ts'
+import { Sandboxes } from './sandboxes.ts'
+import { type StartTask } from './start-task.ts'
+import { StartTasks } from './start-tasks.ts'
 
 /** How a control plane works. */
 export interface ControlPlaneOptions {
@@ -30,7 +31,7 @@ export interface ControlPlaneOptions {
 export interface ControlPlane extends ControlPlaneContext {
   readonly store: Store
   readonly tasks: StartTasks
-  readonly pending: Pending
+  readonly pending: PendingMessages
   readonly deletions: Deletions
   /** Waits until a sandbox runs, for as long as it may take, and says then what waits for it. */
   readonly whenUp: (sandboxId: string) => Promise<void>
@@ -65,7 +66,7 @@ export function createPlane(
     onFailed: options.onStartFailed ?? (() => undefined),
     onFailure: tell,
   })
-  const pending = new Pending(telling, tasks, tell, staleAfter)
+  const pending = new PendingMessages(telling, tasks, tell, staleAfter)
   const background = new Set<Promise<void>>()
   const inBackground = (work: Promise<void>): void => {
     const done = work.catch(tell).finally(() => background.delete(done))

@@ -2,77 +2,84 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { STATUSES } from '../../state/status.ts'
+import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { SANDBOX_STATUSES } from './sandboxes/provider.ts'
-import { TASK_STATUSES } from './starts/start-task.ts'
+import { integer, optional, text, withDefault } from '../http/parameters.ts'
+import { SANDBOX_STATUSES } from './sandbox-provider.ts'
+import { TASK_STATUSES } from './start-task.ts'
 
 export { listOf, maybe, objectOf }
 
-const text: JsonObject = { type: 'string' }
+const string: JsonObject = { type: 'string' }
 const instant: JsonObject = { type: 'string', format: 'date-time' }
-const texts: JsonObject = { type: 'object', additionalProperties: text }
+const texts: JsonObject = { type: 'object', additionalProperties: string }
 
 export const pageOfSchema = (items: JsonObject): JsonObject =>
-  objectOf({ items: listOf(items), next_page_id: maybe(text) })
+  objectOf({ items: listOf(items), next_page_id: maybe(string) })
 
 export const SANDBOX = objectOf({
-  id: text,
-  created_by_user_id: maybe(text),
-  sandbox_spec_id: text,
+  id: string,
+  created_by_user_id: maybe(string),
+  sandbox_spec_id: string,
   status: { type: 'string', enum: SANDBOX_STATUSES },
-  status_detail: maybe(text),
-  session_api_key: maybe(text),
-  exposed_urls: maybe(listOf(objectOf({ name: text, url: text, port: { type: 'integer' } }))),
+  status_detail: maybe(string),
+  session_api_key: maybe(string),
+  exposed_urls: maybe(listOf(objectOf({ name: string, url: string, port: { type: 'integer' } }))),
   created_at: instant,
 })
 
 export const SPEC = objectOf({
-  id: text,
-  command: maybe(listOf(text)),
+  id: string,
+  command: maybe(listOf(string)),
   created_at: instant,
   initial_env: texts,
-  working_dir: text,
+  working_dir: string,
 })
 
 export const APP_CONVERSATION = objectOf({
-  id: text,
-  created_by_user_id: maybe(text),
-  sandbox_id: maybe(text),
-  selected_repository: maybe(text),
-  selected_branch: maybe(text),
-  git_provider: maybe(text),
-  title: maybe(text),
-  trigger: maybe(text),
+  id: string,
+  created_by_user_id: maybe(string),
+  sandbox_id: maybe(string),
+  selected_repository: maybe(string),
+  selected_branch: maybe(string),
+  git_provider: maybe(string),
+  title: maybe(string),
+  trigger: maybe(string),
   pr_number: listOf({ type: 'integer' }),
-  llm_model: maybe(text),
-  agent_kind: text,
+  llm_model: maybe(string),
+  agent_kind: string,
   metrics: maybe({ type: 'object' }),
-  parent_conversation_id: maybe(text),
-  sub_conversation_ids: listOf(text),
+  parent_conversation_id: maybe(string),
+  sub_conversation_ids: listOf(string),
   public: { type: 'boolean' },
   tags: texts,
   created_at: instant,
   updated_at: instant,
   sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
   execution_status: maybe({ type: 'string', enum: STATUSES }),
-  conversation_url: maybe(text),
-  session_api_key: maybe(text),
-  acp_server: maybe(text),
+  conversation_url: maybe(string),
+  session_api_key: maybe(string),
+  acp_server: maybe(string),
   launched_agent_profile: maybe({ type: 'object' }),
   observability_metadata: { type: 'object' },
-  observability_tags: listOf(text),
-  observability_span_name: maybe(text),
+  observability_tags: listOf(string),
+  observability_span_name: maybe(string),
 })
 
 export const START_TASK = objectOf({
-  id: text,
-  created_by_user_id: maybe(text),
+  id: string,
+  created_by_user_id: maybe(string),
   status: { type: 'string', enum: TASK_STATUSES },
-  detail: maybe(text),
-  app_conversation_id: maybe(text),
-  sandbox_id: maybe(text),
-  agent_server_url: maybe(text),
+  detail: maybe(string),
+  app_conversation_id: maybe(string),
+  sandbox_id: maybe(string),
+  agent_server_url: maybe(string),
   request: { type: 'object' },
   created_at: instant,
   updated_at: instant,
 })
+
+export const PAGING = {
+  page_id: optional(text()),
+  limit: withDefault(integer({ least: 1, most: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
+} as const

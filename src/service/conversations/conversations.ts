@@ -2,14 +2,15 @@
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
-import type { Look } from '../../conversation/replica.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
+import type { Look } from '../../conversation/replica.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Content, JsonObject, Message } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import { getConversationOr404 } from './find.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { getConversationOr404 } from './find-conversation.ts'
 import { wholeInfoOf } from './info.ts'
+import { wasPickedUp } from './run-progress.ts'
 import type { Runs } from './runs.ts'
 import type { Starts } from './starts.ts'
 
@@ -99,3 +100,34 @@ export const userMessageOf = (content: readonly object[]): Message => ({
   role: 'user',
   content: content as readonly Content[],
 })
+
+/** What to say. */
+interface OutgoingMessage {
+  readonly content: readonly object[]
+  /** Under it, it is said once, however often it is tried, by however many services. */
+  readonly key: string
+  readonly run: boolean
+  /** Ends the waiting, and with it nothing else. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * May be done again until it has come back, and changes nothing then. O(events since it was said).
+ * @throws the reason of `signal`; ColloquyError as `sendMessage` does.
+ */
+export async function sendOnce(
+  { engine, runs }: Lifecycle,
+  conversation: Conversation,
+  { content, key, run, signal }: OutgoingMessage,
+): Promise<void> {
+  signal.throwIfAborted()
+  const end = endOf(await sendUserMessage(conversation, { content, key }))
+  // The sender may have been cut off before it was run, or after.
+  if (!run || (await wasPickedUp(engine.store, conversation.id, end))) return
+  const { promise: stopped, resolve } = Promise.withResolvers<void>()
+  const stop = (): void => resolve()
+  signal.addEventListener('abort', stop, { once: true })
+  await Promise.race([runs.join(conversation, end), stopped])
+  signal.removeEventListener('abort', stop)
+  signal.throwIfAborted()
+}

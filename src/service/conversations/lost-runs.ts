@@ -3,7 +3,7 @@
 import type { Engine } from '../../conversation/engine.ts'
 import { hasCode } from '../../event/errors.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
-import { wasPickedUp } from './picked-up.ts'
+import { wasPickedUp } from './run-progress.ts'
 import { claimCommands, forgetCommand, type KeptCommand } from './run-command.ts'
 import type { Runs } from './runs.ts'
 import { isOfService } from './transient.ts'

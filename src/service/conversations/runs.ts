@@ -7,18 +7,94 @@ import type { Conversation } from '../../conversation/conversation.ts'
 import { briefOwner, endLease } from '../../conversation/run/lease.ts'
 import type { RunOptions } from '../../conversation/run/options.ts'
 import type { Step } from '../../conversation/run/step.ts'
-import { hasCode } from '../../event/errors.ts'
+import { hasNoPrompt, isTurnOver } from '../../conversation/turn.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
+import { findEventIn } from '../../log/log.ts'
+import { granted } from '../../state/call-status.ts'
+import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { hasWork } from './has-work.ts'
-import { isTakenUp, wasPausedSince } from './picked-up.ts'
-import { RunCommand } from './run-command.ts'
-import { alreadyRunning, expiryOf, isExpected } from './run-errors.ts'
-import { isFull, Places } from './places.ts'
 import { isInTime } from '../async/in-time.ts'
-import { isOfService, mayBegin } from './transient.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { isTakenUp, wasPausedSince } from './run-progress.ts'
+import { RunCommand } from './run-command.ts'
 import type { Starts } from './starts.ts'
+import { isOfService, mayBegin } from './transient.ts'
+
+/**
+ * How often a run is begun again after its process died, until a user says something: it may be the run that kills
+ * processes.
+ */
+const MOST_LOST = 2
+
+/**
+ * Whether a run that died has left something to do that it was asked for. O(events since the last message of a user).
+ */
+export function hasWork(state: State): boolean {
+  const { header, branch, log } = state
+  const said = branch.lastUserMessage
+  if (said === null) return false
+  const { status } = header
+  if (status === 'waiting_for_confirmation') return granted(header.callStatuses, 'approved').size > 0
+  // What was said after an error is yet to be looked at.
+  const failedAt = header.error === null ? -1 : (findEventIn(log, header.error.event_id)?.seq ?? -1)
+  const isOpen = status === 'running' || status === 'idle' || (status === 'error' && failedAt < said.seq)
+  if (!isOpen || isTurnOver(branch) || hasNoPrompt(branch)) return false
+  let lost = 0
+  for (let seq = said.seq + 1; seq < log.entries.length; seq += 1) {
+    const event = log.entries.get(seq)?.event
+    if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
+  }
+  return lost < MOST_LOST
+}
+
+/** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 where that is not known. */
+const expiryOf = (error: unknown): number =>
+  hasCode(error, 'already_running') && typeof error.data['expiresAt'] === 'number'
+    ? error.data['expiresAt']
+    : 0
+
+/** Whether an end is no failure. */
+const isExpected = (error: unknown): boolean =>
+  hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
+
+const alreadyRunning = (conversationId: string): ColloquyError =>
+  new ColloquyError(
+    'already_running',
+    'The conversation is running already in this service; wait for that run, or interrupt it.',
+    { conversationId },
+  )
+
+/** The places of a service. */
+class Places {
+  readonly #most: number
+  /** How often each is taken: a conversation needs one, however many ask for its run. */
+  readonly #taken = new Map<string | symbol, number>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /**
+   * Takes one for a conversation, or for something beside all of them, until the function that it returns is called.
+   * @throws HttpProblem 429 where there is none.
+   */
+  take(key: string | symbol): () => void {
+    const taken = this.#taken.get(key) ?? 0
+    if (taken === 0 && this.#taken.size >= this.#most) {
+      throw new HttpProblem(429, `There are ${this.#most} runs already; try again when one has ended.`)
+    }
+    this.#taken.set(key, taken + 1)
+    return () => {
+      const left = (this.#taken.get(key) ?? 1) - 1
+      if (left > 0) this.#taken.set(key, left)
+      else this.#taken.delete(key)
+    }
+  }
+}
+
+/** Whether there was no place. */
+const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
  * Gives the step that runs a conversation. `start` is what a client started it with beyond what the service goes by:

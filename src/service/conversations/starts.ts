@@ -9,10 +9,10 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Store } from '../../store/contract/store.ts'
 import { Latest } from '../async/latest.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { changeRecord } from './change-record.ts'
-import { type Records, recordsOf } from '../records/records.ts'
-import { hasSecret, MASK, masked, withoutSecrets } from './secrets.ts'
+import { type Records, recordsOf } from '../records.ts'
 import type { Kept, SecretBox } from '../settings/secret-box.ts'
+import { changeRecord, findConversation } from './find-conversation.ts'
+import { hasSecret, MASK, masked, withoutSecrets } from './secrets.ts'
 
 /** Characters that one start may hold, written as JSON. */
 const MOST = 2 ** 19
@@ -26,6 +26,9 @@ export interface StartMetadata {
   /** Where all of it is kept; null where nothing of it is a secret. */
   readonly start_ref: string | null
 }
+
+/** A conversation to be made. */
+type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
 /**
  * The starts of a service. Without a secret to seal with, none of their secrets is stored: they are held for as long as
@@ -103,6 +106,25 @@ export class Starts {
     if (ref === null) return
     this.#held.delete(ref)
     await this.#records.remove(ref)
+  }
+
+  /** Removes what was stored for a conversation, unless that exists with it: the failure may have come later. */
+  async forgetUnlessMade({ id, metadata }: Planned): Promise<void> {
+    const { start_ref: ref } = startOf(metadata)
+    if (ref === null) return
+    const record = await findConversation(this.#store, id)
+    if (record === null || startOf(record.metadata).start_ref !== ref) await this.forget({ metadata })
+  }
+
+  /** Does some work, and calls `forgetUnlessMade` if it fails. @throws what the work throws. */
+  async orForget<T>(planned: Planned, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      // If the store fails now, the first error is still the one to report.
+      await this.forgetUnlessMade(planned).catch(() => undefined)
+      throw error
+    }
   }
 
   async #put(ref: string, start: JsonObject): Promise<void> {

@@ -6,7 +6,7 @@ import { MOST_FILES, type ZipFile, zipResponse } from '../http/zip.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { plainId } from './find.ts'
+import { plainId } from './find-conversation.ts'
 
 /** How the files are called: `meta` what is known of it, `event` the event at a position. */
 interface Layout {

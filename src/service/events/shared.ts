@@ -3,7 +3,7 @@
 import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import type { Event } from '../../event/types.ts'
 import type { SharedReads } from '../redaction.ts'
-import { findConversation } from '../conversations/find.ts'
+import { findConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
 import { listOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'

@@ -8,7 +8,7 @@ import {
   type SandboxProvider,
   type SandboxSpec,
   type SandboxState,
-} from '../control-plane/sandboxes/provider.ts'
+} from '../control-plane/sandbox-provider.ts'
 import { claim, release, stateElsewhere, tell } from './sandbox/claim.ts'
 import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'

@@ -2,11 +2,11 @@
 
 import type { StartBody } from '../agent-server/request-schema.ts'
 import { sha256 } from '../auth/hash.ts'
-import { findConversation } from '../conversations/find.ts'
+import { findConversation } from '../conversations/find-conversation.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Operation } from '../http/operation.ts'
-import { type Records, recordsOf } from '../records/records.ts'
+import { type Records, recordsOf } from '../records.ts'
 
 /** A daily quota. */
 export interface Quota {

@@ -3,7 +3,8 @@
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { operation, type Operation } from '../http/operation.ts'
+import { firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,
   integer as whole,
@@ -12,12 +13,96 @@ import {
   text as anyText,
   withDefault,
 } from '../http/parameters.ts'
-import { firstInBytes } from '../http/page-bytes.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { commandBody } from './command-schema.ts'
-import { type Command, type CommandEvent, Commands } from './commands.ts'
-import type { SandboxFiles } from './contract.ts'
-import { REFUSED, required } from './files.ts'
+import { commandBody } from '../request-schema.ts'
+import { REFUSED, required, type SandboxFiles } from './contract.ts'
+
+/** A command, or what came of one. */
+type CommandEvent =
+  | {
+      readonly kind: 'BashCommand'
+      readonly id: string
+      readonly timestamp: string
+      readonly command: string
+      readonly cwd: string
+      readonly timeout: number
+    }
+  | {
+      readonly kind: 'BashOutput'
+      readonly id: string
+      readonly timestamp: string
+      readonly command_id: string
+      readonly order: number
+      readonly exit_code: number
+      readonly stdout: string
+      readonly stderr: string
+    }
+
+/** What is run. */
+interface Command {
+  readonly command: string
+  readonly cwd: string
+  /** Seconds. */
+  readonly timeout: number
+}
+
+const MOST = 1_000
+/** Characters of the output of them all. */
+const MOST_TEXT = 2 ** 26
+
+/** The commands of a service. */
+class Commands {
+  readonly #events = new Map<string, CommandEvent>()
+  #text = 0
+
+  /** In the order in which they came. */
+  get all(): readonly CommandEvent[] {
+    return [...this.#events.values()]
+  }
+
+  find(id: string): CommandEvent | null {
+    return this.#events.get(id) ?? null
+  }
+
+  /** Gives how many there were. */
+  clear(): number {
+    const { size } = this.#events
+    this.#events.clear()
+    this.#text = 0
+    return size
+  }
+
+  /** Begins one; `output` resolves when it has ended, and rejects for what cannot be run. */
+  start(
+    files: SandboxFiles,
+    { command, cwd, timeout }: Command,
+  ): { readonly event: CommandEvent; readonly output: Promise<CommandEvent> } {
+    const event = this.#add({ kind: 'BashCommand', ...fresh(), command, cwd, timeout })
+    const output = files
+      .run(command, cwd, timeout * 1_000)
+      .then((told) => this.#add({ kind: 'BashOutput', ...fresh(), command_id: event.id, order: 0, ...told }))
+    return { event, output }
+  }
+
+  #add(event: CommandEvent): CommandEvent {
+    this.#events.set(event.id, event)
+    this.#text += sizeOf(event)
+    for (const [id, oldest] of this.#events) {
+      if (this.#events.size <= MOST && this.#text <= MOST_TEXT) break
+      this.#events.delete(id)
+      this.#text -= sizeOf(oldest)
+    }
+    return event
+  }
+}
+
+const sizeOf = (event: CommandEvent): number =>
+  event.kind === 'BashCommand' ? event.command.length : event.stdout.length + event.stderr.length
+
+const fresh = (): { readonly id: string; readonly timestamp: string } => ({
+  id: crypto.randomUUID(),
+  timestamp: new Date().toISOString(),
+})
 
 const tag = 'Commands'
 

@@ -4,8 +4,7 @@ import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { SandboxFiles } from './contract.ts'
-import { MOST_BYTES, REFUSED, required } from './files.ts'
+import { MOST_BYTES, REFUSED, required, type SandboxFiles } from './contract.ts'
 
 const tag = 'Files'
 const string = { type: 'string' } as const

@@ -2,12 +2,149 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { operation, type Operation } from '../http/operation.ts'
 import { integer, optional, type Parameter, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { SandboxFiles } from './contract.ts'
-import { MOST_BYTES, REFUSED, required } from './files.ts'
-import { changesInCommit, changesOf, checkRef, commitsOf, diffOf } from './git.ts'
+import { MOST_BYTES, REFUSED, required, type SandboxFiles } from './contract.ts'
+
+/** What has become of a file. */
+interface GitChange {
+  readonly status: 'ADDED' | 'DELETED' | 'MOVED' | 'UPDATED'
+  readonly path: string
+}
+
+/** A commit. */
+interface GitCommit {
+  readonly sha: string
+  readonly short_sha: string
+  readonly subject: string
+  readonly author: string
+  /** ISO 8601. */
+  readonly timestamp: string
+}
+
+const STATUSES: Readonly<Record<string, GitChange['status']>> = {
+  A: 'ADDED',
+  D: 'DELETED',
+  R: 'MOVED',
+  C: 'ADDED',
+}
+
+/** The text that git says of an empty tree: what a first commit is compared with. */
+const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+
+/** A revision as clients name one; nothing that git would take for an option. */
+const REF = /^[\w][\w./@{}^~-]{0,200}$/
+
+/** @throws HttpProblem 400. */
+export function checkRef(ref: string): string {
+  if (REF.test(ref) && !ref.includes('..')) return ref
+  throw new HttpProblem(400, 'This is no revision.')
+}
+
+/** The fields of `--name-status -z`: a status, a path, and for what was moved another. */
+function changesIn(text: string): GitChange[] {
+  const fields = text.split('\u0000')
+  const changes: GitChange[] = []
+  for (let at = 0; at + 1 < fields.length;) {
+    const [letter = ''] = fields[at] ?? ''
+    const isMoved = letter === 'R' || letter === 'C'
+    const path = fields[at + (isMoved ? 2 : 1)] ?? ''
+    if (path !== '') changes.push({ status: STATUSES[letter] ?? 'UPDATED', path })
+    at += isMoved ? 3 : 2
+  }
+  return changes
+}
+
+/** Not what has changed within a submodule: git would look there by its settings. */
+const WITHOUT_SUBMODULES = '--ignore-submodules=dirty'
+
+const DIFF_OPTIONS = [
+  'diff',
+  '--no-ext-diff',
+  '--no-textconv',
+  WITHOUT_SUBMODULES,
+  '--name-status',
+  '-z',
+  '-M',
+] as const
+
+/**
+ * What has changed in the working tree since a revision, with files that git does not know; none where there is no
+ * repository.
+ */
+export async function changesOf(
+  { git }: SandboxFiles,
+  path: string,
+  ref: string | null,
+): Promise<GitChange[]> {
+  const base =
+    ref ?? ((await git(path, ['rev-parse', '--verify', '-q', 'HEAD'])) === null ? EMPTY_TREE : 'HEAD')
+  const known = await git(path, [...DIFF_OPTIONS, '--relative', base, '--'])
+  if (known === null && ref !== null && (await git(path, ['rev-parse', '--git-dir'])) !== null)
+    throw new HttpProblem(400, 'There is no such revision.')
+  if (known === null) return []
+  const others = (await git(path, ['ls-files', '--others', '--exclude-standard', '-z'])) ?? ''
+  const fresh = others.split('\u0000').filter((name) => name !== '')
+  const all = [...changesIn(known), ...fresh.map((name): GitChange => ({ status: 'ADDED', path: name }))]
+  return all.toSorted((a, b) => Number(a.path > b.path) - Number(a.path < b.path))
+}
+
+/** The latest commits of HEAD; none where there is no repository. */
+async function commitsOf(
+  { git }: SandboxFiles,
+  path: string,
+  limit: number,
+): Promise<{ readonly commits: readonly GitCommit[]; readonly has_more: boolean }> {
+  const format = '--format=%H%x00%h%x00%s%x00%an%x00%cI%x00'
+  const told = (await git(path, ['log', `-n${limit + 1}`, '--no-show-signature', format, 'HEAD', '--'])) ?? ''
+  const fields = told.split('\u0000').map((field) => field.replace(/^\n/, ''))
+  const commits: GitCommit[] = []
+  for (let at = 0; at + 4 < fields.length; at += 5) {
+    const [sha = '', short_sha = '', subject = '', author = '', timestamp = ''] = fields.slice(at, at + 5)
+    commits.push({ sha, short_sha, subject, author, timestamp })
+  }
+  return { commits: commits.slice(0, limit), has_more: commits.length > limit }
+}
+
+/** What a commit has changed. @throws HttpProblem 404 for one that is not there. */
+async function changesInCommit(files: SandboxFiles, path: string, sha: string): Promise<GitChange[]> {
+  const before = await parentOf(files, path, sha)
+  const told = await files.git(path, [...DIFF_OPTIONS, before, sha, '--'])
+  if (told === null) throw new HttpProblem(404, 'There is no such commit.')
+  return changesIn(told)
+}
+
+async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promise<string> {
+  const parent = await git(path, ['rev-parse', '--verify', '-q', `${sha}^`])
+  return parent === null ? EMPTY_TREE : parent.trim()
+}
+
+/**
+ * A file as it is, and as it was at a revision, HEAD by default; or as a commit has made it, and as it was before. Null
+ * for where there is none.
+ */
+export async function diffOf(
+  files: SandboxFiles,
+  path: string,
+  { ref, commit }: { readonly ref: string | null; readonly commit: string | null },
+  most: number,
+): Promise<{ readonly modified: string | null; readonly original: string | null }> {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const at = (revision: string): Promise<string | null> =>
+    files.git(path, ['show', '--no-textconv', '--no-ext-diff', `${revision}:./${name}`])
+  if (commit !== null) {
+    return { modified: await at(commit), original: await at(await parentOf(files, path, commit)) }
+  }
+  const modified = await files.read(path, most).then(
+    (bytes) => new TextDecoder().decode(bytes),
+    (error: unknown) => {
+      if (error instanceof HttpProblem && error.status === 404) return null
+      throw error
+    },
+  )
+  return { modified, original: await at(ref ?? 'HEAD') }
+}
 
 const tag = 'Git'
 const string: JsonObject = { type: 'string' }

@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { serialQueue } from '../../conversation/async.ts'
-import { type Records, recordsOf } from '../records/records.ts'
+import { type Records, recordsOf } from '../records.ts'
 import type { Kept, SecretBox } from './secret-box.ts'
 
 /** Values by name, in the order in which they were kept first. */

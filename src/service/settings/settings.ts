@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { type Records, recordsOf } from '../records/records.ts'
+import { type Records, recordsOf } from '../records.ts'
 import { checkDestination } from './destination.ts'
 import { merge } from './merge.ts'
 import type { Profiles } from './profiles.ts'

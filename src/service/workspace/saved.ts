@@ -3,11 +3,11 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { operation, type Operation } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { MOST, parentsBody, workspacesBody } from './saved-schema.ts'
-import { type Records, recordsOf } from '../records/records.ts'
+import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.ts'
+import { type Records, recordsOf } from '../records.ts'
 
 interface Saved {
   readonly workspaces: readonly Item[]
@@ -33,7 +33,7 @@ const LIST = {
     workspaceParents: listOf(PARENT),
   }),
 }
-const FULL = { 409: { description: `There are ${MOST} already` } }
+const FULL = { 409: { description: `There are ${MAX_WORKSPACES} already` } }
 const DELETED = { 200: { description: 'It is gone', schema: objectOf({ deleted: { type: 'boolean' } }) } }
 
 const tag = 'Workspaces'
@@ -49,8 +49,8 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
     const after = await records.update(PLACE, (before) => {
       const all = new Map((before ?? NONE)[field].map((one) => [one.path, one]))
       for (const one of items) all.set(one.path, one)
-      if (all.size > MOST)
-        throw new HttpProblem(409, `There may be ${MOST}; delete one before you add another.`)
+      if (all.size > MAX_WORKSPACES)
+        throw new HttpProblem(409, `There may be ${MAX_WORKSPACES}; delete one before you add another.`)
       return { ...(before ?? NONE), [field]: [...all.values()] }
     })
     return shown(after ?? NONE)

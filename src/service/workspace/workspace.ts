@@ -1,9 +1,79 @@
 /** The operations that make directories in the folder that a service may touch, and nowhere else. */
 
-import { type Operation, operation } from '../http/operation.ts'
-import { text } from '../http/parameters.ts'
-import { HttpProblem } from '../http/problem.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { maybe, objectOf } from '../http/json-schema.ts'
+import { operation, type Operation } from '../http/operation.ts'
+import { optional, text, withDefault } from '../http/parameters.ts'
+import { HttpProblem, invalid } from '../http/problem.ts'
+
+/** An editor beside the service. */
+export interface Editor {
+  readonly port: number
+  /** Put into its URL, where the editor looks for it. */
+  readonly token: string
+  /** Where it is served below its address. */
+  readonly basePath?: string
+}
+
+export const editorOperations = (editor: Editor | null): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/vscode/url',
+      operationId: 'get_vscode_url_api_vscode_url_get',
+      tag: 'Workspace',
+      summary: 'Get Editor Url',
+      query: { base_url: optional(text()), workspace_dir: withDefault(text(), 'workspace') },
+      replies: {
+        200: {
+          description: 'Null where there is no editor',
+          schema: objectOf({ url: maybe({ type: 'string' }) }),
+        },
+      },
+    },
+    ({ query }) => ({ body: { url: editor === null ? null : editorUrl(editor, query) } }),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/vscode/status',
+      operationId: 'get_vscode_status_api_vscode_status_get',
+      tag: 'Workspace',
+      summary: 'Whether There Is An Editor',
+      replies: {
+        200: {
+          description: 'As the service was told: it does not look',
+          schema: objectOf({ running: { type: 'boolean' }, enabled: { type: 'boolean' } }),
+        },
+      },
+    },
+    () => ({ body: { running: editor !== null, enabled: editor !== null } }),
+  ),
+]
+
+function editorUrl(
+  { port, token, basePath = '' }: Editor,
+  {
+    base_url: base,
+    workspace_dir: folder,
+  }: { readonly base_url: string | null; readonly workspace_dir: string },
+): string {
+  const given = base ?? `http://localhost:${port}`
+  const url = URL.canParse(given) ? new URL(given) : null
+  // It is shown as a link: a script must not become one.
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw invalid({
+      type: 'url_parsing',
+      loc: ['query', 'base_url'],
+      msg: 'Input should be a URL of http or https',
+    })
+  }
+  const path = basePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '')
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${path === '' ? '' : `${path}/`}`
+  url.search = ''
+  url.hash = ''
+  return `${url.href}?${new URLSearchParams({ tkn: token, folder })}`
+}
 
 /** The files that a service may touch. */
 export interface Workspace {

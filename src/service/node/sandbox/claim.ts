@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../../../event/json.ts'
-import type { SandboxState } from '../../control-plane/sandboxes/provider.ts'
+import type { SandboxState } from '../../control-plane/sandbox-provider.ts'
 
 interface Claim {
   readonly pid: number

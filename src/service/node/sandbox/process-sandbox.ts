@@ -2,7 +2,7 @@
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SandboxState, SandboxStatus } from '../../control-plane/sandboxes/provider.ts'
+import type { SandboxState, SandboxStatus } from '../../control-plane/sandbox-provider.ts'
 import { serialQueue } from '../../../conversation/async.ts'
 import { type Ended, Group } from './group.ts'
 import { freePort, probe } from './health.ts'

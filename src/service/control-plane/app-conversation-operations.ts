@@ -1,0 +1,274 @@
+/** Operations on the control plane's conversations: search, count, read, update, delete, send. */
+
+import { mapConcurrent } from '../../conversation/async.ts'
+import { isLegalId } from '../../event/ids.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { ConversationFilter, ConversationRecord } from '../../store/contract/conversation-record.ts'
+import type { Count, Page } from '../../store/contract/query.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { open, sayAndRun } from '../conversations/conversations.ts'
+import { findConversation, getConversationOr404 } from '../conversations/find-conversation.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
+import { operation, type Operation } from '../http/operation.ts'
+import { pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import type { ControlPlane } from './control-plane.ts'
+import { AT_ONCE, changeConversation, describeApp, describeApps, sandboxOf } from './app-conversations.ts'
+import { MOST_PENDING, MOST_PENDING_TEXT } from './pending-messages.ts'
+import { APP_CONVERSATION, listOf, maybe, objectOf, pageOfSchema, PAGING } from './replies.ts'
+import { pendingBody, sendBody, updateBody } from '../request-schema.ts'
+import { SANDBOX_STATUSES, type SandboxStatus } from './sandbox-provider.ts'
+
+const tag = 'Conversations'
+
+const FILTERS = {
+  title__contains: optional(text()),
+  created_at__gte: optional(dateTime()),
+  created_at__lt: optional(dateTime()),
+  updated_at__gte: optional(dateTime()),
+  updated_at__lt: optional(dateTime()),
+  sandbox_id__eq: optional(text()),
+  include_sub_conversations: withDefault(boolean(), false),
+} as const
+
+const PAGE = pageOfSchema(APP_CONVERSATION)
+const UNKNOWN = { 404: { description: 'Unknown conversation' } }
+const byId = { conversation_id: text() }
+
+export const appConversationOperations = (plane: ControlPlane): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/app-conversations/search',
+      operationId: 'search_app_conversations_api_v1_app_conversations_search_get',
+      tag,
+      summary: 'Search App Conversations',
+      query: { ...FILTERS, ...PAGING },
+      replies: { 200: { description: 'The newest first', schema: PAGE } },
+    },
+    async ({ query, request }) => ({ body: await search(plane, query, request) }),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/app-conversations/count',
+      operationId: 'count_app_conversations_api_v1_app_conversations_count_get',
+      tag,
+      summary: 'Count App Conversations',
+      query: { ...FILTERS, exact },
+      replies: COUNTED,
+    },
+    async ({ query: { exact, ...filter } }) =>
+      countReply(await countConversations(plane.store, filter, exact)),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/app-conversations',
+      operationId: 'list_app_conversations_api_v1_app_conversations_get',
+      tag,
+      summary: 'List App Conversations, Or Get Those With Ids',
+      query: { ids: optional(texts()), ...FILTERS, ...PAGING },
+      replies: {
+        200: {
+          description: 'A page as of a search; with ids those, in their order, null for each that is missing',
+          schema: { anyOf: [PAGE, listOf(maybe(APP_CONVERSATION))] },
+        },
+        ...TOO_MANY_IDS,
+        ...TOO_LARGE,
+      },
+    },
+    async ({ query: { ids, ...query }, request }) => {
+      if (ids === null) return { body: await search(plane, query, request) }
+      checkIds(ids, 'conversations')
+      const read = async (some: readonly string[]) => {
+        const records = await mapConcurrent(some, AT_ONCE, (id) => findConversation(plane.store, id))
+        return describeApps(plane, records, originOf(request))
+      }
+      return { body: await readByIds(ids, 'conversations', read) }
+    },
+  ),
+  operation(
+    {
+      method: 'patch',
+      path: '/api/v1/app-conversations/{conversation_id}',
+      operationId: 'update_app_conversation_api_v1_app_conversations__conversation_id__patch',
+      tag,
+      summary: 'Update App Conversation',
+      params: byId,
+      body: updateBody,
+      replies: { 200: { description: 'As it is now', schema: APP_CONVERSATION }, ...UNKNOWN },
+    },
+    async ({ path, body, request }) => {
+      const record = await changeConversation(plane, path.conversation_id, body)
+      return { body: await describeApp(plane, record, originOf(request)) }
+    },
+  ),
+  operation(
+    {
+      method: 'delete',
+      path: '/api/v1/app-conversations/{conversation_id}',
+      operationId: 'delete_app_conversation_api_v1_app_conversations__conversation_id__delete',
+      tag,
+      summary: 'Delete App Conversation',
+      params: byId,
+      replies: { 200: { description: 'It is gone', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
+    },
+    async ({ path }) => {
+      await plane.deletions.delete(path.conversation_id)
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/v1/app-conversations/{conversation_id}/send-message',
+      operationId:
+        'send_message_to_app_conversation_api_v1_app_conversations__conversation_id__send_message_post',
+      tag,
+      summary: 'Send Message To App Conversation',
+      params: { conversation_id: text() },
+      body: sendBody,
+      replies: {
+        200: {
+          description: 'It was said',
+          schema: objectOf({
+            success: { type: 'boolean' },
+            sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
+            message: maybe({ type: 'string' }),
+          }),
+        },
+        404: { description: 'Unknown conversation' },
+        409: { description: 'The sandbox is paused or starting, or there is no agent' },
+        410: { description: 'The sandbox is gone' },
+        429: { description: 'Too many runs' },
+        503: { description: 'The sandbox has failed' },
+      },
+    },
+    async ({ path, body: { content, run = true } }) => {
+      const record = await getConversationOr404(plane.store, path.conversation_id)
+      const { status, status_detail: why } = await sandboxOf(plane.sandboxes, record)
+      const refused = REFUSED[status]
+      if (refused !== undefined) {
+        const what = `The sandbox is ${status}${why === null ? '.' : `: ${why}`}`
+        throw new HttpProblem(refused, `${what}${refused === 409 ? WHAT_TO_DO : ''}`)
+      }
+      const conversation = await open(plane.lifecycle, record)
+      if (run) plane.lifecycle.runs.checkAgent()
+      await sayAndRun(plane.lifecycle, conversation, { content }, run)
+      return { body: { success: true, sandbox_status: status, message: null } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/v1/conversations/{conversation_id}/pending-messages',
+      operationId: 'queue_pending_message_api_v1_conversations__conversation_id__pending_messages_post',
+      tag,
+      summary: 'Queue Pending Message',
+      params: { conversation_id: text() },
+      body: pendingBody,
+      replies: {
+        201: {
+          description: 'It will be said when the conversation is ready',
+          schema: objectOf({
+            id: { type: 'string' },
+            queued: { const: true },
+            position: { type: 'integer' },
+          }),
+        },
+        404: { description: 'Neither a conversation nor a start task' },
+        409: { description: 'The conversation could not be started' },
+        410: { description: 'The sandbox was deleted' },
+        429: {
+          description: `${MOST_PENDING} messages wait already, or more than ${MOST_PENDING_TEXT} characters would`,
+        },
+      },
+    },
+    async ({ path, body }) => ({
+      status: 201,
+      body: await plane.pending.add(path.conversation_id, body.content),
+    }),
+  ),
+]
+
+/** Where the service was reached. */
+export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin
+
+/** A page may be short of those that were deleted while it was made, and where conversations are large. */
+const search = (
+  plane: ControlPlane,
+  { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof PAGING>,
+  request: Request,
+): Promise<Page<JsonObject>> =>
+  pageInBytes({
+    cursor,
+    limit,
+    isCompared: true,
+    read: (place, most) => searchConversations(plane.store, filter, { cursor: place, limit: most }),
+    show: (records) => describeApps(plane, records, originOf(request)),
+  })
+
+/** What narrows a list, as a request has it. */
+interface FilterValues {
+  readonly title__contains: string | null
+  readonly created_at__gte: string | null
+  readonly created_at__lt: string | null
+  readonly updated_at__gte: string | null
+  readonly updated_at__lt: string | null
+  readonly sandbox_id__eq: string | null
+  readonly include_sub_conversations: boolean
+}
+
+/**
+ * One page, the newest first. O(limit) by times of creation and by a sandbox; by anything else it looks at so many
+ * conversations at most, and then it may be short, or empty, and have one after it.
+ * @throws ColloquyError `invalid_query`, `invalid_cursor`.
+ */
+async function searchConversations(
+  store: Store,
+  filter: FilterValues,
+  paging: { readonly cursor: string | null; readonly limit: number },
+): Promise<Page<ConversationRecord>> {
+  const asked = storeFilter(filter)
+  if (asked === null) return { items: [], next_page_id: null }
+  return listPage(store, asked, { list: 'app-conversations', order: 'created_at_desc', filter, ...paging })
+}
+
+/** How many there are. O(those that are looked at). @throws ColloquyError `invalid_query`. */
+async function countConversations(store: Store, filter: FilterValues, exact: boolean): Promise<Count> {
+  const asked = storeFilter(filter)
+  return asked === null ? { count: 0, more: false } : store.countConversations(asked, { exact })
+}
+
+/** Null where nothing can fit. */
+function storeFilter(filter: FilterValues): ConversationFilter | null {
+  const { title__contains, created_at__gte, created_at__lt, updated_at__gte, updated_at__lt } = filter
+  const { sandbox_id__eq: sandboxId } = filter
+  if (sandboxId !== null && !isLegalId(sandboxId)) return null
+  return {
+    ...(title__contains !== null && { titleContains: title__contains }),
+    ...(created_at__gte !== null && { createdAtGte: created_at__gte }),
+    ...(created_at__lt !== null && { createdAtLt: created_at__lt }),
+    ...(updated_at__gte !== null && { updatedAtGte: updated_at__gte }),
+    ...(updated_at__lt !== null && { updatedAtLt: updated_at__lt }),
+    ...(sandboxId !== null && { sandboxId }),
+    ...(!filter.include_sub_conversations && { parentConversationId: '' }),
+  }
+}
+
+/** The response for a sandbox that no message can be sent to. */
+const REFUSED: Readonly<Partial<Record<SandboxStatus, number>>> = {
+  PAUSED: 409,
+  STARTING: 409,
+  MISSING: 410,
+  ERROR: 503,
+}
+
+const WHAT_TO_DO =
+  ' Resume it and wait until it runs, or leave the message in pending-messages, and it is said then.'
+
+/** Operations on the control plane's conversations: search, count, read, update, delete, send. */

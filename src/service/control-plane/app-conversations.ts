@@ -1,0 +1,149 @@
+/** Conversations as the control plane shows and updates them. */
+
+import { mapConcurrent, type RunInOrder } from '../../conversation/async.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import { find, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
+import { changeRecord, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
+import { childIdsOf } from '../conversations/listing.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { appOf, withApp } from './app-metadata.ts'
+import type { AppUpdate } from '../request-schema.ts'
+import { NO_STATE, type SandboxState } from './sandbox-provider.ts'
+import type { Sandboxes } from './sandboxes.ts'
+
+/** What describing conversations takes. */
+export interface ControlPlaneContext {
+  readonly lifecycle: Lifecycle
+  readonly sandboxes: Sandboxes
+}
+
+/**
+ * How many are looked up, or looked at, together: a page is soon described, and its conversations do not take the
+ * memory from those that are in use.
+ */
+export const AT_ONCE = 10
+
+/** A conversation that was made without a sandbox runs in the service itself, which is there. */
+const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }
+
+/** How the sandbox of a conversation stands. */
+export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord): Promise<SandboxState> {
+  const { sandbox_id: id } = appOf(record)
+  return id === null ? ITSELF : sandboxes.state(id)
+}
+
+/**
+ * What clients read of conversations, in their order; null for each that is null, or deleted meanwhile. Each sandbox is
+ * asked once, and a status costs a look at the log, which for one that is not in memory is O(events since its last
+ * snapshot).
+ *
+ * @param origin where the service is reached
+ */
+export async function describeApps(
+  { lifecycle, sandboxes }: ControlPlaneContext,
+  records: readonly (ConversationRecord | null)[],
+  origin: string,
+): Promise<(JsonObject | null)[]> {
+  const ids = records.flatMap((record) => (record === null ? [] : (appOf(record).sandbox_id ?? [])))
+  const states = await sandboxes.states(ids)
+  return mapConcurrent(records, AT_ONCE, async (record) => {
+    if (record === null) return null
+    const { sandbox_id: id } = appOf(record)
+    const { status } = id === null ? ITSELF : (states.get(id) ?? NO_STATE)
+    return describe(lifecycle, record, status, origin)
+  })
+}
+
+/** The same of one. @throws HttpProblem 404 when it is deleted meanwhile. */
+export async function describeApp(
+  telling: ControlPlaneContext,
+  record: ConversationRecord,
+  origin: string,
+): Promise<JsonObject> {
+  const [told] = await describeApps(telling, [record], origin)
+  if (told !== null && told !== undefined) return told
+  throw new HttpProblem(404, `Conversation ${JSON.stringify(record.id)} is not known.`)
+}
+
+async function describe(
+  lifecycle: Lifecycle,
+  record: ConversationRecord,
+  sandboxStatus: SandboxState['status'],
+  origin: string,
+): Promise<JsonObject | null> {
+  const runs = sandboxStatus === 'RUNNING'
+  const execution = runs ? await statusOf(lifecycle, record) : null
+  if (execution === undefined) return null
+  const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
+  const id = shownId(record.id)
+  return {
+    ...rest,
+    id,
+    created_by_user_id: null,
+    title: record.title,
+    pr_number: [...pr_number],
+    observability_tags: [...observability_tags],
+    agent_kind: 'openhands',
+    metrics: null,
+    parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
+    sub_conversation_ids: (await childIdsOf(lifecycle.engine.store, record.id)).map(shownId),
+    public: record.public,
+    tags: record.tags,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+    sandbox_status: sandboxStatus,
+    execution_status: execution,
+    conversation_url: runs ? `${origin}/api/conversations/${encodeURIComponent(id)}` : null,
+    session_api_key: null,
+    acp_server: record.tags['acpserver'] ?? null,
+    launched_agent_profile: null,
+  }
+}
+
+/** Undefined when there is no such conversation any more. */
+async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promise<string | undefined> {
+  try {
+    return (await find(lifecycle, record)).state.header.status
+  } catch (error) {
+    if (isUnknown(error)) return undefined
+    throw error
+  }
+}
+
+/**
+ * Null takes the title or the repository away, and means nothing for the sharing flag; what is left out stays. Gives
+ * the record after it.
+ * @throws HttpProblem 404; ColloquyError `unknown_conversation` when it is deleted meanwhile.
+ */
+export function changeConversation(
+  { lifecycle, inTurn }: Pick<ControlPlaneContext, 'lifecycle'> & { readonly inTurn: RunInOrder },
+  given: string,
+  { title, public: open, ...rest }: AppUpdate,
+): Promise<ConversationRecord> {
+  const own = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  const told: Readonly<Record<string, JsonValue>> = {
+    ...(title !== undefined && { title }),
+    ...(open !== undefined && open !== null && { public: open }),
+  }
+  const { store } = lifecycle.engine
+  return inTurn(async () => {
+    if (Object.keys({ ...told, ...own }).length === 0) return getConversationOr404(store, given)
+    const updated = await changeRecord(store, given, (record) => ({
+      ...told,
+      ...(Object.keys(own).length > 0 && { metadata: withApp(record, own) }),
+    }))
+    if (Object.keys(told).length === 0) return updated
+    // Live readers learn of it as of every change: from the log.
+    const conversation = await lifecycle.engine.open(updated)
+    await conversation.append(
+      Object.entries(told).map(
+        ([key, value]) =>
+          ({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }) as const,
+      ),
+    )
+    return updated
+  })
+}
+
+/** Conversations as the control plane shows and updates them. */

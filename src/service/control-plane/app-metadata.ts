@@ -1,0 +1,68 @@
+/** The part of a conversation's metadata that the control plane uses. */
+
+import { isObject } from '../../event/json.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import type { Sandboxes } from './sandboxes.ts'
+
+/** Where it stands in a conversation's metadata. */
+const APP = 'app'
+
+/** What the control plane keeps of a conversation, beside what every conversation has. */
+export interface AppMetadata {
+  readonly sandbox_id: string | null
+  readonly selected_repository: string | null
+  readonly selected_branch: string | null
+  readonly git_provider: string | null
+  readonly llm_model: string | null
+  readonly trigger: string | null
+  readonly pr_number: readonly number[]
+  readonly observability_metadata: JsonObject
+  readonly observability_tags: readonly string[]
+  readonly observability_span_name: string | null
+  /** The task that made it. */
+  readonly start_task_id: string | null
+}
+
+const NONE: AppMetadata = {
+  sandbox_id: null,
+  selected_repository: null,
+  selected_branch: null,
+  git_provider: null,
+  llm_model: null,
+  trigger: null,
+  pr_number: [],
+  observability_metadata: {},
+  observability_tags: [],
+  observability_span_name: null,
+  start_task_id: null,
+}
+
+/** What was kept of a conversation; nothing of one that the control plane did not make. */
+export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMetadata {
+  const kept = metadata[APP]
+  return isObject(kept) ? { ...NONE, ...(kept as Partial<AppMetadata>) } : NONE
+}
+
+/** The metadata with some fields of it changed, to be kept. */
+export const withApp = (
+  { metadata }: Pick<ConversationRecord, 'metadata'>,
+  app: Partial<AppMetadata>,
+): JsonObject => ({
+  ...metadata,
+  [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject,
+})
+
+/** A sandbox that was deleted is none to live in: such a fork runs in the service itself. */
+export async function inheritedOf(
+  sandboxes: Pick<Sandboxes, 'find'>,
+  source: ConversationRecord,
+): Promise<{ readonly metadata: JsonObject; readonly sandboxId: string | null }> {
+  if (source.metadata[APP] === undefined) return { metadata: {}, sandboxId: null }
+  const { sandbox_id: id, ...rest } = appOf(source)
+  const sandboxId = id !== null && (await sandboxes.find(id)) !== null ? id : null
+  const app = { ...rest, sandbox_id: sandboxId, start_task_id: null }
+  return { metadata: withApp({ metadata: {} }, app), sandboxId }
+}
+
+/** The part of a conversation's metadata that the control plane uses. */

@@ -1,0 +1,325 @@
+/** The sandboxes of a service: their records outlive it, and the oldest are paused beyond the limit. */
+
+import { pause } from '../../conversation/async.ts'
+import { serialQueue } from '../../conversation/async.ts'
+import type { Page } from '../../store/contract/query.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { invalidArgument } from '../../store/kit/query/check-value.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { type Records, recordsOf, risingClock } from '../records.ts'
+import type { SandboxFiles } from '../sandbox-files/contract.ts'
+import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from './sandbox-provider.ts'
+
+/** What is kept of a sandbox; how it stands its provider knows. */
+interface SandboxRecord {
+  readonly id: string
+  readonly sandbox_spec_id: string
+  readonly created_at: string
+}
+
+/** The record, and since when the sandbox may be up: those that may be are asked when there is no room for one more. */
+interface KeptSandbox extends SandboxRecord {
+  /** Null: it is not. */
+  readonly up: string | null
+  /** What the process that runs it is asked to do by another one. */
+  readonly wanted?: 'PAUSED' | 'RUNNING' | null
+}
+
+/** Milliseconds after which one that was begun and is not up has ended. */
+const LONG_AGO = 600_000
+
+/** What clients read of a sandbox. */
+interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
+  readonly created_by_user_id: null
+}
+
+/** How sandboxes are kept. */
+interface SandboxesOptions {
+  readonly provider: SandboxProvider | null
+  /** How many may run; before one more does, the oldest are paused. */
+  readonly most: number
+}
+
+/**
+ * The sandboxes. What changes which of them run happens one after the other, so that there are never more than may be.
+ */
+export class Sandboxes {
+  readonly #provider: SandboxProvider | null
+  readonly #most: number
+  readonly #records: Records<KeptSandbox>
+  readonly #now = risingClock()
+  readonly #inTurn = serialQueue()
+  /** Those that were begun here, and not deleted. */
+  readonly #begun = new Set<string>()
+
+  constructor(store: Store, { provider, most }: SandboxesOptions) {
+    if (!Number.isSafeInteger(most) || most < 1)
+      invalidArgument('maxSandboxes', 'must be a whole number above 0')
+    this.#provider = provider
+    this.#most = most
+    this.#records = recordsOf<KeptSandbox>(store, 'sandboxes', ({ created_at, up }) => ({
+      keys: { created_at, ...(up !== null && { up: created_at }) },
+    }))
+  }
+
+  /** Whether there is a provider to start any. */
+  get possible(): boolean {
+    return this.#provider !== null
+  }
+
+  /** Their files; null where none are given out. */
+  get files(): SandboxFiles | null {
+    return this.#provider?.files ?? null
+  }
+
+  /** In order; values of the environment that look like secrets are masked. */
+  get specs(): readonly SandboxSpec[] {
+    return (this.#provider?.specs ?? []).map((spec) => ({ ...spec, initial_env: masked(spec.initial_env) }))
+  }
+
+  /** A page, the newest first. @throws ColloquyError `invalid_cursor`. */
+  async list(cursor: string | null, limit: number): Promise<Page<SandboxRecord>> {
+    const { items, next_page_id } = await this.#records.list({
+      by: 'created_at',
+      descending: true,
+      limit,
+      ...(cursor !== null && { cursor }),
+    })
+    return { items: items.map(({ record }) => withoutUp(record)), next_page_id }
+  }
+
+  async find(id: string): Promise<SandboxRecord | null> {
+    const kept = await this.#records.find(id)
+    return kept === null ? null : withoutUp(kept.record)
+  }
+
+  /** How one stands; MISSING for one that is not known, here or to the provider. */
+  async state(id: string): Promise<SandboxState> {
+    return (await this.states([id])).get(id) ?? NO_STATE
+  }
+
+  /** The same of several, each asked once. */
+  async states(ids: Iterable<string>): Promise<ReadonlyMap<string, SandboxState>> {
+    const wanted = new Set(ids)
+    if (wanted.size === 0) return new Map()
+    return new Map(
+      await Promise.all([...wanted].map(async (id) => [id, await this.#ask(await this.find(id))] as const)),
+    )
+  }
+
+  /** What clients read of those with these ids, in their order; null for each that is missing. */
+  async infos(ids: readonly string[]): Promise<(SandboxInfo | null)[]> {
+    return Promise.all(
+      ids.map(async (id) => {
+        const record = await this.find(id)
+        return record === null ? null : this.info(record)
+      }),
+    )
+  }
+
+  async info(record: SandboxRecord): Promise<SandboxInfo> {
+    const { working_dir: _dir, ...state } = await this.#ask(record)
+    return { ...record, created_by_user_id: null, ...state }
+  }
+
+  /**
+   * Begins one. O(sandboxes that may run), each of which is asked how it stands, like a resume.
+   * @throws HttpProblem 409 without a provider, 404 for an unknown spec.
+   */
+  async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
+    const provider = this.#required()
+    const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)
+    if (spec === undefined)
+      throw new HttpProblem(404, `Sandbox spec ${JSON.stringify(specId ?? '')} is not known.`)
+    return this.#inTurn(async () => {
+      const known = await this.find(id)
+      const created_at = new Date(this.#now()).toISOString()
+      const record = known ?? { id, sandbox_spec_id: spec.id, created_at }
+      await this.#makeRoom(record)
+      await this.#records.update(id, (before) => ({ ...(before ?? record), up: isoNow(), wanted: null }))
+      this.#begun.add(id)
+      await provider.start(id, record.sandbox_spec_id)
+      return record
+    })
+  }
+
+  /** Nothing for one that does not run. @throws HttpProblem 404. */
+  async pause(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#known(id)
+      await this.#pause(id)
+    })
+  }
+
+  /** Nothing for one that runs. @throws HttpProblem 404, 409 without a provider. */
+  async resume(id: string): Promise<void> {
+    await this.#inTurn(async () => this.#resume(await this.#known(id)))
+  }
+
+  /** Ends one, and takes its files away. @throws HttpProblem 404. */
+  async delete(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#known(id)
+      await this.#provider?.delete(id)
+      await this.#records.remove(id)
+      this.#begun.delete(id)
+    })
+  }
+
+  /**
+   * Does with those of this process what another service has asked for: deletes, pauses and resumes them. Gives the ids
+   * of those that go on.
+   */
+  async sweep(): Promise<readonly string[]> {
+    return this.#inTurn(async () => {
+      const resumed: string[] = []
+      for (const id of this.#begun) {
+        const record = (await this.#records.find(id))?.record ?? null
+        if (record === null) {
+          await this.#provider?.delete(id)
+          this.#begun.delete(id)
+        } else if (record.wanted === 'PAUSED') await this.#pause(id)
+        else if (record.wanted === 'RUNNING') {
+          await this.#resume(record)
+          resumed.push(id)
+        }
+      }
+      return resumed
+    })
+  }
+
+  /** One that goes on all the same is another process's, which is asked to hold it. */
+  async #pause(id: string): Promise<void> {
+    await this.#provider?.pause(id)
+    const isElsewhere = isUp(await this.state(id))
+    await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
+  }
+
+  /** One that is held all the same is another process's, which is asked to let it go on. */
+  async #resume(record: SandboxRecord): Promise<void> {
+    const { id } = record
+    const provider = this.#required()
+    if (isUp(await this.#ask(record))) return this.#mark(id, { wanted: null })
+    await this.#makeRoom(record)
+    await this.#mark(id, { up: isoNow(), wanted: null })
+    const isOwn = this.#begun.has(id)
+    this.#begun.add(id)
+    await provider.resume(id, record.sandbox_spec_id)
+    if (isOwn || (await this.#ask(record)).status !== 'PAUSED') return
+    this.#begun.delete(id)
+    await this.#mark(id, { wanted: 'RUNNING' })
+  }
+
+  /** Writes down since when one may be up, and what is asked for; nothing for one that was deleted. */
+  async #mark(id: string, change: Partial<Pick<KeptSandbox, 'up' | 'wanted'>>): Promise<void> {
+    await this.#records.update(id, (before) => {
+      const isSo = Object.entries(change).every(
+        ([name, value]) => (before?.[name as keyof typeof change] ?? null) === value,
+      )
+      return before === null || isSo ? undefined : { ...before, ...change }
+    })
+  }
+
+  async #ask(record: SandboxRecord | null): Promise<SandboxState> {
+    if (record === null) return NO_STATE
+    return (await this.#provider?.state(record.id, record.sandbox_spec_id)) ?? NO_STATE
+  }
+
+  /** Whether anything runs in it; a working directory alone takes no place. */
+  #counts({ sandbox_spec_id: specId }: SandboxRecord): boolean {
+    return this.#provider?.specs.find(({ id }) => id === specId)?.command !== null
+  }
+
+  async #known(id: string): Promise<SandboxRecord> {
+    const record = await this.find(id)
+    if (record !== null) return record
+    throw new HttpProblem(404, `Sandbox ${JSON.stringify(id)} is not known.`)
+  }
+
+  #required(): SandboxProvider {
+    if (this.#provider !== null) return this.#provider
+    throw new HttpProblem(409, 'This service was made without sandboxes.')
+  }
+
+  /**
+   * Pauses the oldest of the others, until one more may run: first of those that run, so that no start is lost that
+   * need not be.
+   */
+  async #makeRoom(record: SandboxRecord): Promise<void> {
+    if (!this.#counts(record)) return
+    const others = new Map<string, KeptSandbox>()
+    for await (const { id, record: other } of this.#records.walk({ by: 'up' }))
+      if (id !== record.id && this.#counts(other)) others.set(id, other)
+    const states = await this.states(others.keys())
+    const of = (status: SandboxState['status']): string[] =>
+      [...others.keys()].filter((other) => states.get(other)?.status === status)
+    const up = [...of('RUNNING'), ...of('STARTING')]
+    for (const oldest of up.slice(0, Math.max(0, up.length - this.#most + 1))) await this.#pause(oldest)
+    // Those that ended by themselves are not asked again.
+    for (const [id, { up: since }] of others)
+      if (!up.includes(id) && Date.parse(since ?? '') < Date.now() - LONG_AGO)
+        await this.#mark(id, { up: null })
+  }
+}
+
+/** An id of the control plane: 32 hexadecimal digits. */
+export const newId = (): string => crypto.randomUUID().replaceAll('-', '')
+
+const isoNow = (): string => new Date().toISOString()
+
+const withoutUp = ({ up: _up, wanted: _wanted, ...record }: KeptSandbox): SandboxRecord => record
+
+const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
+
+const masked = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(env).map(([name, value]) => [
+      name,
+      /key|token|secret|passw|credential/i.test(name) ? '**********' : value,
+    ]),
+  )
+
+/** How to wait. */
+interface Waiting {
+  /** Milliseconds for which it may take. */
+  readonly sandboxTimeout: number
+  /** Milliseconds between two heartbeats. */
+  readonly heartbeatInterval: number
+  /** Called when the waiting begins, and from time to time while it goes on. */
+  readonly onBeat: () => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/**
+ * @param sandbox.mayStart whether it is started when there is none with its id
+ * @throws HttpProblem 409 when it does not come up, with the reason; the reason of the signal.
+ */
+export async function bringUp(
+  sandboxes: Sandboxes,
+  { id, mayStart }: { readonly id: string; readonly mayStart: boolean },
+  { sandboxTimeout, heartbeatInterval, onBeat, signal }: Waiting,
+): Promise<void> {
+  if (mayStart && (await sandboxes.find(id)) === null) await sandboxes.start(null, id)
+  else await sandboxes.resume(id)
+  await onBeat()
+  const start = performance.now()
+  let told = start
+  for (let wait = 20; ; wait = Math.min(500, wait * 1.5)) {
+    const { status, status_detail } = await sandboxes.state(id)
+    if (status === 'RUNNING') return
+    const why = status_detail === null ? '' : `: ${status_detail}`
+    if (status !== 'STARTING') throw new HttpProblem(409, `The sandbox is ${status}${why}`)
+    const now = performance.now()
+    if (now - start > sandboxTimeout) {
+      throw new HttpProblem(409, `The sandbox did not come up within ${sandboxTimeout} ms${why}`)
+    }
+    if (now - told > heartbeatInterval) {
+      told = now
+      await onBeat()
+    }
+    await pause(wait, signal)
+    signal.throwIfAborted()
+  }
+}
+
+/** The sandboxes of a service: their records outlive it, and the oldest are paused beyond the limit. */

@@ -1,0 +1,288 @@
+/** Operations on shared conversations, summaries, downloads and files. */
+
+import { ellipsize } from '../../context/text.ts'
+import { finalResponse } from '../../context/final-response.ts'
+import { redactText } from '../../context/redaction/redact-text.ts'
+import type { RedactionRules } from '../../context/redaction/rules.ts'
+import { mapConcurrent } from '../../conversation/async.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import { isUnknown } from '../conversations/conversations.ts'
+import { findConversation, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
+import { shownText } from '../conversations/secrets.ts'
+import { FLAT, trajectory } from '../conversations/trajectory.ts'
+import { batchGet } from '../http/batch-get.ts'
+import { operation, type Operation } from '../http/operation.ts'
+import { pageInBytes } from '../http/page-bytes.ts'
+import { optional, text, withDefault } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { MOST_BYTES, REFUSED, required, type SandboxFiles } from '../sandbox-files/contract.ts'
+import { CHANGES, changesOf, checkRef, DIFF, diffOf } from '../sandbox-files/git-operations.ts'
+import { originOf } from './app-conversation-operations.ts'
+import type { ControlPlane } from './control-plane.ts'
+import { AT_ONCE, describeApp } from './app-conversations.ts'
+import { appOf } from './app-metadata.ts'
+import { listOf, maybe, objectOf, pageOfSchema, PAGING } from './replies.ts'
+
+const string: JsonObject = { type: 'string' }
+
+const SHARED = objectOf({
+  id: string,
+  created_by_user_id: maybe(string),
+  sandbox_id: string,
+  selected_repository: maybe(string),
+  selected_branch: maybe(string),
+  git_provider: maybe(string),
+  title: maybe(string),
+  pr_number: listOf({ type: 'integer' }),
+  llm_model: maybe(string),
+  metrics: maybe({ type: 'object' }),
+  parent_conversation_id: maybe(string),
+  sub_conversation_ids: listOf(string),
+  created_at: string,
+  updated_at: string,
+})
+
+/** What anybody may know of a conversation that is shared: of its texts what is no secret. O(size). */
+function sharedOf(record: ConversationRecord, rules: RedactionRules | null): JsonObject {
+  const { sandbox_id, selected_repository, selected_branch, git_provider, pr_number, llm_model } =
+    appOf(record)
+  // Masked first: without its user, a URL may not hold the whole of a secret any more.
+  const open = (text: string | null): string | null =>
+    text === null ? null : shownText(rules === null ? text : redactText(text, rules))
+  return {
+    id: shownId(record.id),
+    created_by_user_id: null,
+    sandbox_id: sandbox_id ?? '',
+    selected_repository: open(selected_repository),
+    selected_branch: open(selected_branch),
+    git_provider,
+    title: open(record.title),
+    pr_number: [...pr_number],
+    llm_model: open(llm_model),
+    metrics: null,
+    parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
+    sub_conversation_ids: [],
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+  }
+}
+
+/** Characters of a summary. */
+const MOST = 500
+
+/** @param rules what is masked in what anybody may read; null: nothing but the secrets of URLs */
+export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
+  {
+    ...batchGet(
+      {
+        path: '/api/shared-conversations',
+        operationId: 'batch_get_shared_conversations_api_shared_conversations_get',
+        tag: 'Sharing',
+        summary: 'Batch Get Shared Conversations',
+        what: 'conversations',
+        by: 'ids',
+        schema: SHARED,
+      },
+      (ids) =>
+        mapConcurrent(ids, AT_ONCE, async (id) => {
+          const record = await findConversation(plane.store, id)
+          return record?.public === true ? sharedOf(record, rules) : null
+        }),
+    ),
+    open: true,
+  },
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/conversation-summaries',
+      operationId: 'list_conversation_summaries_api_v1_conversation_summaries_get',
+      tag: 'Conversations',
+      summary: 'List Conversation Summaries',
+      query: PAGING,
+      replies: {
+        200: {
+          description:
+            'The newest first, each with what its agent said last, shortened; null where it said nothing',
+          schema: pageOfSchema(
+            objectOf({
+              id: string,
+              title: maybe(string),
+              created_at: string,
+              updated_at: string,
+              execution_status: string,
+              summary: maybe(string),
+            }),
+          ),
+        },
+      },
+    },
+    async ({ query: { page_id, limit } }) => ({
+      body: await pageInBytes({
+        cursor: page_id,
+        limit,
+        isCompared: true,
+        read: (cursor, most) =>
+          plane.store.listConversations({
+            order: 'created_at_desc',
+            limit: most,
+            ...(cursor !== null && { cursor }),
+          }),
+        show: (records) => mapConcurrent(records, AT_ONCE, (record) => summaryOf(plane, record)),
+      }),
+    }),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/app-conversations/{conversation_id}/download',
+      operationId: 'download_app_conversation_api_v1_app_conversations__conversation_id__download_get',
+      tag: 'Conversations',
+      summary: 'Download App Conversation',
+      params: { conversation_id: text() },
+      replies: {
+        200: { description: 'A zip of its events', mediaType: 'application/zip', schema: string },
+        404: { description: 'Unknown conversation' },
+        413: { description: 'Its log is too long for a zip' },
+      },
+    },
+    async ({ path, request }) => {
+      const record = await getConversationOr404(plane.store, path.conversation_id)
+      const meta = await describeApp(plane, record, originOf(request))
+      return trajectory(plane.store, record, meta, FLAT)
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: `${BASE}/files`,
+      operationId: 'list_files_api_v1_app_conversations__conversation_id__files_get',
+      tag: FILES,
+      summary: 'List Files',
+      params,
+      query: { path: withDefault(text(), '') },
+      replies: {
+        200: {
+          description: 'What is in a folder of its sandbox, by name',
+          schema: objectOf({
+            items: listOf(
+              objectOf({
+                name: string,
+                path: string,
+                is_directory: { type: 'boolean' },
+                size: { type: 'integer' },
+              }),
+            ),
+          }),
+        },
+        ...REFUSED,
+      },
+    },
+    async ({ path, query }) => {
+      const place = await placeOf(plane, path.conversation_id, query.path)
+      return { body: { items: await place.files.list(place.path) } }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: `${BASE}/file`,
+      operationId: 'read_file_api_v1_app_conversations__conversation_id__file_get',
+      tag: FILES,
+      summary: 'Read File',
+      params,
+      query: { file_path: withDefault(text(), 'PLAN.md') },
+      replies: {
+        200: { description: 'Its text', mediaType: 'text/plain', schema: string },
+        ...REFUSED,
+        413: { description: 'It is too large' },
+      },
+    },
+    async ({ path, query }) => {
+      const place = await placeOf(plane, path.conversation_id, query.file_path)
+      const bytes = await place.files.read(place.path, MOST_BYTES)
+      return new Response(bytes, { headers: { 'content-type': 'text/plain; charset=utf-8' } })
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: `${BASE}/git/changes`,
+      operationId: 'git_changes_api_v1_app_conversations__conversation_id__git_changes_get',
+      tag: FILES,
+      summary: 'Git Changes',
+      params,
+      query: { path: withDefault(text(), ''), ref: optional(text()) },
+      replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
+    },
+    async ({ path, query }) => {
+      const place = await placeOf(plane, path.conversation_id, query.path)
+      return {
+        body: await changesOf(place.files, place.path, query.ref === null ? null : checkRef(query.ref)),
+      }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: `${BASE}/git/diff`,
+      operationId: 'git_diff_api_v1_app_conversations__conversation_id__git_diff_get',
+      tag: FILES,
+      summary: 'Git Diff',
+      params,
+      query: { path: text(), ref: optional(text()) },
+      replies: {
+        200: { description: 'A file as it is and as it was', schema: DIFF },
+        ...REFUSED,
+        413: { description: 'It is too large' },
+      },
+    },
+    async ({ path, query }) => {
+      const place = await placeOf(plane, path.conversation_id, query.path)
+      const given = { ref: query.ref === null ? null : checkRef(query.ref), commit: null }
+      return { body: await diffOf(place.files, place.path, given, MOST_BYTES) }
+    },
+  ),
+]
+
+/** Null for one that was deleted meanwhile. O(events since its agent spoke). */
+async function summaryOf(
+  { lifecycle }: ControlPlane,
+  record: ConversationRecord,
+): Promise<JsonObject | null> {
+  try {
+    const conversation = await lifecycle.engine.open(record)
+    const { header } = await conversation.state()
+    const said = await conversation.read(finalResponse)
+    return {
+      id: shownId(record.id),
+      title: record.title,
+      created_at: record.createdAt,
+      updated_at: record.updatedAt,
+      execution_status: header.status,
+      summary: said === '' ? null : ellipsize(said, MOST),
+    }
+  } catch (error) {
+    if (isUnknown(error)) return null
+    throw error
+  }
+}
+
+const FILES = 'Files'
+const params = { conversation_id: text() }
+const BASE = '/api/v1/app-conversations/{conversation_id}'
+
+/** The files, and the absolute path of one of a conversation. @throws HttpProblem 403, 404. */
+async function placeOf(
+  { store, sandboxes }: ControlPlane,
+  id: string,
+  path: string,
+): Promise<{ readonly files: SandboxFiles; readonly path: string }> {
+  const files = required(sandboxes.files)
+  const { sandbox_id: sandboxId } = appOf(await getConversationOr404(store, id))
+  const folder = sandboxId === null ? null : (await sandboxes.state(sandboxId)).working_dir
+  if (folder === null) throw new HttpProblem(404, 'The conversation lives in no sandbox that has files.')
+  return { files, path: path.startsWith('/') ? path : `${folder}/${path}` }
+}
+
+/** Operations on shared conversations, summaries, downloads and files. */

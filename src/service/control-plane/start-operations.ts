@@ -1,0 +1,198 @@
+/** Operations that start conversations and show the progress. */
+
+import { mapConcurrent } from '../../conversation/async.ts'
+import { parseInstant } from '../../event/time.ts'
+import type { Count, Page } from '../../store/contract/query.ts'
+import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/cursor.ts'
+import { COUNTED, countReply, exact } from '../conversations/listing.ts'
+import { batchGet } from '../http/batch-get.ts'
+import { operation, type Operation } from '../http/operation.ts'
+import { pageInBytes, readByIds } from '../http/page-bytes.ts'
+import { dateTime, oneOf, optional, text, withDefault } from '../http/parameters.ts'
+import { originOf } from './app-conversation-operations.ts'
+import { AT_ONCE } from './app-conversations.ts'
+import type { ControlPlane } from './control-plane.ts'
+import { listOf, pageOfSchema, PAGING, START_TASK } from './replies.ts'
+import { startBody } from '../request-schema.ts'
+import { type KeptTask, shown } from './start-task.ts'
+
+const tag = 'Conversations'
+
+const FILTERS = { conversation_id__eq: optional(text()), created_at__gte: optional(dateTime()) } as const
+
+const REFUSED = { 409: { description: 'The id is taken' } }
+
+export const startOperations = (plane: ControlPlane): Operation[] => [
+  operation(
+    {
+      method: 'post',
+      path: '/api/v1/app-conversations',
+      operationId: 'start_app_conversation_api_v1_app_conversations_post',
+      tag,
+      summary: 'Start App Conversation',
+      body: startBody,
+      replies: {
+        200: { description: 'The task that starts it, in the background', schema: START_TASK },
+        ...REFUSED,
+      },
+    },
+    async ({ body = {}, request }) => ({ body: await plane.tasks.create(body, originOf(request)) }),
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/v1/app-conversations/stream-start',
+      operationId: 'stream_app_conversation_start_api_v1_app_conversations_stream_start_post',
+      tag,
+      summary: 'Stream App Conversation Start',
+      body: startBody,
+      replies: {
+        200: {
+          description: 'The task after each step, as they are done, in one list',
+          schema: listOf(START_TASK),
+        },
+        ...REFUSED,
+      },
+    },
+    async ({ body = {}, request }) => {
+      const steps = await plane.tasks.follow(body, originOf(request))
+      return new Response(jsonStream(steps), { headers: { 'content-type': 'application/json' } })
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/app-conversations/start-tasks/search',
+      operationId: 'search_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_search_get',
+      tag,
+      summary: 'Search App Conversation Start Tasks',
+      query: {
+        ...FILTERS,
+        sort_order: withDefault(
+          oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
+          'CREATED_AT_DESC',
+        ),
+        ...PAGING,
+      },
+      replies: { 200: { description: 'Successful Response', schema: pageOfSchema(START_TASK) } },
+    },
+    async ({ query: { sort_order, page_id, limit, ...filter } }) => {
+      const order = { by: byOf(sort_order), descending: sort_order.endsWith('_DESC') }
+      const scope = scopeOf('start-tasks', sort_order, filter)
+      const [inner = null] = page_id === null ? [] : decodeCursor(scope, page_id)
+      const { items, next_page_id: next } = await find(plane, filter, order, { cursor: inner, limit })
+      const next_page_id = next === null ? null : encodeCursor(scope, [next])
+      return { body: { items: items.map(shown), next_page_id } }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/app-conversations/start-tasks/count',
+      operationId: 'count_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_count_get',
+      tag,
+      summary: 'Count App Conversation Start Tasks',
+      query: { ...FILTERS, exact },
+      replies: COUNTED,
+    },
+    async ({ query: { exact, ...filter } }) => countReply(await count(plane, filter, exact)),
+  ),
+  batchGet(
+    {
+      path: '/api/v1/app-conversations/start-tasks',
+      operationId: 'batch_get_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_get',
+      tag,
+      summary: 'Batch Get App Conversation Start Tasks',
+      what: 'start tasks',
+      by: 'ids',
+      schema: START_TASK,
+    },
+    (ids) =>
+      readByIds(ids, 'start tasks', (some) =>
+        mapConcurrent(some, AT_ONCE, async (id) => {
+          const task = await plane.tasks.find(id)
+          return task === null ? null : shown(task)
+        }),
+      ),
+  ),
+]
+
+interface Filter {
+  readonly conversation_id__eq: string | null
+  readonly created_at__gte: string | null
+}
+
+/** The key that an order goes by. */
+const byOf = (order: string): 'created_at' | 'updated_at' =>
+  order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
+
+/**
+ * A page of the tasks that a filter lets through. O(limit) by creation, and by change without a time of creation; else
+ * it looks at so many at most, and then it may be short, or empty, and have one after it. It is short, too, where its
+ * requests are large: they are read a few at a time.
+ */
+async function find(
+  { tasks }: ControlPlane,
+  { conversation_id__eq: id, created_at__gte: since }: Filter,
+  { by, descending }: { readonly by: 'created_at' | 'updated_at'; readonly descending: boolean },
+  { cursor, limit }: { readonly cursor: string | null; readonly limit: number },
+): Promise<Page<KeptTask>> {
+  const from = since === null ? null : atLeast(since)
+  const fits = (task: KeptTask): boolean => from === null || task.created_at >= from
+  if (id !== null) {
+    const task = await tasks.maker(id)
+    return { items: task !== null && fits(task) ? [task] : [], next_page_id: null }
+  }
+  return pageInBytes<{ readonly record: KeptTask }, KeptTask>({
+    cursor,
+    limit,
+    isCompared: false,
+    read: (place, most) =>
+      tasks.list({
+        by,
+        descending,
+        limit: most,
+        ...(by === 'created_at' && from !== null && { from }),
+        ...(place !== null && { cursor: place }),
+      }),
+    show: async (some) => some.map(({ record }) => (fits(record) ? record : null)),
+  })
+}
+
+/** How many there are. O(those). */
+async function count(plane: ControlPlane, filter: Filter, exact: boolean): Promise<Count> {
+  const { conversation_id__eq: id, created_at__gte: since } = filter
+  if (id === null)
+    return plane.tasks.count(since === null ? {} : { by: 'created_at', from: atLeast(since) }, { exact })
+  const order = { by: 'created_at', descending: false } as const
+  const { items } = await find(plane, filter, order, { cursor: null, limit: 1 })
+  return { count: items.length, more: false }
+}
+
+/** The first time of a task that is at or after an instant. */
+const atLeast = (instant: string): string =>
+  new Date(Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)).toISOString()
+
+/** A list in JSON, each item as soon as it is there. A client that stops reading stops nothing but that. */
+function jsonStream(items: AsyncGenerator<unknown, void, undefined>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  let begin = '['
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await items.next()
+      if (done === true) {
+        controller.enqueue(encoder.encode(begin === '[' ? '[]' : ']'))
+        controller.close()
+        return
+      }
+      controller.enqueue(encoder.encode(`${begin}${JSON.stringify(value)}`))
+      begin = ','
+    },
+    cancel() {
+      // It comes back when the task has made its next step.
+      void items.return()
+    },
+  })
+}
+
+/** Operations that start conversations and show the progress. */

@@ -1,0 +1,230 @@
+/** A start task: its plan, what clients read of it, and the conversation that it makes. */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import { hasCode } from '../../event/errors.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { type Lifecycle, sendOnce } from '../conversations/conversations.ts'
+import {
+  dashedId,
+  findConversation,
+  plainId,
+  refuseReserved,
+  shownId,
+} from '../conversations/find-conversation.ts'
+import { HttpProblem, invalid } from '../http/problem.ts'
+import type { ControlPlaneContext } from './app-conversations.ts'
+import { type AppMetadata, appOf, withApp } from './app-metadata.ts'
+import { isOwnField, type StartRequest } from '../request-schema.ts'
+import { newId } from './sandboxes.ts'
+
+/** In order; the last two are ends. */
+export const TASK_STATUSES = [
+  'WORKING',
+  'WAITING_FOR_SANDBOX',
+  'PREPARING_REPOSITORY',
+  'RUNNING_SETUP_SCRIPT',
+  'SETTING_UP_GIT_HOOKS',
+  'SETTING_UP_SKILLS',
+  'STARTING_CONVERSATION',
+  'READY',
+  'ERROR',
+] as const
+
+export type TaskStatus = (typeof TASK_STATUSES)[number]
+
+/** What clients read of a task. */
+export interface StartTask {
+  readonly id: string
+  readonly created_by_user_id: null
+  readonly status: TaskStatus
+  /** Why it failed. */
+  readonly detail: string | null
+  /** Null until the conversation is there. */
+  readonly app_conversation_id: string | null
+  readonly sandbox_id: string | null
+  readonly agent_server_url: string | null
+  readonly request: JsonObject
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+/** What is kept of a task. */
+export interface KeptTask extends StartTask {
+  /** The id that the conversation will have, so that the process that goes on with the task makes no second one. */
+  readonly planned_id: string
+  /** Whether its sandbox is its own, to be started, and not one that was there. */
+  readonly makes_sandbox: boolean
+  /** Where the secrets of the request are stored; null without secrets. */
+  readonly start_ref: string | null
+}
+
+/** Whether it is over. */
+export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
+  status === 'READY' || status === 'ERROR'
+
+/** What clients read of it. */
+export const shown = ({
+  planned_id: _planned,
+  makes_sandbox: _makes,
+  start_ref: _ref,
+  ...task
+}: KeptTask): StartTask => {
+  const { app_conversation_id: made } = task
+  return { ...task, app_conversation_id: made === null ? null : shownId(made) }
+}
+
+/** What it is made with, beside the task. */
+interface Making {
+  /** Null where there is no sandbox. */
+  readonly workingDir: string | null
+  readonly signal: AbortSignal
+}
+
+/**
+ * Each part may be done again, and changes nothing then; when it has come out, its first message is said, and a run of
+ * it has begun.
+ * @throws HttpProblem 409 when the id was taken meanwhile; the reason of the signal; ColloquyError
+ * `unknown_conversation` when it was deleted meanwhile.
+ */
+export async function makeConversation(
+  lifecycle: Lifecycle,
+  task: KeptTask,
+  { workingDir, signal }: Making,
+): Promise<Conversation> {
+  const { engine } = lifecycle
+  const request = task.request as StartRequest
+  const conversation = (await isMade(engine.store, task))
+    ? await engine.open(task.planned_id)
+    : await make(lifecycle, task, workingDir)
+  const said = request.initial_message ?? null
+  if (said !== null) {
+    const { content, run = true } = said
+    await sendOnce(lifecycle, conversation, { content, run, key: `start-${task.id}`, signal })
+  }
+  return conversation
+}
+
+/** Whether the conversation of a task is there. @throws HttpProblem 409 when another one has its id. */
+export async function isMade(store: Store, task: KeptTask): Promise<boolean> {
+  const found = await findConversation(store, task.planned_id)
+  if (found === null) return false
+  if (appOf(found).start_task_id === task.id) return true
+  throw taken(plainId(task.planned_id))
+}
+
+/** That an id has been given. */
+export const taken = (id: string): HttpProblem =>
+  new HttpProblem(409, `Conversation ${JSON.stringify(id)} exists already.`)
+
+async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | null): Promise<Conversation> {
+  const { title, public: open, tags, parent_conversation_id } = task.request as StartRequest
+  const start = Object.fromEntries(Object.entries(task.request).filter(([name]) => !isOwnField(name)))
+  const parentId = parent_conversation_id ?? null
+  const parent = parentId === null ? null : await findConversation(engine.store, parentId)
+  const id = task.planned_id
+  try {
+    return await engine.create({
+      id,
+      title: title ?? `Conversation ${Array.from(id).slice(0, 5).join('')}`,
+      public: open ?? false,
+      tags: tags ?? {},
+      metadata: withApp(
+        {
+          metadata: {
+            start,
+            start_ref: task.start_ref ?? null,
+            ...(workingDir !== null && { workspace: { working_dir: workingDir } }),
+          },
+        },
+        appFor(task, parent),
+      ),
+      parentConversationId: parent?.id ?? null,
+      sandboxId: task.sandbox_id,
+    })
+  } catch (error) {
+    if (!hasCode(error, 'conversation_exists')) throw error
+    // Another service works on the same task, or another process was faster.
+    if (await isMade(engine.store, task)) return engine.open(id)
+    throw taken(plainId(id))
+  }
+}
+
+/** A child works on what its parent does, unless it is given its own. */
+function appFor(task: KeptTask, parent: ConversationRecord | null): AppMetadata {
+  const request = task.request as StartRequest
+  const inherited = parent === null ? null : appOf(parent)
+  return {
+    selected_repository: request.selected_repository ?? inherited?.selected_repository ?? null,
+    selected_branch: request.selected_branch ?? inherited?.selected_branch ?? null,
+    git_provider: request.git_provider ?? inherited?.git_provider ?? null,
+    llm_model: request.llm_model ?? inherited?.llm_model ?? null,
+    trigger: request.trigger ?? null,
+    pr_number: request.pr_number ?? [],
+    observability_metadata: (request.observability_metadata ?? {}) as JsonObject,
+    observability_tags: request.observability_tags ?? [],
+    observability_span_name: request.observability_span_name ?? null,
+    sandbox_id: task.sandbox_id,
+    start_task_id: task.id,
+  }
+}
+
+/**
+ * Nothing is begun, and nothing kept. What the task will make gets its name now, so that the process that goes on with
+ * it makes nothing twice.
+ *
+ * @param origin where the service is reached
+ * @throws HttpProblem 409 for a taken id, 422 for what is not there.
+ */
+export async function planTask(
+  { lifecycle, sandboxes }: ControlPlaneContext,
+  request: StartRequest,
+  origin: string,
+): Promise<KeptTask> {
+  const { store } = lifecycle.engine
+  const wanted = request.conversation_id ?? null
+  const parentId = request.parent_conversation_id ?? null
+  const given = request.sandbox_id ?? null
+  refuseReserved(wanted, 'conversation_id')
+  if (wanted !== null && (await findConversation(store, wanted)) !== null) throw taken(wanted)
+  const parent = parentId === null ? null : await findConversation(store, parentId)
+  if (parentId !== null && parent === null) throw missing('parent_conversation_id', 'conversation', parentId)
+  if (given !== null && (await sandboxes.find(given)) === null) throw missing('sandbox_id', 'sandbox', given)
+  // A child lives where its parent does, for as long as that is there.
+  const inherited = parent === null ? null : appOf(parent).sandbox_id
+  const isThere = inherited !== null && (await sandboxes.find(inherited)) !== null
+  const known = given ?? (isThere ? inherited : null)
+  const at = new Date().toISOString()
+  const fields = Object.entries(request as object as JsonObject)
+  const { start, start_ref } = await lifecycle.starts.keep(
+    Object.fromEntries(fields.filter(([name]) => !isOwnField(name))),
+    { observability_metadata: request.observability_metadata },
+  )
+  return {
+    id: newId(),
+    created_by_user_id: null,
+    status: 'WORKING',
+    detail: null,
+    app_conversation_id: null,
+    sandbox_id: known ?? (sandboxes.possible ? newId() : null),
+    agent_server_url: origin,
+    request: { ...Object.fromEntries(fields.filter(([name]) => isOwnField(name))), ...start },
+    start_ref,
+    created_at: at,
+    updated_at: at,
+    // As the agent server writes it, so that of two who make it at once, one at each, the store lets one.
+    planned_id: wanted === null ? newId() : dashedId(wanted),
+    makes_sandbox: known === null && sandboxes.possible,
+  }
+}
+
+const missing = (field: string, what: string, id: string): HttpProblem =>
+  invalid({
+    type: 'value_error',
+    loc: ['body', field],
+    msg: `Value error, there is no ${what} ${JSON.stringify(id)}`,
+    input: id,
+  })
+
+/** Plans the ids that a start task will use, and makes its conversation: both can be repeated after a crash. */

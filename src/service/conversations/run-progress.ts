@@ -1,0 +1,71 @@
+/** What the log shows of runs: whether one has handled a message, and whether it was paused. */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import { type Fact, isQuarantined } from '../../event/quarantine.ts'
+import { eventKindOf } from '../../log/entry.ts'
+import type { Store } from '../../store/contract/store.ts'
+
+/** How many events are read at once. */
+const PAGE = 100
+
+/**
+ * Whether a run has begun, or has gone on, from a position of the log on. A state in memory may have evicted what shows
+ * it; the store has it. O(events up to the first that shows it).
+ */
+export async function wasPickedUp(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
+  for (let at = from; ; at += PAGE) {
+    const events = await store.read(id, { from: at, limit: PAGE })
+    if (events.some(({ fact }) => isOfRun(fact))) return true
+    if (events.length < PAGE) return false
+  }
+}
+
+const isOfRun = (fact: Fact): boolean =>
+  !isQuarantined(fact) &&
+  (fact.source === 'agent' ||
+    (fact.kind === 'ConversationStateUpdateEvent' &&
+      fact.key === 'execution_status' &&
+      fact.value === 'running'))
+
+/** Milliseconds between two looks at a lease of another process. */
+const SOON = 1_000
+const LATEST = 60_000
+
+/**
+ * Whether a run of another process goes on after a message: what it appends from a position of the log on shows that it
+ * lives. False when its status is running no more, and when its lease would have expired.
+ */
+export async function isTakenUp(
+  conversation: Conversation,
+  from: number,
+  expiresAt: number,
+): Promise<boolean> {
+  const left = expiresAt - Date.now()
+  const due = new AbortController()
+  const timer = setTimeout(() => due.abort(), Math.min(Math.max(left, SOON), LATEST))
+  try {
+    for await (const item of conversation.subscribe({ after: from - 1, signal: due.signal })) {
+      if (item.type !== 'event' || isQuarantined(item.fact)) continue
+      const { fact } = item
+      if (fact.source === 'agent') return true
+      if (fact.kind === 'ConversationStateUpdateEvent' && fact.key === 'execution_status')
+        return fact.value === 'running'
+    }
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Whether it was paused or interrupted, from a position of the log on. O(events from there). */
+export async function wasPausedSince(conversation: Conversation, from: number): Promise<boolean> {
+  const { log } = await conversation.state()
+  for (let at = from; at < log.entries.length; at += 1) {
+    const entry = log.entries.get(at)
+    const kind = entry === undefined ? null : eventKindOf(entry)
+    if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
+  }
+  return false
+}
+
+/** What the log shows of runs: whether one has handled a message, and whether it was paused. */

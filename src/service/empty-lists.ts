@@ -1,0 +1,65 @@
+/**
+ * Lists of the product that a service of conversations does not have. The official pages request them on every load, so
+ * each is an empty list here.
+ */
+
+import { type Operation, operation } from './http/operation.ts'
+
+const PAGE = { items: [], next_page_id: null } as const
+const NO_AUTOMATIONS = { status: 'ok', enabled: false, detail: 'This service has no automations.' } as const
+
+/** What each path responds; null: 204 without a body. */
+const RESPONSES: Readonly<Record<`${'get' | 'post' | 'delete'} /${string}`, object | null>> = {
+  'post /api/skills': { skills: [], sources: {} },
+  'post /api/skills/sync': { status: 'success', message: 'There are no public skills here.' },
+  'get /api/skills/installed': { skills: [] },
+  'get /api/skills/marketplace': { skills: [] },
+  'post /api/sub-agents': { agents: [] },
+  'post /api/plugins': { plugins: [] },
+  'get /api/plugins/installed': { plugins: [] },
+  'get /api/plugins/marketplace': { plugins: [] },
+  'get /api/canvas-extensions/installed': { canvas_extensions: [] },
+  'post /api/hooks': { hook_config: null },
+  'get /api/tools/': [],
+  'get /api/meta-profiles': { meta_profiles: [], active_meta_profile: null },
+  'get /api/llm/models/verified': { models: {} },
+  'get /api/llm/subscription/openai/models': { models: [], vendor: 'openai' },
+  'get /api/llm/subscription/openai/status': { connected: false, vendor: 'openai' },
+  'get /api/desktop/url': { url: null },
+  'get /api/v1/skills/search': PAGE,
+  'get /api/v1/git/repositories/search': PAGE,
+  'get /api/v1/git/installations/search': PAGE,
+  'get /api/v1/git/branches/search': PAGE,
+  'get /api/v1/git/suggested-tasks/search': PAGE,
+  'get /api/automation/v1': { automations: [], total: 0 },
+  'get /api/automation/server_info': NO_AUTOMATIONS,
+  'get /api/automation/health': NO_AUTOMATIONS,
+  // Pages start a session before they show files in frames, whose requests cannot have a key in a header.
+  'post /api/auth/workspace-session': null,
+  'delete /api/auth/workspace-session': null,
+}
+
+export const emptyListOperations = (): Operation[] =>
+  Object.entries(RESPONSES).map(([route, body]) => {
+    const [method, path = ''] = route.split(' ')
+    const name = path.replaceAll(/\W+/g, ' ').trim()
+    return operation(
+      {
+        method: method as 'get' | 'post' | 'delete',
+        path,
+        operationId: `${method} ${name}`.replaceAll(' ', '_'),
+        tag: 'Empty lists',
+        summary: `Empty: ${name.replace(/^api (?:v1 )?/, '')}`,
+        replies:
+          body === null
+            ? { 204: { description: 'There is nothing to do' } }
+            : {
+                200: {
+                  description: 'There are none here',
+                  schema: { type: Array.isArray(body) ? 'array' : 'object' },
+                },
+              },
+      },
+      () => (body === null ? { status: 204, body } : { body }),
+    )
+  })

@@ -1,0 +1,183 @@
+/** Organizations of a service with one tenant: names, provisioned users, credits. */
+
+import type { Store } from '../../store/contract/store.ts'
+import type { ApiKeys } from '../auth/api-keys.ts'
+import type { Caller } from '../auth/caller.ts'
+import { sha256 } from '../auth/hash.ts'
+import { MOST_ORG } from '../auth/key-schema.ts'
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
+import { operation, type Operation } from '../http/operation.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { userBody } from '../request-schema.ts'
+import { type Records, recordsOf } from '../records.ts'
+
+/** One of them. */
+interface User {
+  readonly user_id: string
+  /** In small letters. */
+  readonly email: string
+  readonly org_id: string
+  /** Id of the API key that was made for it. */
+  readonly key_id: string | null
+}
+
+/** The users of a service. */
+export class Users {
+  readonly #records: Records<User>
+  readonly #keys: ApiKeys
+
+  constructor(store: Store, keys: ApiKeys) {
+    this.#keys = keys
+    this.#records = recordsOf<User>(store, 'users', ({ org_id, key_id }) => ({
+      keys: { org: org_id, ...(key_id !== null && { key: key_id }) },
+    }))
+  }
+
+  /**
+   * Makes one with an API key that is bound to its organization; one that is there stays as it is, and no second key is
+   * made. The key itself is given to who made it, this once.
+   */
+  async provision(
+    org_id: string,
+    given: string,
+    keyName: string | null,
+  ): Promise<{ readonly user: User; readonly key: string | null; readonly isNew: boolean }> {
+    const email = given.toLowerCase()
+    const id = await sha256(`${org_id}\n${email}`)
+    const known = await this.#records.find(id)
+    if (known !== null) return { user: known.record, key: null, isNew: false }
+    const made = await this.#keys.create({
+      name: keyName ?? email.slice(0, 255),
+      not_before: null,
+      expires_at: null,
+      org_id,
+    })
+    let isNew = false
+    const user = await this.#records.update(id, (before) => {
+      isNew = before === null
+      return before ?? { user_id: crypto.randomUUID(), email, org_id, key_id: made.id }
+    })
+    // Another request was faster: the user has one key.
+    if (!isNew) await this.#keys.remove(made.id)
+    return { user: user as User, key: isNew ? made.key : null, isNew }
+  }
+
+  /** Whose key it is; null for one that was made by itself. */
+  async byKey(keyId: string): Promise<User | null> {
+    const { items } = await this.#records.list({ by: 'key', value: keyId, limit: 1 })
+    return items[0]?.record ?? null
+  }
+
+  /** The organizations that users were provisioned in. O(users). */
+  async organizations(): Promise<string[]> {
+    const all = new Set<string>()
+    for await (const { record } of this.#records.walk({ by: 'org' })) all.add(record.org_id)
+    return [...all]
+  }
+}
+
+/** Says what an organization, or who names none, has left, as a decimal number; null where nothing says so. */
+export type Credits = (org: string | null) => Promise<string | null> | string | null
+
+/** What the operations work on. */
+interface OrganizationParts {
+  readonly users: Users
+  readonly identify: (request: Request) => Promise<Caller>
+  readonly credits: Credits
+}
+
+const tag = 'Organizations'
+const string = { type: 'string' } as const
+
+/** The organization that a caller may speak for: that of its key, or the one that it names where no key is bound. */
+export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
+  if (caller.type === 'api_key') return caller.key.org_id
+  const named = headers.get('x-org-id')
+  return named === '' || (named?.length ?? 0) > MOST_ORG ? null : named
+}
+
+const USER = objectOf({
+  email: string,
+  password: { type: 'null' },
+  api_key: maybe(string),
+  user_id: string,
+  org_id: string,
+})
+
+export const organizationListOperations = ({ users, identify, credits }: OrganizationParts): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/organizations',
+      operationId: 'list_organizations_api_organizations_get',
+      tag,
+      summary: 'List Organizations',
+      replies: {
+        200: {
+          description: 'That of the caller, and those that users were provisioned in',
+          schema: objectOf({
+            items: listOf(objectOf({ id: string, name: string, is_personal: { type: 'boolean' } })),
+            current_org_id: maybe(string),
+          }),
+        },
+      },
+    },
+    async ({ request }) => {
+      const caller = await identify(request)
+      const current = await organizationOf(request, caller)
+      const others = caller.type === 'api_key' ? [] : await users.organizations()
+      const all = [...new Set([...(current === null ? [] : [current]), ...others])].toSorted()
+      const items = all.map((id) => ({ id, name: id, is_personal: false }))
+      return { body: { items, current_org_id: current } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/organizations/provision-user',
+      operationId: 'provision_user_api_organizations_provision_user_post',
+      tag,
+      summary: 'Provision User',
+      body: userBody,
+      replies: {
+        200: { description: 'It was there, with its key, which is not shown again', schema: USER },
+        201: { description: 'With its API key, which is shown this once', schema: USER },
+        403: { description: 'An API key may not, nor a page of another site' },
+        404: { description: 'No organization was named, in X-Org-Id' },
+      },
+    },
+    async ({ body: { email, api_key_name }, request }) => {
+      const caller = await identify(request)
+      if (caller.type === 'api_key')
+        throw new HttpProblem(403, 'An API key cannot provision users: use a session key.')
+      const org = await organizationOf(request, caller)
+      if (org === null) throw new HttpProblem(404, 'Name the organization in X-Org-Id.')
+      const { user, key, isNew } = await users.provision(org, email, api_key_name ?? null)
+      const { user_id, org_id } = user
+      // No password is kept: there is no login, only keys.
+      const reply = { email: user.email, password: null, api_key: key, user_id, org_id }
+      return { status: isNew ? 201 : 200, body: reply }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/billing/credits',
+      operationId: 'get_credits_api_billing_credits_get',
+      tag,
+      summary: 'Get Credits',
+      replies: {
+        200: {
+          description: 'A decimal number; 0 where there is no balance',
+          schema: objectOf({ credits: string }),
+        },
+      },
+    },
+    async ({ request }) => {
+      const org = await organizationOf(request, await identify(request))
+      return { body: { credits: (await credits(org)) ?? '0' } }
+    },
+  ),
+]
+
+/** Organizations of a service with one tenant: names, provisioned users, credits. */

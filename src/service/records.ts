@@ -1,0 +1,140 @@
+/** Typed records of the service: items of its store, the same in every process, none of them cached. */
+
+import { hasCode } from '../event/errors.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../store/contract/items.ts'
+import type { Count, CountOptions, Page } from '../store/contract/query.ts'
+import type { Store } from '../store/contract/store.ts'
+/** Typed records of the service: items of its store, the same in every process, none of them cached. */
+
+/** A record as it is kept. */
+export interface Kept<T extends object> {
+  readonly id: string
+  /** Another one after every change and every claim. */
+  readonly version: number
+  readonly record: T
+}
+
+/** How the records of a collection are found, beside by their ids. */
+export type Index = Pick<NewItem, 'keys' | 'dueIn'>
+
+/** Records by id. */
+export interface Records<T extends object> {
+  readonly find: (id: string) => Promise<Kept<T> | null>
+  /** The first so many, at most a page, with the cursor of the next ones. */
+  readonly list: (query?: ItemQuery) => Promise<Page<Kept<T>>>
+  /** How many a list would have. */
+  readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
+  /** All that a query finds, page after page. */
+  readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
+  /** Those that are due, at most a page: no other process is given them for `ttl` milliseconds. */
+  readonly claim: (ttl: number) => Promise<readonly Kept<T>[]>
+  /**
+   * A change that {@link Records.make} makes beside others: a record of null is taken out. As it is, it is made
+   * whatever was there; with an expected version, only where that still holds.
+   */
+  readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
+  /** Makes changes, all or none; the new versions, in order. @throws ColloquyError `version_conflict`. */
+  readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
+  /**
+   * Changes one to what a decision over it says, which is asked again when another process was faster. Null takes it
+   * out, undefined leaves it as it is. Gives it as it is then.
+   */
+  readonly update: (id: string, decide: Decide<T>) => Promise<T | null>
+  /** False when there was none. */
+  readonly remove: (id: string) => Promise<boolean>
+}
+
+type Decided<T> = T | null | undefined
+
+/** Says what a record becomes; null for one that is not there. */
+type Decide<T> = (before: T | null) => Decided<T> | Promise<Decided<T>>
+
+/**
+ * The records of a collection.
+ *
+ * @param indexOf by what a record is found, and when it is due
+ */
+export function recordsOf<T extends object>(
+  store: Store,
+  collection: string,
+  indexOf: (record: T) => Index = () => ({}),
+): Records<T> {
+  const changeOf: Records<T>['changeOf'] = (id, record, expected) => ({
+    collection,
+    id,
+    ...(expected !== undefined && { expected }),
+    put: record === null ? null : { body: record as JsonObject, ...indexOf(record) },
+  })
+  const keptOf = ({ id, version, body }: Item): Kept<T> => ({ id, version, record: body as object as T })
+  const find = async (id: string): Promise<Kept<T> | null> => {
+    const item = await store.getItem(collection, id)
+    return item === null ? null : keptOf(item)
+  }
+  const list = async (query: ItemQuery = {}): Promise<Page<Kept<T>>> => {
+    const { items, next_page_id } = await store.listItems(collection, query)
+    return { items: items.map(keptOf), next_page_id }
+  }
+  const make: Records<T>['make'] = async (changes) => {
+    const items = await store.changeItems(changes)
+    return items.map((item) => item?.version ?? null)
+  }
+  const update: Records<T>['update'] = async (id, decide) => {
+    for (;;) {
+      const kept = await find(id)
+      const before = kept?.record ?? null
+      const after = await decide(before)
+      if (after === undefined || (after === null && before === null)) return before
+      if (await tryMake(make, [changeOf(id, after, kept?.version ?? null)])) return after
+    }
+  }
+  return {
+    find,
+    list,
+    async count(filter, options) {
+      return store.countItems(collection, filter, options)
+    },
+    async *walk(query = {}) {
+      let cursor = query.cursor ?? null
+      do {
+        const page: Page<Kept<T>> = await list({ ...query, ...(cursor !== null && { cursor }) })
+        yield* page.items
+        cursor = page.next_page_id
+      } while (cursor !== null)
+    },
+    async claim(ttl) {
+      return (await store.claimItems(collection, { ttl })).map(keptOf)
+    },
+    changeOf,
+    make,
+    update,
+    async remove(id) {
+      let existed = false
+      await update(id, (before) => {
+        existed = before !== null
+        return null
+      })
+      return existed
+    },
+  }
+}
+
+/** Makes changes; false, and none of them, when another process was faster. */
+export async function tryMake(
+  make: Records<object>['make'],
+  changes: readonly ItemChange[],
+): Promise<boolean> {
+  try {
+    await make(changes)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'version_conflict')) return false
+    throw error
+  }
+}
+
+/** A clock of milliseconds that never gives a time twice, so that what one process makes has an order. */
+export function risingClock(now: () => number = Date.now): () => number {
+  let last = -Infinity
+  return () => (last = Math.max(now(), last + 1))
+}

@@ -1,0 +1,118 @@
+/** Bodies of requests, as zod schemas. */
+
+import * as z from 'zod'
+import { integer } from '../event/shape-schema.ts'
+import { bodyOf } from './http/body-schema.ts'
+import { id, integer as wholeNumber, said, tags, text, title } from './http/field-schema.ts'
+
+const PROVIDERS = [
+  'github',
+  'gitlab',
+  'bitbucket',
+  'bitbucket_data_center',
+  'forgejo',
+  'azure_devops',
+  'enterprise_sso',
+] as const
+
+const TRIGGERS = [
+  'resolver',
+  'gui',
+  'suggested_task',
+  'openhands_api',
+  'slack',
+  'microagent_management',
+  'jira',
+  'jira_dc',
+  'linear',
+  'bitbucket',
+  'automation',
+] as const
+
+/** What a conversation works on. */
+const repository = {
+  selected_repository: text(1, 500).nullable().optional(),
+  selected_branch: text(1, 500).nullable().optional(),
+  git_provider: z.enum(PROVIDERS).nullable().optional(),
+}
+
+const scalar = z.union([z.string(), z.number(), z.boolean()])
+
+/** How a conversation is started; what else is given is its agent's to know. */
+const start = z.looseObject({
+  sandbox_id: id.nullable().optional(),
+  conversation_id: id.nullable().optional(),
+  parent_conversation_id: id.nullable().optional(),
+  initial_message: z
+    .strictObject({ ...said, run: z.boolean().default(true).optional() })
+    .nullable()
+    .optional(),
+  title: title.nullable().optional(),
+  public: z.boolean().nullable().optional(),
+  tags: tags.nullable().optional(),
+  llm_model: text(1, 500).nullable().optional(),
+  trigger: z.enum(TRIGGERS).nullable().optional(),
+  pr_number: z.array(integer).max(1_000).optional(),
+  ...repository,
+  observability_metadata: z
+    .record(z.string(), z.union([scalar, z.array(scalar)]))
+    .nullable()
+    .optional(),
+  observability_tags: z.array(text(1, 256)).max(1_000).nullable().optional(),
+  observability_span_name: z
+    .string()
+    .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'Must be 1 to 128 letters, digits and . _ : / -')
+    .nullable()
+    .optional(),
+})
+export type StartRequest = z.input<typeof start>
+export const startBody = bodyOf(start, { optional: true })
+
+/** Whether the service itself goes by a field of it. */
+export const isOwnField = (name: string): boolean => Object.hasOwn(start.shape, name)
+
+/** What may be changed of one. */
+const update = z.strictObject({
+  title: title.nullable().optional(),
+  public: z.boolean().nullable().optional(),
+  ...repository,
+})
+export type AppUpdate = z.input<typeof update>
+export const updateBody = bodyOf(update)
+
+export const sendBody = bodyOf(z.strictObject({ ...said, run: z.boolean().default(true).optional() }))
+
+export const pendingBody = bodyOf(z.strictObject(said))
+
+/** A user to provision. */
+export const userBody = bodyOf(
+  z.strictObject({
+    email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
+    password: text(8, 256).nullable().optional(),
+    api_key_name: text(1, 255).nullable().optional(),
+  }),
+)
+
+/** A command to run in a sandbox. */
+export const commandBody = bodyOf(
+  z.strictObject({
+    command: text(1, 100_000),
+    cwd: text(1, 4_096).nullable().optional(),
+    timeout: wholeNumber.min(1).max(600).default(300).optional(),
+  }),
+)
+
+/** Maximum number of saved workspaces. */
+export const MAX_WORKSPACES = 1_000
+
+const folder = { id: text(1, 4_096), name: text(1, 500), path: text(1, 4_096) }
+export const workspacesBody = bodyOf(
+  z.strictObject({
+    workspaces: z
+      .array(z.strictObject({ ...folder, parentPath: text(1, 4_096).nullable().optional() }))
+      .max(MAX_WORKSPACES),
+  }),
+)
+export const parentsBody = bodyOf(
+  z.strictObject({ parents: z.array(z.strictObject(folder)).max(MAX_WORKSPACES) }),
+)
