@@ -1,4 +1,4 @@
-/** Arbitrary secrets, and events that hold one somewhere, written in one of the ways in which secrets get into a log. */
+/** Arbitrary secrets, and events that hold one somewhere, written as secrets get into logs. */
 
 import * as fc from 'fast-check'
 import type { Event } from '../src/event/types.ts'
@@ -21,21 +21,15 @@ const escaped: Way = (text) =>
 const percented: Way = (text) =>
   Array.from(Buffer.from(text), (byte) => `%${byte.toString(16).padStart(2, '0').toUpperCase()}`).join('')
 
-/** Ways to write a text so that it can be read again. */
-const WAYS: Readonly<Record<string, Way>> = {
-  json: (text) => JSON.stringify({ note: text }),
-  list: (text) => JSON.stringify([1, { deep: [text] }], null, 2),
-  quoted: (text) => JSON.stringify(text),
-  cut: (text) => `${JSON.stringify({ note: text }).slice(0, -2)}`,
+/** Encodings of a secret; those that are JSON leave the text around a mask as it is. */
+const ENCODINGS: Readonly<Record<string, Way>> = {
+  plain: (text) => text,
   escaped,
   percented,
   encoded: (text) => encodeURIComponent(text.toWellFormed()),
   form: (text) => encodeURIComponent(text.toWellFormed()).replaceAll('%20', '+'),
-  prose: (text) => `the word is ${text} and no other`,
-  key: (text) => JSON.stringify({ [text]: 1 }),
-}
-
-const BASE64: Readonly<Record<string, Way>> = {
+  cut: (text) => `${JSON.stringify({ note: text }).slice(0, -2)}`,
+  'in JSON': (text) => `data: ${JSON.stringify({ note: text })}`,
   base64: (text) => Buffer.from(text).toString('base64'),
   basic: (text) => `Basic ${Buffer.from(`i:${text}`).toString('base64')}`,
   url: (text) => Buffer.from(`{"ab":"${text}"}`).toString('base64url'),
@@ -47,52 +41,47 @@ const BASE64: Readonly<Record<string, Way>> = {
     ).join('\n'),
 }
 
-/** Ways that leave a mask as it is, but for what they put around it. */
-const PLAIN: readonly string[] = ['json', 'list', 'quoted', 'cut', 'prose', 'key']
+/** What may be around an encoded secret: prose at the innermost, then JSON within JSON. */
+const FRAMES: Readonly<Record<string, Way>> = {
+  prose: (text) => `the word is ${text} and no other`,
+  json: (text) => JSON.stringify({ note: text }),
+  list: (text) => JSON.stringify([1, { deep: [text] }], null, 2),
+  quoted: (text) => JSON.stringify(text),
+  key: (text) => JSON.stringify({ [text]: 1 }),
+}
 
-/** A secret as it stands in a log, and how it got there. */
+/** A secret as it is written in a log. */
 export interface Hidden {
   readonly secret: string
   readonly text: string
-  /** What is left when the secret is masked and nothing else; null where a mask would have to be read out of an encoding. */
-  readonly left: string | null
-  readonly ways: readonly string[]
+  /** The text once the secret is masked and nothing else is. */
+  readonly left: string
+  /** Keys that are the same once the secret is masked. */
+  readonly equalKeys: readonly string[]
+  readonly encoding: string
+  readonly frames: readonly string[]
 }
 
-const ALL: Readonly<Record<string, Way>> = { ...WAYS, ...BASE64 }
-
-/** A secret written in up to four ways, one around the other; base64 at any layer, most often at the innermost. */
+/** A secret in one encoding, in up to three layers of JSON. */
 export function hiddenSecret(): fc.Arbitrary<Hidden> {
-  const outer = fc.array(
-    fc.oneof(
-      { weight: 3, arbitrary: fc.constantFrom(...Object.keys(WAYS)) },
-      { weight: 1, arbitrary: fc.constantFrom(...Object.keys(BASE64)) },
-    ),
-    { maxLength: 3 },
-  )
-  const inner = fc.option(fc.constantFrom(...Object.keys(BASE64)), { nil: null, freq: 2 })
-  return fc.tuple(anySecret(), inner, outer).map(([secret, innermost, names]) => {
-    const ways = [...(innermost === null ? [] : [innermost]), ...names]
-    // All of a base64 text goes, whatever is in it, and so does the innermost encoding of any other kind.
-    const base64 = ways.findLastIndex((name) => Object.hasOwn(BASE64, name))
-    const masked = base64 === -1 ? (PLAIN.includes(ways[0] ?? 'json') ? 0 : 1) : base64 + 1
-    const around = ways.slice(masked)
-    return {
-      secret,
-      text: written(secret, ways),
-      left: around.every((name) => PLAIN.includes(name))
-        ? written(ways[base64] === 'basic' ? 'Basic [redacted]' : '[redacted]', around)
-        : null,
-      ways,
-    }
-  })
+  const frames = fc.array(fc.constantFrom('json', 'list', 'quoted', 'key'), { maxLength: 3 })
+  return fc
+    .tuple(anySecret(), fc.constantFrom(...Object.keys(ENCODINGS)), fc.boolean(), frames)
+    .map(([secret, encoding, isProse, around]) => {
+      const names = [...(isProse ? ['prose'] : []), ...around]
+      const framed = (text: string): string =>
+        names.reduce((inner, name) => (FRAMES[name] as Way)(inner), text)
+      const encode = ENCODINGS[encoding] as Way
+      const mask = '[redacted]'
+      const isFrame = ['plain', 'cut', 'in JSON'].includes(encoding)
+      const left = isFrame ? encode(mask) : encoding === 'basic' ? `Basic ${mask}` : mask
+      const equalKeys = [secret, escaped(secret)]
+      return { secret, text: framed(encode(secret)), left: framed(left), equalKeys, encoding, frames: names }
+    })
 }
 
-const written = (text: string, names: readonly string[]): string =>
-  names.reduce((inner, name) => (ALL[name] as Way)(inner), text)
-
-/** Any event that holds a hidden secret in one of its texts, and decodes. */
-export function eventWith(text: string): fc.Arbitrary<Event> {
+/** Any event that holds a text in one of its fields, or keys that become one once they are redacted, and decodes. */
+export function eventWith(text: string, equalKeys: readonly string[] = []): fc.Arbitrary<Event> {
   return fc
     .oneof(
       fc.tuple(BODIES.ActionEvent(), fc.nat(6)).map(([body, where]): Event => {
@@ -106,8 +95,13 @@ export function eventWith(text: string): fc.Arbitrary<Event> {
           case 3:
             return { ...body, responses_reasoning_item: { summary: [text], encrypted_content: 'gAAAA' } }
           case 4:
-            // Both keys are the same once they are redacted.
-            return { ...body, action: { kind: 'CustomAction', deep: { [text]: [text], [escaped(text)]: 2 } } }
+            return {
+              ...body,
+              action: {
+                kind: 'CustomAction',
+                deep: { [text]: [text], ...Object.fromEntries(equalKeys.map((key) => [key, 1])) },
+              },
+            }
           case 5:
             return { ...body, action: { kind: 'TerminalAction', command: text } }
           default: {

@@ -44,7 +44,7 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
   ],
   'a redaction pattern': [
     [
-      'context/redaction/built-in.ts',
+      'context/redaction/known-forms.ts',
       'const FORMS = [\n',
       "const FORMS = [\n  { name: 'gitlab', pattern: /glpat-/g },\n",
     ],

@@ -214,7 +214,7 @@ export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules):
   return after
 }
 
-/** X5 to X8 of an event that holds a secret in a way in which it may be written. */
+/** X5 to X8 of an event that contains a secret in an encoding. */
 export function checkHidden(hidden: Hidden, event: Event, keyed: boolean): void {
   checkLeft(hidden)
   const { secret } = hidden
@@ -269,7 +269,7 @@ function branchShape({ branch }: State): unknown {
 function checkLeft({ secret, text, left }: Hidden): void {
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
   const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
-  if (left !== null) same('X8', `what is left of ${text}`, redact(event, rules).error, left)
+  same('X8', `what is left of ${text}`, redact(event, rules).error, left)
 }
 
 /** X5: a mask is not looked into, whatever the rules are. */

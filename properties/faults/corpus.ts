@@ -54,7 +54,9 @@ export function buildCorpus(): Corpus {
     loops: draw(loopyLog(), 100),
     events: [...draw(secretEvent(), 100), ...draw(anyEvent(), 200)],
     hidden: draw(
-      hiddenSecret().chain((hidden) => eventWith(hidden.text).map((event) => ({ hidden, event }))),
+      hiddenSecret().chain((hidden) =>
+        eventWith(hidden.text, hidden.equalKeys).map((event) => ({ hidden, event })),
+      ),
       300,
     ),
     broken: draw(brokenSecretEvent(), 100),

@@ -1,7 +1,7 @@
 /** The well-known forms of secrets, each at, below and above its threshold. */
 
 import { describe, expect, it } from 'vitest'
-import { BUILT_IN, type BuiltInPattern } from '../../src/context/redaction/built-in.ts'
+import { BUILT_IN, type BuiltInPattern } from '../../src/context/redaction/known-forms.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { MASK, said } from './redact-said.ts'
 

@@ -1,8 +1,7 @@
 /** What a caller names beside secrets themselves: patterns, in texts of any length, and the fields that hold secrets. */
 
 import { describe, expect, it } from 'vitest'
-import { secretFields } from '../../src/context/redaction/field-names.ts'
-import { CONTEXT, OVERLAP, PIECE } from '../../src/context/redaction/own-patterns.ts'
+import { secretFields } from '../../src/context/redaction/known-forms.ts'
 import { MAX_ROUNDS } from '../../src/context/redaction/redact-text.ts'
 import { BARE, MASK, said } from './redact-said.ts'
 
@@ -12,9 +11,6 @@ const own = (text: string, ...patterns: RegExp[]): string => said(text, { ...BAR
 const chain = (links: number): RegExp[] =>
   Array.from({ length: links }, (_, i) => new RegExp(i === 0 ? 'x0' : String.raw`(?<=\])x${i}`))
 const links = (count: number): string => Array.from({ length: count }, (_, i) => `x${i}`).join('')
-
-/** A long text that holds this one. */
-const among = (before: number, text: string): string => `${'x'.repeat(before)}${text}${'x'.repeat(PIECE)}`
 
 describe('own patterns', () => {
   it('mask every match, whatever their flags, or their group named secret', () => {
@@ -40,50 +36,12 @@ describe('own patterns', () => {
     expect(own(`a${links(MAX_ROUNDS + 1)}b`, ...chain(MAX_ROUNDS + 1))).toBe(MASK)
   })
 
-  it('see long texts in pieces, in which what is short enough is found wherever it stands', () => {
-    const short = /<[^<>]{0,9000}>/
-    for (const length of [OVERLAP - 1, OVERLAP]) {
-      for (const at of [PIECE - OVERLAP - 1, PIECE - OVERLAP, PIECE - length, PIECE - 1, PIECE, PIECE + 1]) {
-        const secret = `<${'s'.repeat(length - 2)}>`
-        const text = `${'-'.repeat(at)}${secret}${'-'.repeat(PIECE)}`
-        expect(own(text, short)).toBe(text.replace(secret, MASK))
-      }
-    }
-    const long = `${'-'.repeat(PIECE - OVERLAP - 1)}<${'s'.repeat(OVERLAP + 2)}>${'-'.repeat(PIECE)}`
-    expect(own(long, short)).toBe(long)
-    // In a text of one piece its length is no matter.
-    const whole = `<${'s'.repeat(8990)}>${'-'.repeat(PIECE - 8992)}`
-    expect(whole.length).toBe(PIECE)
-    expect(own(whole, short)).toBe(whole.replace(/<.*>/, MASK))
-  })
-
-  it('see no border where a piece ends', () => {
-    const borders = [PIECE, PIECE - OVERLAP, 2 * PIECE - 2 * OVERLAP - CONTEXT]
-    for (const before of borders.flatMap((border) => [-11, -6, -1, 0, 1].map((by) => border + by))) {
-      for (const pattern of [
-        /(?<!\d)\d{6}(?!\d)/,
-        /(?<=[ \d])\d{6}$/m,
-        /\b[01]\d{5}\b/,
-        /^\d{6}/,
-        /\d{6}$/,
-        /(?<=^x{9})\d{6}/,
-      ]) {
-        const text = among(before, ' 1234567890 ')
-        expect(own(text, pattern)).toBe(text)
-      }
-      expect(own(among(before, ' 123456 '), /(?<!\d)\d{6}(?!\d)/)).toBe(among(before, ` ${MASK} `))
-      // Matches do not overlap, wherever pieces do.
-      expect(own(among(before, ' 12345678 '), /\d{6}/)).toBe(among(before, ` ${MASK}78 `))
-    }
-    const end = `${'x'.repeat(2 * PIECE)} 123456`
-    expect(own(end, /\d{6}$/)).toBe(end.replace('123456', MASK))
-    expect(own(end, /^x+/)).toBe(`${MASK} 123456`)
-    expect(own(`- ${'x'.repeat(PIECE - 2)}ITEM${'x'.repeat(PIECE)}`, /^x+ITEM/)).toContain('ITEM')
-  })
-
-  it('find a match that a piece cuts off, however long it is', () => {
-    const text = `${'-'.repeat(PIECE - 5_000)}${'s'.repeat(100_000)}-`
-    expect(own(text, /s{50,}/)).toMatch(/^-+(?:\[redacted\])+-$/)
+  it('see the whole text, however long it and the match are', () => {
+    const around = '-'.repeat(100_000)
+    expect(own(`${around}<${'s'.repeat(100_000)}>${around}`, /<s{1,}>/)).toBe(around + MASK + around)
+    expect(own(`${around}123456`, /\d{6}$/)).toBe(around + MASK)
+    expect(own(`${around}1234567`, /(?<!\d)\d{6}(?!\d)/)).toBe(`${around}1234567`)
+    expect(own(`123456${around}`, /^\d{6}/)).toBe(MASK + around)
   })
 })
 

@@ -1,8 +1,6 @@
-/** The entry `colloquy/redaction`: secrets taken out of events, logs and stores by rules. */
+/** The entry `colloquy/redaction`: removes secrets from events, logs and stores. */
 
-export type { BuiltInPattern } from './built-in.ts'
-export { SECRET_FIELDS } from './field-names.ts'
-export { redactRecord } from './record.ts'
+export { type BuiltInPattern, SECRET_FIELDS } from './known-forms.ts'
 export { redact, redactLog, type RedactLogOptions } from './redact.ts'
 export { type RedactionOptions, redactionRules, type RedactionRules } from './rules.ts'
-export { redactingStore, redactStored } from './store.ts'
+export { redactingStore, redactRecord, redactStored } from './store.ts'

@@ -1,24 +1,23 @@
-/** Redacts a text; what was JSON stays JSON. */
+/** Redacts a text. JSON stays JSON, and every character that is no secret stays as it was. */
 
 import { hasText } from '../../event/text.ts'
-import { findSecrets, maskHits } from './find.ts'
-import type { Hit } from './hit.ts'
-import { editJson, type JsonEdits, parses, type Range } from './json-text.ts'
-import { isMask, maskObject } from './mask.ts'
+import { quoteEnd } from '../../event/json.ts'
+import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
+import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** How often a text is looked through again for what its masks have brought about, before it is masked as a whole. */
+/** How often a text is searched again for what its masks have brought about, before it is masked as a whole. */
 export const MAX_ROUNDS = 4
 
-/** The field that only its provider can read, wherever it stands. */
+/** The field that only its provider can read, at any depth. */
 export const SEALED = 'encrypted_content'
 
-/** Base64 is that of a file when it is longer than secrets are. */
-const LONGEST_SECRET = 256
+/** Base64 that is longer than secrets are is a file. */
+const MAX_SECRET = 256
 
-const isBase64 = (text: string): boolean => text.length > LONGEST_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0
+const isBase64 = (text: string): boolean => text.length > MAX_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0
 
-/** What is to be kept in mind of a text. */
+/** How a text is redacted. */
 export interface TextOptions {
   /** Whether it must stay JSON even when it is a lone number. */
   readonly json?: boolean
@@ -27,70 +26,156 @@ export interface TextOptions {
 }
 
 /**
- * The text with a mask for every secret; the very same text when it holds none, or nothing but white space. Doing it
- * again changes nothing: a text in which masks bring about new matches again and again is masked as a whole, and so is
- * one that is encoded too often to be read. O(length).
+ * The text with a mask for every secret; the very same text when there is none. Redacting again changes nothing: a text
+ * in which masks bring about new matches again and again is masked as a whole. O(length).
  */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
-  // Patterns find things in what is noise; a literal secret is one wherever it stands.
-  const isNoise = /^data:[^,]{0,100};base64,/i.test(text) || (options.bytes === true && isBase64(text))
-  const finders = isNoise ? rules.literalFinders : rules.finders
-  let now = text
+  // In bytes, patterns would match by chance; a literal secret does not.
+  const isFile = /^data:[^,]{0,100};base64,/i.test(text) || (options.bytes === true && isBase64(text))
+  const finders = isFile ? rules.literalFinders : rules.finders
+  let redacted = text
   let json: boolean | null = null
   const isJson = (): boolean => (json ??= (options.json === true || /^\s*[[{"]/.test(text)) && parses(text))
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const hits = findSecrets(now, finders, rules.literalFinders)
-    if (hits === null) break
-    if (hits.length === 0) return now
-    const edited = isJson() ? editJson(now, editsOf(rules)) : { text: now, kept: [] }
-    if (edited.text !== now) {
-      now = edited.text
+    const hits = findSecrets(redacted, finders)
+    // A text in JSON may contain an encoding of its own, once the escapes of the JSON are undone.
+    if (hits.length === 0 && !(redacted.includes('\\') && isJson())) return redacted
+    const edited = isJson() ? redactJsonText(redacted, rules) : { text: redacted, sealed: [] }
+    if (edited.text !== redacted) {
+      redacted = edited.text
       continue
     }
-    const left = outside(hits, edited.kept)
-    if (left.length === 0) return now
-    const masked = maskHits(now, left, rules.mask)
-    // What reaches over the borders of JSON's texts leaves no JSON behind.
+    const unsealed = outside(hits, edited.sealed)
+    if (unsealed.length === 0) return redacted
+    const masked = maskHits(redacted, unsealed, rules.mask)
+    // A hit across the borders of JSON's texts leaves no JSON behind.
     if (isJson() && !parses(masked)) break
-    now = masked
+    redacted = masked
   }
   const mask = rules.mask(text)
   return isJson() ? maskObject(mask) : mask
 }
 
-/** The hits that are not inside one of the ranges; both ascend. */
-function outside(hits: readonly Hit[], ranges: readonly Range[]): readonly Hit[] {
-  let at = 0
-  return hits.filter(({ start, end }) => {
-    while (at < ranges.length && (ranges[at]?.[1] ?? 0) < end) at += 1
-    return (ranges[at]?.[0] ?? end) > start
-  })
-}
-
-/** A text that must stay whole for those who can read it, or go: null when it holds a literal secret. O(length). */
-export function redactSealed(text: string, { literalFinders }: RedactionRules): string | null {
-  const hits = findSecrets(text, literalFinders, literalFinders)
-  return hits === null || hits.length === 0 ? text : null
-}
+/** A text that must stay whole for those who can read it: null when it contains a literal secret. O(length). */
+export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
+  findSecrets(text, literalFinders).length === 0 ? text : null
 
 /** A text under a key that names a secret. O(length). */
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
-  // Where a surer rule knows the secret in it, its mask is the one that stands elsewhere too.
-  const hits = findSecrets(text, rules.finders, rules.literalFinders)
-  return rules.mask(hits?.length === 1 && hits[0] !== undefined ? hits[0].secret : text)
+  // A secret that another rule knows has the same mask everywhere.
+  const [hit, ...others] = findSecrets(text, rules.finders)
+  return rules.mask(hit !== undefined && others.length === 0 ? hit.secret : text)
 }
 
-/** The mask for a number that holds a secret, or null. O(1). */
+/** The mask for a number that contains a secret, or null. O(1). */
 export function redactNumber(digits: string, rules: RedactionRules): string | null {
-  const hits = findSecrets(digits, rules.finders, rules.literalFinders)
-  return hits === null || hits.length === 0 ? null : rules.mask(hits[0]?.secret ?? digits)
+  const [hit] = findSecrets(digits, rules.finders)
+  return hit === undefined ? null : rules.mask(hit.secret)
 }
 
-const editsOf = (rules: RedactionRules): JsonEdits => ({
-  key: (key) => (key === SEALED ? key : redactText(key, rules)),
-  text: (text, keys) => (keys.some(rules.isSecretField) ? redactField(text, rules) : redactText(text, rules)),
-  number: (digits) => redactNumber(digits, rules),
-  stays: (text, keys) => (keys.includes(SEALED) ? redactSealed(text, rules) !== null : null),
-})
+/** The hits that are not inside one of the ranges; both ascend. */
+function outside(hits: readonly Hit[], ranges: readonly Range[]): readonly Hit[] {
+  let i = 0
+  return hits.filter(({ start, end }) => {
+    while ((ranges[i]?.[1] ?? Infinity) < end) i += 1
+    return (ranges[i]?.[0] ?? end) > start
+  })
+}
+
+/** Whether a text is JSON. O(length). */
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+type Range = readonly [start: number, end: number]
+
+/** An object or a list of JSON text. */
+interface Level {
+  readonly isList: boolean
+  /** The key before and after redaction whose value is read; none before a key. A list has the keys that it is under. */
+  keys: readonly string[]
+  /** Numbers the masked keys of an object. */
+  readonly uniqueKey: (masked: string) => string
+}
+
+/** The start of a token; of a text its quote alone, as an engine runs out of stack on a pattern of a long text. */
+const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
+
+/** Passes each token of JSON text except colons and words. O(length). */
+function eachToken(text: string, visit: (token: string, index: number) => void): void {
+  // A copy, since a text in JSON may itself be JSON.
+  const tokens = new RegExp(TOKEN)
+  for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
+    const { index } = match
+    if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1
+    visit(text.slice(index, tokens.lastIndex), index)
+  }
+}
+
+/**
+ * Redacts valid JSON text token by token; equal masked keys of one object are numbered, so that no value is lost. Returns
+ * the text and the ranges in it that stay sealed. O(length).
+ */
+function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly Range[] } {
+  const levels: Level[] = []
+  const sealed: Range[] = []
+  // The keys of the whole text, since a masked key must not become one that is still to come.
+  let allKeys: ReadonlySet<string> | null = null
+  const wasKey = (key: string): boolean => (allKeys ??= keysOf(text)).has(key)
+  let out = ''
+  let last = 0
+  eachToken(text, (token, index) => {
+    const level = levels.at(-1)
+    if (token === '{') levels.push({ isList: false, keys: [], uniqueKey: keyNumbers(wasKey) })
+    else if (token === '[')
+      levels.push({ isList: true, keys: level?.keys ?? [], uniqueKey: (masked) => masked })
+    else if (token === '}' || token === ']') levels.pop()
+    else if (token === ',') {
+      if (level?.isList === false) level.keys = []
+    } else {
+      const redacted = redactToken(token, level, rules)
+      out += text.slice(last, index)
+      if (redacted === null) sealed.push([out.length, out.length + token.length])
+      out += redacted ?? token
+      last = index + token.length
+    }
+  })
+  return { text: out + text.slice(last), sealed }
+}
+
+const COLON = /\s*:/y
+
+/** Every text before a colon. O(length). */
+function keysOf(text: string): ReadonlySet<string> {
+  const keys = new Set<string>()
+  eachToken(text, (token, index) => {
+    COLON.lastIndex = index + token.length
+    if (token.startsWith('"') && COLON.test(text)) keys.add(JSON.parse(token) as string)
+  })
+  return keys
+}
+
+/** The redacted token; null for one that stays sealed. */
+function redactToken(token: string, level: Level | undefined, rules: RedactionRules): string | null {
+  if (!token.startsWith('"')) {
+    const mask = redactNumber(token, rules)
+    return mask === null ? token : JSON.stringify(mask)
+  }
+  const text = JSON.parse(token) as string
+  const keys = level?.keys ?? []
+  let redacted
+  if (level?.isList === false && keys.length === 0) {
+    const key = text === SEALED ? text : redactText(text, rules)
+    level.keys = [text, key]
+    redacted = key === text ? text : level.uniqueKey(key)
+  } else if (keys.includes(SEALED)) return redactSealed(text, rules) === null ? 'null' : null
+  else redacted = keys.some(rules.isSecretField) ? redactField(text, rules) : redactText(text, rules)
+  return redacted === text ? token : JSON.stringify(redacted)
+}

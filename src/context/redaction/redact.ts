@@ -1,4 +1,4 @@
-/** Redacts an event; its ids, kind and times stay, so that the log folds the same. */
+/** Redacts events; their ids, kinds and times stay, so that the log folds the same. */
 
 import { decodeEvent } from '../../event/decode.ts'
 import { copyJson } from '../../event/freeze.ts'
@@ -8,11 +8,9 @@ import { type Fact, isQuarantined, type Quarantined } from '../../event/quaranti
 import type { Issue } from '../../event/issues.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
+import { redactText, SEALED } from './redact-text.ts'
+import { ISSUE, OPEN, redactValue, shapeOf, unsignedBlocks, type Walk } from './redact-value.ts'
 import type { RedactionRules } from './rules.ts'
-import { ISSUE, shapeOf } from './event-fields.ts'
-import { redactText } from './redact-text.ts'
-import { isMasked, unsign } from './unsign.ts'
-import { OPEN, redactValue, type Walk } from './walk.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
 
@@ -20,12 +18,11 @@ const NOTHING: ReadonlySet<string> = new Set()
  * The fact with a mask in place of every secret that the rules find in its texts, keys and open numbers, also in JSON
  * within JSON; the very same object when there is none, a frozen copy otherwise.
  *
- * What it is stays: ids and references to ids, kinds, roles, times that can be read, enums and required fields; an
- * event stays an event, arguments that were JSON stay JSON, and view, pairing and status of its log are what they were.
- * What a provider signs is bound to all of its reply: when anything that an event of a reply says holds a secret, its
- * thinking loses its signatures, `encrypted_content` is null, and its record names its `parts` by kind alone; for
- * replies of several events `redactLog` sees to it, and a redacting store for those of one append. Token ids cannot be
- * read and stay.
+ * Ids and references to ids, kinds, roles, times, enums and required fields stay; an event stays an event, arguments that
+ * were JSON stay JSON, and view, pairing and status of its log stay the same. A provider's signature is bound to the whole
+ * reply: when anything in a reply is masked, its thinking loses its signatures, `encrypted_content` is null, and its
+ * record names its `parts` by kind alone. For replies of several events `redactLog` does so, and a redacting store for
+ * the events of one append. Token ids stay.
  *
  * Redacting again changes nothing. Pure; never throws on what decodes. O(size).
  *
@@ -39,18 +36,17 @@ export function redact<F extends Fact>(fact: F, rules: RedactionRules): F {
   return (isQuarantined(fact) ? redactLine(fact, rules) : redactEvent(fact, rules)) as F
 }
 
-/** A log, and the conversation that it is of. */
+/** A log's conversation and position. */
 export interface RedactLogOptions {
-  /** Default: the empty id, as `replay` has it. */
+  /** Default: the empty id, as in `replay`. */
   readonly conversationId?: string
   /** Position of the first fact. Default: 0. */
   readonly from?: number
 }
 
 /**
- * The facts of a log redacted, each as `redact` does it. An event that came without an id is given the one that the log
- * derived from its body as it was (design D15), so that whatever refers to it still does. The very same list when
- * nothing is redacted. O(size).
+ * The facts of a log redacted, each as `redact` does it. An event without an id gets the id that the log derives from its
+ * original body (design D15), so that references to it stay valid. The very same list when nothing is redacted. O(size).
  *
  * @example
  * redactLog([{ kind: 'PauseEvent' }], redactionRules()) // [{ kind: 'PauseEvent' }]
@@ -61,70 +57,63 @@ export function redactLog(
   options: RedactLogOptions = {},
 ): readonly Fact[] {
   const { conversationId = '', from = 0 } = options
-  const all = redactReplies(facts, rules)
+  const replies = redactReplies(facts, rules)
   const redacted = facts.map((fact, i) => {
-    const said = all[i] ?? fact
-    if (said === fact || fact.id !== undefined || isQuarantined(fact) || isQuarantined(said)) return said
-    return Object.freeze({ ...said, id: deriveEventId(conversationId, from + i, fact) })
+    const after = replies[i] ?? fact
+    if (after === fact || fact.id !== undefined || isQuarantined(fact) || isQuarantined(after)) return after
+    return Object.freeze({ ...after, id: deriveEventId(conversationId, from + i, fact) })
   })
   return redacted.every((fact, i) => fact === facts[i]) ? facts : redacted
 }
 
-/** The facts, each redacted, and nothing left signed in any event of a reply in which something was masked. O(size). */
+/** The facts, each redacted, and nothing signed in any event of a reply in which something was masked. O(size). */
 export function redactReplies(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const redacted = facts.map((fact) => redact(fact, rules))
   const masked = new Set<string>()
   for (const [i, fact] of facts.entries()) {
-    const said = redacted[i] ?? fact
-    const response = responseOf(fact)
-    if (said !== fact && response !== '' && isMasked(bodyOf(fact), bodyOf(said))) masked.add(response)
+    const after = redacted[i] ?? fact
+    if (responseOf(fact) !== '' && isMasked(bodyOf(fact), bodyOf(after))) masked.add(responseOf(fact))
   }
   if (masked.size === 0) return redacted
   return redacted.map((fact) => {
     if (!masked.has(responseOf(fact))) return fact
-    const said = unsign(bodyOf(fact), rules)
-    return isMasked(bodyOf(fact), said) ? (copyJson(said).value as object as Event) : fact
+    const unsigned = unsign(bodyOf(fact), rules)
+    return isMasked(bodyOf(fact), unsigned) ? (copyJson(unsigned).value as object as Event) : fact
   })
 }
 
 const bodyOf = (fact: Fact): JsonObject => fact as object as JsonObject
 
-/** The response that an action came in; none for any other fact. */
+/** The id of an action's response; empty for any other fact. */
 const responseOf = (fact: Fact): string =>
   !isQuarantined(fact) && fact.kind === 'ActionEvent' ? fact.llm_response_id : ''
 
-/** Any JSON redacted, as what is open in an event. O(size). */
+/** Any JSON redacted. O(size). */
 export const redactJson = (value: JsonValue, rules: RedactionRules): JsonValue =>
-  redactValue(value, { rules, left: NOTHING })
+  redactValue(value, { rules, unchanged: NOTHING })
 
 function redactEvent(event: Event, rules: RedactionRules): Event {
-  const key = event.kind === 'ConversationStateUpdateEvent' ? event.key : undefined
-  const treatment = shapeOf(event.kind, key, rules.isSecretField)
-  const left = new Set<string>()
-  let known: ReadonlySet<string> | null = null
+  const body = bodyOf(event)
+  const unchanged = new Set<string>()
+  let knownPaths: ReadonlySet<string> | null = null
   for (;;) {
-    const changed = redactBody(event as object as JsonObject, { rules, left }, { ...OPEN, treatment })
-    if (changed === (event as object as JsonObject)) return event
-    const decoded = decodeEvent(changed)
+    const redacted = redactBody(body, { rules, unchanged })
+    if (redacted === body) return event
+    const decoded = decodeEvent(redacted)
     if (decoded.ok && decoded.warnings.length === 0) return decoded.event
-    // A published action or observation has fields that only some words or numbers fit: those are no secrets, but where
-    // the event did not fit before it was redacted.
-    known ??= new Set(warningsOf(event).map(({ loc }) => loc.join('.')))
-    const before = left.size
+    // A published action or observation has fields that accept only some texts or numbers: those are no secrets, unless
+    // the event was invalid before.
+    knownPaths ??= new Set(issuesOf(event).map(({ loc }) => loc.join('.')))
+    const before = unchanged.size
     for (const { loc, type } of decoded.ok ? decoded.warnings : decoded.issues) {
-      if (!known.has(loc.join('.'))) left.add(`${type === 'missing' ? 'key:' : ''}${pathOf(loc)}`)
+      if (!knownPaths.has(loc.join('.'))) unchanged.add(`${type === 'missing' ? 'key:' : ''}${pathOf(loc)}`)
     }
-    if (left.size === before) return decoded.ok ? decoded.event : (copyJson(changed).value as object as Event)
+    if (unchanged.size === before)
+      return decoded.ok ? decoded.event : (copyJson(redacted).value as object as Event)
   }
 }
 
-/** What is masked in a reply is bound to all of it, so then nothing of it stays signed. */
-function redactBody(body: JsonObject, walk: Walk, place: typeof OPEN): JsonObject {
-  const changed = redactValue(body, walk, place) as JsonObject
-  return changed !== body && isMasked(body, changed) ? unsign(changed, walk.rules) : changed
-}
-
-function warningsOf(event: Event): readonly Issue[] {
+function issuesOf(event: Event): readonly Issue[] {
   const decoded = decodeEvent(event)
   return decoded.ok ? decoded.warnings : decoded.issues
 }
@@ -132,31 +121,86 @@ function warningsOf(event: Event): readonly Issue[] {
 const pathOf = (loc: readonly (string | number)[]): string =>
   loc.map((part) => `.${typeof part === 'number' ? '*' : part}`).join('')
 
+/** An event's body redacted, and nothing signed in it once something in its reply is masked. */
+function redactBody(body: JsonObject, walk: Walk): JsonObject {
+  const treatment = shapeOf(body['kind'], body['key'], walk.rules.isSecretField)
+  const redacted = redactValue(body, walk, { ...OPEN, treatment }) as JsonObject
+  return redacted !== body && isMasked(body, redacted) ? unsign(redacted, walk.rules) : redacted
+}
+
 function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
   const raw = redactRaw(line.raw, rules)
-  const walk: Walk = { rules, left: NOTHING }
-  const given = line.issues as object as JsonValue
-  const issues = redactValue(given, walk, { ...OPEN, treatment: ISSUE }) as object as Quarantined['issues']
-  if (raw === line.raw && issues === line.issues) return line
+  const before = line.issues as object as JsonValue
+  const issues = redactValue(before, { rules, unchanged: NOTHING }, { ...OPEN, treatment: ISSUE })
+  if (raw === line.raw && issues === before) return line
   return Object.freeze({ ...line, raw, issues: copyJson(issues).value as object as Quarantined['issues'] })
 }
 
-/** A line may be an event for a later version: what would stay of an event stays of it. */
+/** A line may be an event of a later version, so it is redacted as an event. */
 function redactRaw(raw: string, rules: RedactionRules): string {
-  const walk: Walk = { rules, left: NOTHING }
-  const value = valueOf(raw)
-  if (value === null) return redactText(raw, rules)
-  const { kind, key } = value
-  const changed = redactBody(value, walk, { ...OPEN, treatment: shapeOf(kind, key, rules.isSecretField) })
-  return changed === value ? raw : JSON.stringify(changed)
-}
-
-/** The object that a line says; null for any other line, also for one that is nested too deep to be walked. */
-function valueOf(raw: string): JsonObject | null {
+  let body: JsonValue
   try {
     const { value, issues } = copyJson(JSON.parse(raw))
-    return issues.length === 0 && isObject(value) ? value : null
+    // JSON that is nested too deep cannot be walked.
+    if (issues.length > 0 || !isObject(value)) return redactText(raw, rules)
+    body = value
   } catch {
-    return null
+    return redactText(raw, rules)
   }
+  const redacted = redactBody(body, { rules, unchanged: NOTHING })
+  return redacted === body ? raw : JSON.stringify(redacted)
+}
+
+/** The fields of events that a model's reply is sent back from. */
+// oxfmt-ignore
+const REPLY_FIELDS = [
+  'llm_message', 'thought', 'reasoning_content', 'thinking_blocks', 'responses_reasoning_item', 'tool_name', 'tool_call',
+] as const
+
+/** Whether two versions of an event differ in its reply. O(size). */
+const isMasked = (before: JsonObject, after: JsonObject): boolean =>
+  before !== after &&
+  REPLY_FIELDS.some(
+    (field) =>
+      before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  )
+
+/**
+ * The event with nothing signed in its reply: thinking without signatures, reasoning without what only its provider can
+ * read, and bare parts in the reply's record, as parts may be signed too. Any other event as it is. O(size).
+ */
+function unsign(event: JsonObject, rules: RedactionRules): JsonObject {
+  const { kind, source, llm_message: message, tool_call: call } = event
+  if (kind === 'ActionEvent')
+    return { ...unsignFields(event, rules), ...(isObject(call) && { tool_call: withBareParts(call) }) }
+  if (kind !== 'MessageEvent' || source !== 'agent' || !isObject(message)) return event
+  return { ...event, llm_message: withBareParts(unsignFields(message, rules)) }
+}
+
+function unsignFields(object: JsonObject, rules: RedactionRules): JsonObject {
+  const { thinking_blocks: blocks, responses_reasoning_item: item } = object
+  return {
+    ...object,
+    ...(Array.isArray(blocks) && { thinking_blocks: unsignedBlocks(blocks, rules) }),
+    ...(isObject(item) &&
+      Object.hasOwn(item, SEALED) && { responses_reasoning_item: { ...item, [SEALED]: null } }),
+  }
+}
+
+function withBareParts(object: JsonObject): JsonObject {
+  const { reply } = object
+  if (!isObject(reply) || !Object.hasOwn(reply, 'parts')) return object
+  const { parts, ...rest } = reply
+  return { ...object, reply: Array.isArray(parts) ? { ...rest, parts: parts.map(barePart) } : rest }
+}
+
+/** A part reduced to a reference to its field, or to the name of its kind. */
+function barePart(part: JsonValue): JsonValue {
+  if (!isObject(part)) return null
+  const { other } = part
+  if (!isObject(other))
+    return Object.fromEntries(Object.entries(part).filter(([, index]) => typeof index === 'number'))
+  const { type } = other
+  const names = Object.keys(other).map((key) => [key, null])
+  return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }

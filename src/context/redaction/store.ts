@@ -1,28 +1,29 @@
-/** A store that writes nothing of what the rules call secret. */
+/** A store that writes no secrets. */
 
+import { copyJson } from '../../event/freeze.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { AppendOptions } from '../../store/contract/append.ts'
 import { ownFact } from '../../store/kit/append/body.ts'
 import { checkIsFact } from '../../store/kit/append/decide-append.ts'
+import type { ConversationPatch } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
 import type { StoredEvent } from '../../store/contract/stored-event.ts'
-import { redactRecord } from './record.ts'
-import { redact, redactLog, redactReplies } from './redact.ts'
+import { redact, redactJson, redactLog, redactReplies } from './redact.ts'
+import { redactText } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
 /**
- * The same store, but that facts, titles, tags and metadata are redacted before they are written, quarantined lines
- * too. What `append` returns is what was stored, so a conversation over such a store lives by the redacted log: tools
- * that are run by it get masks, and take secrets from elsewhere.
+ * The same store, except that facts, titles, tags, metadata and quarantined lines are redacted before they are written.
+ * `append` returns what was stored, so a conversation over such a store continues from the redacted log: its tools get
+ * masks, and take secrets from elsewhere.
  *
- * An append may be made again with the body as it was: it is redacted the same way and so known again, as long as the
- * rules stay the same. In an import that names its version, an event without an id gets the one that its body as it was
- * gives it (design D15), so that whatever refers to it still does. Everything else passes through as it is: what is
- * searched for, ids, and the bytes of snapshots, which an engine makes of what was stored. What an engine publishes
- * without storing it never comes here: redact it before.
+ * Retrying an append with the original body is recognized as long as the rules stay the same. In an import with an
+ * expected version, an event without an id gets the id that its original body derives (design D15). Queries, ids, and
+ * snapshots, which an engine makes of stored events, pass through. Redact before what an engine publishes without storing.
  *
- * What is masked in one event of a reply takes the signatures of all events of it that come in the same append. A reply
- * that comes in several keeps those of the events that hold no secret themselves, as what is written stays.
+ * When one event of a reply is masked, all events of it in the same append lose their signatures. What an earlier append
+ * has written stays.
  *
  * @throws what the store throws. An append costs O(size of the facts) more.
  *
@@ -69,8 +70,9 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
 }
 
 /**
- * A stored event redacted as it is read, the same object when it holds no secret. One that came without an id bears the
- * one that the store derived for it. O(size).
+ * A stored event redacted as it is read; the same object when it contains no secret. An event that was appended without an
+ * id gets the id that the store derived for it. O(size).
+ *
  * @example
  * const place = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
  * const event = { ...place, fact: { kind: 'PauseEvent', id: 'p' } }
@@ -90,8 +92,64 @@ function redactFacts(
   { mode = 'live', expected = 'any' }: AppendOptions = {},
 ): readonly Fact[] {
   facts.forEach(checkIsFact)
-  // A store keeps a copy of what may still be changed; it is the copy that must hold nothing.
-  const own = facts.map(ownFact)
-  if (mode !== 'import' || expected === 'any') return redactReplies(own, rules)
-  return redactLog(own, rules, { conversationId, from: expected === 'none' ? 0 : expected })
+  // A store keeps a copy of what may still be changed, so the copy is redacted.
+  const copies = facts.map(ownFact)
+  if (mode !== 'import' || expected === 'any') return redactReplies(copies, rules)
+  return redactLog(copies, rules, { conversationId, from: expected === 'none' ? 0 : expected })
+}
+
+/** Maximum characters of a record's title, of a tag's value and of its key. */
+const MAX_TITLE = 200
+const MAX_TAG = 256
+const MAX_TAG_KEY = 100
+
+/**
+ * A new record or a patch with title, tags and metadata redacted; the very same object when they contain no secret. A
+ * mask may be longer than its secret: a text that was within its maximum is cut to it again. O(size).
+ *
+ * @example
+ * const rules = redactionRules({ secrets: ['correct horse battery'] })
+ * redactRecord({ title: 'On correct horse battery', public: true }, rules) // { title: 'On [redacted]', public: true }
+ */
+export function redactRecord<R extends ConversationPatch>(record: R, rules: RedactionRules): R {
+  const { title, tags, metadata } = record
+  const redacted = {
+    ...(typeof title === 'string' && { title: cut(redactText(title, rules), title, MAX_TITLE) }),
+    ...(isJson(tags) && { tags: redactTags(tags, rules) }),
+    ...(isJson(metadata) && { metadata: redactJson(metadata, rules) as JsonObject }),
+  }
+  const isSame = Object.entries(redacted).every(([key, value]) => value === record[key as keyof R])
+  return isSame ? record : { ...record, ...redacted }
+}
+
+/** The store refuses anything else. */
+const isJson = <T>(value: T): value is T & JsonObject =>
+  typeof value === 'object' && value !== null && copyJson(value).issues.length === 0
+
+type Tags = Readonly<Record<string, string>>
+
+function redactTags(tags: Tags, rules: RedactionRules): Tags {
+  const redacted = redactJson(tags, rules) as Tags
+  if (redacted === tags) return tags
+  const out: Record<string, string> = {}
+  const values = Object.values(tags)
+  for (const [i, [maskedKey, value]] of Object.entries(redacted).entries()) {
+    let key = maskedKey
+    if (!Object.hasOwn(tags, key)) {
+      // A tag's key may not contain a mask's brackets.
+      const bare = key.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+      key = bare.slice(0, MAX_TAG_KEY)
+      for (let n = 0; Object.hasOwn(tags, key) || Object.hasOwn(out, key); n += 1)
+        key = `${bare.slice(0, MAX_TAG_KEY - String(n).length)}${n}`
+    }
+    out[key] = cut(value, values[i] ?? '', MAX_TAG)
+  }
+  return out
+}
+
+/** A redacted text, in at most so many characters unless the original had more, which the store refuses. */
+function cut(redacted: string, original: string, limit: number): string {
+  const characters = [...redacted]
+  const fits = characters.length <= limit || [...original].length > limit
+  return fits ? redacted : `${characters.slice(0, limit - 1).join('')}…`
 }

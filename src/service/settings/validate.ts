@@ -1,12 +1,14 @@
-/** Asks a model whether its configuration works; what is sent of a failure holds no secret. */
+/** Checks a model's configuration by calling it; the error that is sent contains no secret. */
 
+import { MIN_SECRET } from '../../context/redaction/find-secrets.ts'
+import { redactText } from '../../context/redaction/redact-text.ts'
+import { redactionRules } from '../../context/redaction/rules.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { harmless } from './harmless.ts'
 import { secretsIn } from '../conversations/secrets.ts'
 
 /**
- * Asks a model for next to nothing; rejects when it cannot be asked. The configuration is what a client gave: where its
- * `base_url` leads is for the implementer to bound.
+ * Calls a model for one token; rejects when it cannot be called. A client sends the configuration: the implementer
+ * restricts where its `base_url` may lead.
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 
@@ -16,7 +18,7 @@ export interface Validation {
   readonly error: { readonly type: string; readonly message: string } | null
 }
 
-/** A refusal in fixed words: a provider's response may quote the key, whole or in part. */
+/** A failure with a fixed message: a provider's response may quote the key. */
 class Refusal extends Error {
   readonly type: string
 
@@ -26,12 +28,12 @@ class Refusal extends Error {
   }
 }
 
-/** Milliseconds that a response is waited for. */
+/** Maximum wait for a response, in milliseconds. */
 const TIMEOUT = 10_000
 
 /**
- * Whether a model can be asked. A provider that is slow, or has been asked too often, was reached and knows the key.
- * Never rejects.
+ * Whether a model can be called. A provider that is slow or limits the rate was reached and accepts the key. Never
+ * rejects.
  */
 export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOUT): Promise<Validation> {
   const signal = AbortSignal.timeout(timeout)
@@ -46,37 +48,66 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOU
   } catch (error) {
     if (signal.aborted || isTimeout(error)) return { valid: true, error: null }
     if (error instanceof Refusal) return refused(error.type, error.message)
-    if (!(error instanceof Error)) return refused('Error', UNTOLD)
+    if (!(error instanceof Error)) return refused('Error', WITHHELD)
     const secrets = secretsIn(llm)
-    const type = /^\w{1,64}$/.test(error.name) ? harmless(error.name, secrets) : null
-    // Cut before it is looked at: half of a secret is one too.
-    return refused(type ?? 'Error', harmless(error.message.slice(0, MOST_TOLD), secrets) ?? UNTOLD)
+    const type = /^\w{1,64}$/.test(error.name) ? scrubSecrets(error.name, secrets) : null
+    // Cut first: half of a secret is secret, too.
+    const message = scrubSecrets(error.message.slice(0, MAX_MESSAGE), secrets)
+    return refused(type ?? 'Error', message ?? WITHHELD)
   }
 }
 
 const refused = (type: string, message: string): Validation => ({ valid: false, error: { type, message } })
 
-/** Most characters of an error that are sent. */
-const MOST_TOLD = 500
+/** Maximum number of characters of an error that are sent. */
+const MAX_MESSAGE = 500
 
-const UNTOLD = 'The model cannot be asked; why is not shown here, since it would show something of the key.'
+const WITHHELD = 'The model cannot be called. The reason is withheld because it contains part of the key.'
+
+/** Consecutive characters of a secret that reveal something of it. */
+const PART_LENGTH = 5
+
+/**
+ * The text with the secrets masked as redaction does; null when five consecutive characters of one are still in it, in
+ * either case, since providers quote the first and last characters of a key. O(length × length of the secrets).
+ */
+function scrubSecrets(text: string, secrets: readonly string[]): string | null {
+  const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
+  let scrubbed
+  try {
+    scrubbed = redactText(
+      text,
+      redactionRules({ secrets: values.filter((value) => value.length >= MIN_SECRET) }),
+    )
+  } catch {
+    // A secret that is part of every mask.
+    scrubbed = text
+  }
+  const lowerCase = scrubbed.toLowerCase()
+  const reveals = (secret: string): boolean => {
+    const last = Math.max(0, secret.length - PART_LENGTH)
+    return Array.from({ length: last + 1 }, (_, i) => secret.slice(i, i + PART_LENGTH)).some((part) =>
+      lowerCase.includes(part),
+    )
+  }
+  return values.some((value) => reveals(value.toLowerCase())) ? null : scrubbed
+}
 
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Asks as the Chat Completions interface has it, which most providers speak, at the configuration's `base_url`, for one
- * token. Nothing of the response but its status is sent on, and no redirect is followed. It asks at whatever address a
- * client gives, also in a private network and on this machine, and sends the key there: where clients may not reach
- * what the service can, give `askLlm` of your own.
+ * Calls the Chat Completions endpoint at the configuration's `base_url` for one token. Forwards nothing of the response
+ * but its status, and follows no redirect. It sends the key to any address that a client sends, also in a private network
+ * and on this machine: where clients may not reach what the service can, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm
   if (typeof base !== 'string' || !/^https?:\/\//i.test(base) || !URL.canParse(base)) {
-    throw new Refusal('BadRequestError', 'There is no base_url of http or https to ask at.')
+    throw new Refusal('BadRequestError', 'The base_url is missing, or is not an http or https URL.')
   }
   const url = new URL(base)
   if (url.username !== '' || url.password !== '') {
-    throw new Refusal('BadRequestError', 'The base_url must hold no user: the key has a field of its own.')
+    throw new Refusal('BadRequestError', 'The base_url must not contain a user. Send the key as api_key.')
   }
   url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/chat/completions`
   let response: Response
@@ -84,7 +115,7 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
     response = await fetch(url, {
       method: 'POST',
       signal,
-      // A key is not carried on to wherever a provider points.
+      // A redirect must not receive the key.
       redirect: 'manual',
       headers: {
         ...(extra as Readonly<Record<string, string>> | null),
@@ -108,22 +139,19 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
   throw new Refusal(TYPES[status] ?? 'APIError', `The provider responded with ${status}${WHY[status] ?? ''}.`)
 }
 
-/** Most bytes of a reply: one token, and what stands around it. */
-const MOST_REPLY = 64 * 2 ** 10
+/** Maximum characters of a reply that are read. */
+const MAX_REPLY = 64 * 2 ** 10
 
-/** Whether it is a reply of a model: a server that sends 200 to any request is none. */
+/** Throws unless the response is a model's: some servers send 200 to any request. */
 async function checkReply(response: Response): Promise<void> {
   let text = ''
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true })
-    if (text.length > MOST_REPLY) break
+    if (text.length > MAX_REPLY) break
   }
   if (!hasChoices(text)) {
-    throw new Refusal(
-      'APIError',
-      'What responds at the base_url is no model: there are no choices in its reply.',
-    )
+    throw new Refusal('APIError', 'The server at the base_url is not a model: its reply has no choices.')
   }
 }
 
@@ -147,7 +175,7 @@ const TYPES: Readonly<Record<number, string>> = {
 }
 
 const WHY: Readonly<Record<number, string>> = {
-  401: ': it does not take the key',
-  403: ': the key may not do this',
-  404: ': it has no such model, or the base_url is another',
+  401: ': it rejects the key',
+  403: ': the key lacks permission',
+  404: ': it has no such model, or the base_url is wrong',
 }

@@ -1,0 +1,237 @@
+/** Finds the secrets in a text: plain, JSON-escaped, percent-encoded, or in base64. */
+
+import { splits } from '../text.ts'
+import { masksIn, type Masker } from './mask.ts'
+
+/** How sure a finder is of the secret: where hits overlap, the surest names it. */
+export type Rank = 'literal' | 'pattern' | 'field'
+
+/** A range of a text, and the secret in it, decoded. */
+export interface Hit {
+  readonly start: number
+  readonly end: number
+  readonly secret: string
+  readonly rank: Rank
+}
+
+/** Receives a hit. */
+export type ReportHit = (start: number, end: number, secret: string, rank: Rank) => void
+
+/** Reports every hit in a text. O(length). */
+export type Finder = (text: string, report: ReportHit) => void
+
+/**
+ * The ranges of secrets in a text, ascending, without overlap and outside of masks. Each encoding is undone once.
+ * O(length).
+ */
+export function findSecrets(text: string, finders: readonly Finder[]): Hit[] {
+  const hits: Hit[] = []
+  if (finders.length === 0) return hits
+  for (const reading of readingsOf(text)) {
+    for (const find of finders) {
+      find(reading.text, (start, end, secret, rank) => {
+        const [from] = reading.sourceOf(start)
+        const [, to] = reading.sourceOf(end - 1)
+        hits.push({ start: from, end: to, secret, rank })
+      })
+    }
+  }
+  return hits.length === 0 ? hits : mergeHits(hits, masksIn(text), text)
+}
+
+/** The text with a mask in place of each hit. O(length). */
+export function maskHits(text: string, hits: readonly Hit[], mask: Masker): string {
+  // A text may contain the same secret in each line, and a keyed hash costs a thousand look-ups.
+  const masks = new Map<string, string>()
+  let out = ''
+  let last = 0
+  for (const { start, end, secret } of hits) {
+    let masked = masks.get(secret)
+    if (masked === undefined) masks.set(secret, (masked = mask(secret)))
+    out += text.slice(last, start) + masked
+    last = end
+  }
+  return out + text.slice(last)
+}
+
+const RANKS: readonly Rank[] = ['literal', 'pattern', 'field']
+
+const isSurer = (a: Hit, b: Hit): boolean =>
+  a.rank === b.rank ? a.end - a.start > b.end - b.start : RANKS.indexOf(a.rank) < RANKS.indexOf(b.rank)
+
+/**
+ * Joins overlapping hits, since masking them one by one would leave a part of a secret readable; the surest names the
+ * whole, the longest of equals. Drops hits inside a mask; a hit that overlaps a mask covers all of it.
+ * O(hits · log hits + masks).
+ */
+function mergeHits(hits: readonly Hit[], masks: readonly (readonly [number, number])[], text: string): Hit[] {
+  const merged: { start: number; end: number; surest: Hit }[] = []
+  let firstMask = 0
+  for (const hit of hits.toSorted((a, b) => a.start - b.start)) {
+    while ((masks[firstMask]?.[1] ?? Infinity) <= hit.start) firstMask += 1
+    // No half of a surrogate pair is left outside.
+    let start = splits(text, hit.start) ? hit.start - 1 : hit.start
+    let end = splits(text, hit.end) ? hit.end + 1 : hit.end
+    const mask = masks[firstMask]
+    if (mask !== undefined && mask[0] <= start && end <= mask[1]) continue
+    for (let i = firstMask; (masks[i]?.[0] ?? Infinity) < end; i += 1) {
+      const [from, to] = masks[i] as readonly [number, number]
+      start = Math.min(start, from)
+      end = Math.max(end, to)
+    }
+    const last = merged.at(-1)
+    if (last === undefined || start >= last.end) merged.push({ start, end, surest: hit })
+    else {
+      last.end = Math.max(last.end, end)
+      if (isSurer(hit, last.surest)) last.surest = hit
+    }
+  }
+  return merged.map(({ start, end, surest }) => ({ ...surest, start, end }))
+}
+
+/** Minimum length of a literal secret: a shorter one is found everywhere, and guessed as easily. */
+export const MIN_SECRET = 8
+
+const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
+const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
+
+/**
+ * Finds every occurrence of every secret, also overlapping ones: as it is, with `+` for its spaces, and inside base64 of
+ * either alphabet at each of the three alignments, where the whole base64 run is the hit. O(length) times the number of
+ * secrets.
+ */
+export function literalFinder(secrets: readonly string[]): Finder | null {
+  const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
+  for (const secret of secrets)
+    for (const form of base64Forms(secret)) forms.set(form, { secret, isBase64: true })
+  for (const secret of secrets) forms.set(secret.replaceAll(' ', '+'), { secret, isBase64: false })
+  for (const secret of secrets) forms.set(secret, { secret, isBase64: false })
+  if (forms.size === 0) return null
+  // The longest first: a shorter one at the same index is a part of it.
+  const longestFirst = [...forms.keys()].toSorted((a, b) => b.length - a.length)
+  const pattern = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g')
+
+  return (text, report) => {
+    pattern.lastIndex = 0
+    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+      const { index: start, 0: form } = match
+      const { secret, isBase64 } = forms.get(form) ?? { secret: form, isBase64: false }
+      if (isBase64) {
+        const [from, to] = base64Run(text, start, start + form.length)
+        report(from, to, secret, 'literal')
+        // Resuming inside would read a long run again for each secret in it.
+        pattern.lastIndex = to
+      } else {
+        report(start, start + form.length, secret, 'literal')
+        pattern.lastIndex = start + 1
+      }
+    }
+  }
+}
+
+const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
+
+function base64Run(text: string, from: number, to: number): [start: number, end: number] {
+  let start = from
+  while (start > 0 && BASE64_CHARACTER.test(text.charAt(start - 1))) start -= 1
+  BASE64_REST.lastIndex = to
+  return [start, to + (BASE64_REST.exec(text)?.[0].length ?? 0)]
+}
+
+/** The base64 digits that a secret's bytes alone decide, at each alignment. */
+function base64Forms(secret: string): string[] {
+  const bytes = new TextEncoder().encode(secret)
+  return [0, 1, 2].flatMap((offset) => {
+    const encoded = btoa(
+      '\0'.repeat(offset) + Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''),
+    )
+    const form = encoded.slice(Math.ceil((offset * 4) / 3), Math.floor(((offset + bytes.length) * 4) / 3))
+    return [form, form.replaceAll('+', '-').replaceAll('/', '_')]
+  })
+}
+
+/** A text, and the range of the original that each of its characters was decoded from. */
+interface Reading {
+  readonly text: string
+  readonly sourceOf: (index: number) => readonly [start: number, end: number]
+}
+
+/** An encoded part of a text: what it stands for, or null where the match is not encoded after all. */
+interface Encoding {
+  readonly pattern: RegExp
+  readonly decode: (match: string) => string | null
+}
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+
+const JSON_ESCAPES: Encoding = {
+  pattern: /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/g,
+  decode: (escape) =>
+    escape.length > 2
+      ? String.fromCharCode(Number.parseInt(escape.slice(2), 16))
+      : (SHORT_ESCAPES[escape.charAt(1)] ?? escape.charAt(1)),
+}
+
+const ENCODINGS: readonly Encoding[] = [
+  JSON_ESCAPES,
+  {
+    // The UTF-8 bytes of one character.
+    pattern:
+      /%(?:[0-7][\da-f]|[cd][\da-f](?:%[89ab][\da-f])|e[\da-f](?:%[89ab][\da-f]){2}|f[0-4](?:%[89ab][\da-f]){3})/gi,
+    decode: (bytes) => {
+      try {
+        return decodeURIComponent(bytes)
+      } catch {
+        return null
+      }
+    },
+  },
+  {
+    // Base64 broken into lines.
+    pattern: /(?<=[A-Za-z0-9+/_-]{32})[ \t]{0,8}\r?\n[ \t]{0,8}(?=[A-Za-z0-9+/=_-])/g,
+    decode: () => '',
+  },
+]
+
+/** The text itself, and what it says once each encoding is undone. O(length). */
+function readingsOf(text: string): readonly Reading[] {
+  const plain: Reading = { text, sourceOf: (index) => [index, index + 1] }
+  return [plain, ...ENCODINGS.map((encoding) => decode(text, encoding)).filter((reading) => reading !== null)]
+}
+
+/** One JSON string with its escapes undone. O(length). */
+export const unescapeJson = (text: string): string => decode(text, JSON_ESCAPES)?.text ?? text
+
+function decode(text: string, { pattern, decode: decodePart }: Encoding): Reading | null {
+  // Where each decoded part starts and ends, in the decoded text and in the original.
+  const parts: (readonly [start: number, end: number, sourceStart: number, sourceEnd: number])[] = []
+  let out = ''
+  let last = 0
+  for (const { 0: encoded, index } of text.matchAll(pattern)) {
+    const decoded = decodePart(encoded)
+    if (decoded === null) continue
+    out += text.slice(last, index)
+    last = index + encoded.length
+    parts.push([out.length, out.length + decoded.length, index, last])
+    out += decoded
+  }
+  if (parts.length === 0) return null
+  return { text: out + text.slice(last), sourceOf: (index) => sourceOf(parts, index) }
+}
+
+/** The original range of the character at an index. O(log parts). */
+function sourceOf(
+  parts: readonly (readonly [start: number, end: number, sourceStart: number, sourceEnd: number])[],
+  index: number,
+): readonly [number, number] {
+  let low = 0
+  for (let high = parts.length; low < high;) {
+    const middle = (low + high) >>> 1
+    if ((parts[middle]?.[0] ?? Infinity) <= index) low = middle + 1
+    else high = middle
+  }
+  const [, end, sourceStart, sourceEnd] = parts[low - 1] ?? [0, 0, 0, 0]
+  if (index < end) return [sourceStart, sourceEnd]
+  const source = sourceEnd + index - end
+  return [source, source + 1]
+}

@@ -1,0 +1,244 @@
+/** Finds secrets by their form: well-known tokens, a caller's own patterns, and the values of fields with telling names. */
+
+import { quoteEnd } from '../../event/json.ts'
+import { type Finder, type ReportHit, unescapeJson } from './find-secrets.ts'
+import { unmasked } from './mask.ts'
+
+interface Form {
+  readonly name: string
+  /** Occurs in every text that holds such a secret, in either case; checked first, once for all forms. */
+  readonly trigger: RegExp
+  /** The match is masked, or its group named `secret`. */
+  readonly pattern: RegExp | Finder
+}
+
+/**
+ * Each pattern takes at most some hundred steps from any position: an unbounded repetition begins where no such
+ * character precedes it, or ends the pattern, and is not counted (`x{8}x*`, not `x{8,}`), since an engine keeps every
+ * counted step on its stack.
+ */
+const FORMS = [
+  {
+    // OpenAI, Anthropic and others; a digit distinguishes them from names such as sk-folding-cube-wrapper.
+    name: 'sk',
+    trigger: /sk-/,
+    pattern: /(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}\d)[\w-]{16}[\w-]*/g,
+  },
+  {
+    name: 'github',
+    trigger: /gh[pousr]_|github_pat_/,
+    pattern: /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36}[A-Za-z0-9]*|github_pat_\w{22}\w*)/g,
+  },
+  {
+    name: 'aws',
+    trigger: /A[KS]IA/,
+    pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
+  },
+  {
+    name: 'slack',
+    trigger: /xox/,
+    pattern: /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10}[A-Za-z0-9-]*/g,
+  },
+  { name: 'google', trigger: /AIza/, pattern: /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}/g },
+  {
+    name: 'jwt',
+    trigger: /eyJ/,
+    pattern: /(?<![\w-])eyJ[\w-]{8}[\w-]*\.(?:[\w-]{8}[\w-]*(?:\.[\w-]*){0,3}|\.[\w-]+(?:\.[\w-]*){2})/g,
+  },
+  {
+    name: 'bearer',
+    trigger: /bearer/,
+    pattern:
+      /(?<![A-Za-z0-9])bearer[ \t]{1,8}(?<secret>(?=[A-Za-z._~+/-]{0,64}\d)[\w.~+/-]{16}[\w.~+/-]*={0,2})/dgi,
+  },
+  {
+    name: 'authorization',
+    trigger: /authorization/,
+    pattern:
+      /(?<![A-Za-z0-9])authorization\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?(?:bearer|basic|token)[ \t]{1,8}(?<secret>[^\s"'\\<>(){}$[\],;]{4}[^\s"'\\<>(){}$[\],;]*)/dgi,
+  },
+  {
+    // Up to the last @ of the authority: a password may contain one that is not encoded.
+    name: 'url_password',
+    trigger: /:\/\//,
+    pattern: /:\/\/[^\s:@/?#"'<>\\]{0,256}:(?<secret>[^\s/?#"'<>\\]{1,256})@/dg,
+  },
+  { name: 'private_key', trigger: /PRIVATE KEY/, pattern: findPrivateKeys },
+] as const satisfies readonly Form[]
+
+/** Name of a well-known form. */
+export type BuiltInPattern = (typeof FORMS)[number]['name']
+
+/** The names of all well-known forms. */
+export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ name }) => name))
+
+/** Finds the named forms. O(length). */
+export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
+  const forms: readonly Form[] = FORMS.filter(({ name }) => names.includes(name))
+  if (forms.length === 0) return null
+  const trigger = new RegExp(forms.map((form) => form.trigger.source).join('|'), 'i')
+  return (text, report) => {
+    if (!trigger.test(text)) return
+    for (const { pattern } of forms) {
+      if (typeof pattern === 'function') pattern(text, report)
+      else reportMatches(pattern, text, report)
+    }
+  }
+}
+
+/**
+ * Finds every match of a caller's patterns, or of their group named `secret`. When the engine gives up on a pattern, the
+ * whole text is one hit. Costs what the patterns cost.
+ */
+export function patternFinder(patterns: readonly RegExp[]): Finder | null {
+  if (patterns.length === 0) return null
+  const compiled = patterns.map(({ source, flags }) => {
+    const extra = source.includes('(?<secret>') ? 'dg' : 'g'
+    return new RegExp(source, [...new Set(flags.replace('y', '') + extra)].join(''))
+  })
+  return (text, report) => {
+    for (const pattern of compiled) {
+      try {
+        reportMatches(pattern, text, report)
+      } catch {
+        report(0, text.length, text, 'pattern')
+      }
+    }
+  }
+}
+
+function reportMatches(pattern: RegExp, text: string, report: ReportHit): void {
+  for (const { index, 0: match, indices } of text.matchAll(pattern)) {
+    const [start, end] = indices?.groups?.['secret'] ?? [index, index + match.length]
+    if (end > start) report(start, end, text.slice(start, end), 'pattern')
+  }
+}
+
+const BOUNDARY =
+  /-----(?:(BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)|BEGIN |END [A-Z0-9 ]{0,99}-----)/g
+/** A line of a key whose end is missing, and the last of them, cut anywhere. */
+const KEY_LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
+const CUT_LINE = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
+
+/** Finds private keys. One pattern would search for the end from each beginning. O(length). */
+function findPrivateKeys(text: string, report: ReportHit): void {
+  const boundaries = [...text.matchAll(BOUNDARY)]
+  for (const [i, { 0: line, 1: header, index: start }] of boundaries.entries()) {
+    if (header === undefined) continue
+    const next = boundaries[i + 1]
+    const isWhole = next?.[0].startsWith('-----END') === true
+    const end = isWhole ? next.index + next[0].length : endOfKeyLines(text, start + line.length)
+    report(start, end, text.slice(start, end), 'pattern')
+  }
+}
+
+/** Line by line: an engine runs out of stack on one pattern for all. O(length). */
+function endOfKeyLines(text: string, from: number): number {
+  let end = from
+  for (const pattern of [KEY_LINE, CUT_LINE]) {
+    for (pattern.lastIndex = end; pattern.test(text);) {
+      end = pattern.lastIndex
+      if (pattern === CUT_LINE) break
+    }
+  }
+  return end
+}
+
+/** The fields whose values are masked by default. */
+export const SECRET_FIELDS: readonly string[] = Object.freeze([
+  'password',
+  'passwd',
+  'passphrase',
+  'secret',
+  'token',
+  'api_key',
+  'access_key',
+  'private_key',
+  'authorization',
+  'cookie',
+])
+
+const MAX_NAME_LENGTH = 100
+const MAX_REMEMBERED_KEYS = 10_000
+
+/** Whether a key names a secret. */
+export type IsSecretField = (key: string) => boolean
+
+/**
+ * Whether adjacent words of a key are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`, `token` is
+ * in `access_token`, and neither in `tokens` nor in `nextPageToken`, which is a position in a list. Ignores case.
+ * O(length), and O(1) for a key seen before.
+ *
+ * @example
+ * secretFields(['token'])('github_token') // true
+ * secretFields(['token'])('max_tokens') // false
+ */
+export function secretFields(names: readonly string[]): IsSecretField {
+  const secretNames = new Set(names.map((name) => wordsOf(name).join('')))
+  const remembered = new Map<string, boolean>()
+  return (key) => {
+    if (key.length > MAX_NAME_LENGTH) return false
+    let isSecret = remembered.get(key)
+    if (isSecret === undefined) {
+      isSecret = containsName(wordsOf(key), secretNames)
+      if (remembered.size === MAX_REMEMBERED_KEYS) remembered.clear()
+      remembered.set(key, isSecret)
+    }
+    return isSecret
+  }
+}
+
+/** A mask in a key is a word that no name has. */
+const wordsOf = (key: string): string[] =>
+  (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
+    word.toLowerCase(),
+  )
+
+/** Words before `token` that make it a position in a list, which an agent has to send back. */
+const POSITIONS: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
+
+const containsName = (words: readonly string[], names: ReadonlySet<string>): boolean =>
+  words.some((_, start) => {
+    let joined = ''
+    return words.slice(start).some((word) => {
+      joined += word
+      return names.has(joined) && !(joined === 'token' && POSITIONS.has(words[start - 1] ?? ''))
+    })
+  })
+
+/** A key in quotes before a colon and a text or a list; its letters may be escaped. */
+const keyPattern = (escape: string): string =>
+  String.raw`(?:"((?:[^"\\\n]${escape}){1,${MAX_NAME_LENGTH}})"|'((?:[^'\\\n]${escape}){1,${MAX_NAME_LENGTH}})')\s{0,32}:\s{0,32}(?=["'[])`
+
+const PLAIN_KEY = keyPattern('')
+const ESCAPED_KEY = keyPattern(String.raw`|\\u00[0-7][0-9a-fA-F]`)
+
+/** Finds the values of secret fields where text contains JSON, cut JSON, or something like it. O(length). */
+export function fieldFinder(isSecretField: IsSecretField): Finder {
+  return (text, report) => {
+    const keys = new RegExp(text.includes(String.raw`\u00`) ? ESCAPED_KEY : PLAIN_KEY, 'g')
+    for (let match = keys.exec(text); match !== null; match = keys.exec(text)) {
+      if (isSecretField(unescapeJson(match[1] ?? match[2] ?? '')))
+        keys.lastIndex = reportValues(text, keys.lastIndex, report)
+    }
+  }
+}
+
+/** Reports the text at an index, or each text of the list there. Returns the end index. */
+function reportValues(text: string, from: number, report: ReportHit): number {
+  const isList = text[from] === '['
+  const separator = /[\s,[\]]{0,64}/y
+  let index = from
+  for (;;) {
+    if (isList) {
+      separator.lastIndex = index
+      index += separator.exec(text)?.[0].length ?? 0
+    }
+    if (text[index] !== '"' && text[index] !== "'") return index
+    const end = quoteEnd(text, index)
+    const value = text.slice(index + 1, end)
+    if (value.trim() !== '') report(index + 1, end, unescapeJson(value), 'field')
+    index = end + 1
+    if (!isList) return index
+  }
+}

@@ -1,0 +1,313 @@
+/** Redacts a JSON value part by part; the same object comes back when nothing is redacted. */
+
+import type { EventKind } from '../../event/kinds.ts'
+import { isObject, setOwn } from '../../event/json.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { isInstant } from '../../event/time.ts'
+import type { EventOf } from '../../event/types.ts'
+import { keyNumbers } from './mask.ts'
+import { redactField, redactNumber, redactSealed, redactText, SEALED } from './redact-text.ts'
+import type { RedactionRules } from './rules.ts'
+
+/** Rules, and the paths that they must not change; a list's items share the path `*`. */
+export interface Walk {
+  readonly rules: RedactionRules
+  /** Paths of values, and of keys with `key:` before them. */
+  readonly unchanged: ReadonlySet<string>
+}
+
+/** A position in a value. */
+interface Position {
+  readonly treatment: Treatment | undefined
+  /** Maintained only when something must not change. */
+  readonly path: string
+  /** Whether the texts here, or in the list here, are under the name of a secret. */
+  readonly isSecret: boolean
+}
+
+/** Everything open. */
+export const OPEN: Position = { treatment: undefined, path: '', isSecret: false }
+
+/** The value with masks in place of secrets; the input stays as it is. O(size). */
+export function redactValue(value: JsonValue, walk: Walk, position: Position = OPEN): JsonValue {
+  const { rules, unchanged } = walk
+  const { treatment, path } = position
+  if (treatment === 'keep' || (unchanged.size > 0 && unchanged.has(path))) return value
+  if (typeof value === 'string') return redactString(value, rules, position)
+  if (typeof value === 'number') {
+    const digits = String(value)
+    return treatment === 'secret' ? redactField(digits, rules) : (redactNumber(digits, rules) ?? value)
+  }
+  if (typeof value !== 'object' || value === null) return value
+  if (!Array.isArray(value)) return redactObject(value as JsonObject, walk, position)
+  const list = value as readonly JsonValue[]
+  if (treatment === 'thinking') return redactThinking(list, rules)
+  const inside = unchanged.size > 0 ? { ...position, path: `${path}.*` } : position
+  return mapChanged(list, (item) => redactValue(item, walk, inside))
+}
+
+function redactString(text: string, rules: RedactionRules, { treatment, isSecret }: Position): string | null {
+  if (treatment === 'sealed') return redactSealed(text, rules)
+  if (treatment === 'arguments') return redactText(text, rules, { json: true })
+  if (treatment === 'time' && isInstant(text)) return text
+  if (treatment === 'name' && KNOWN_TOOLS.has(text)) return text
+  if (treatment === 'secret' || isSecret) return redactField(text, rules)
+  return redactText(text, rules, { bytes: treatment === 'bytes' })
+}
+
+/** The list with each item changed; the very same list when no item changes. */
+function mapChanged<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
+  let changed: T[] | null = null
+  for (const [i, item] of list.entries()) {
+    const after = change(item)
+    if (after !== item) changed ??= list.slice(0, i)
+    changed?.push(after)
+  }
+  return changed ?? list
+}
+
+type Entry = [key: string, value: JsonValue]
+
+/** Equal masked keys are numbered. O(size). */
+function redactObject(object: JsonObject, walk: Walk, { treatment, path }: Position): JsonObject {
+  const shape: Shape = typeof treatment === 'object' ? treatment : {}
+  const { rules, unchanged } = walk
+  const before = Object.entries(object)
+  const after = mapChanged(before, (entry): Entry => {
+    const [key, value] = entry
+    const isFixed =
+      key === SEALED ||
+      Object.hasOwn(shape, key) ||
+      (unchanged.size > 0 && unchanged.has(`key:${path}.${key}`))
+    const redactedKey = isFixed ? key : redactText(key, rules)
+    const redacted = redactValue(value, walk, {
+      treatment: treatmentOf(key, treatment),
+      path: unchanged.size > 0 ? `${path}.${key}` : '',
+      isSecret: rules.isSecretField(key) || rules.isSecretField(redactedKey),
+    })
+    return redacted === value && redactedKey === key ? entry : [redactedKey, redacted]
+  })
+  if (after === before) return object
+  const out: Record<string, JsonValue> = {}
+  const uniqueKey = keyNumbers((key) => Object.hasOwn(object, key))
+  for (const [i, [key, value]] of after.entries())
+    setOwn(out, key === before[i]?.[0] ? key : uniqueKey(key), value)
+  return out
+}
+
+function treatmentOf(key: string, parent: Treatment | undefined): Treatment | undefined {
+  if (key === SEALED) return 'sealed'
+  if (typeof parent === 'object') return Object.hasOwn(parent, key) ? parent[key] : undefined
+  return parent === 'bytes' || parent === 'secret' ? parent : undefined
+}
+
+/**
+ * A provider accepts all thinking blocks of a reply byte for byte, or none. When one block contains a secret, all become
+ * thinking without a signature, which no grammar sends as signed, and a block that only the provider can read becomes a
+ * mask. Their number stays. O(size).
+ */
+function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
+  const texts = blocks.map((block) => redactedThinking(block, rules))
+  return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules, texts)
+}
+
+/** The blocks as thinking without signatures, with these texts where there are any. O(blocks). */
+export function unsignedBlocks(
+  blocks: readonly JsonValue[],
+  rules: RedactionRules,
+  texts: readonly (string | null)[] = [],
+): readonly JsonValue[] {
+  return blocks.map((block, i) => {
+    if (!isObject(block)) return block
+    const text = typeof block['thinking'] === 'string' ? block['thinking'] : rules.mask(String(block['data']))
+    const signed = Object.hasOwn(block, 'signature') ? { signature: null } : {}
+    const typed = Object.hasOwn(block, 'type') ? { type: 'thinking' } : {}
+    return { ...typed, thinking: texts[i] ?? text, ...signed }
+  })
+}
+
+/** What replaces the text of a block that contains a secret; null for any other block. */
+function redactedThinking(block: JsonValue, rules: RedactionRules): string | null {
+  if (!isObject(block)) return null
+  const { thinking, signature, data } = block
+  const isOpen = (text: JsonValue | undefined): boolean =>
+    typeof text === 'string' && redactSealed(text, rules) === null
+  if (typeof thinking !== 'string') return isOpen(data) ? rules.mask(String(data)) : null
+  const redacted = redactText(thinking, rules)
+  return redacted === thinking && !isOpen(signature) ? null : redacted
+}
+
+/**
+ * How a field is treated: as it is (`keep`); as it is when it is an instant (`time`) or the name of a tool that the engine
+ * knows (`name`), else as text; as JSON text that stays JSON (`arguments`); whole or null (`sealed`); every text and number in it masked as a whole
+ * (`secret`); JSON in which base64 is a file (`bytes`); signed blocks (`thinking`); any JSON (`open`, and every field that
+ * no shape has); or an object, or a list of them, with a shape, whose keys are never secrets.
+ */
+type Treatment =
+  | 'open'
+  | 'keep'
+  | 'time'
+  | 'name'
+  | 'arguments'
+  | 'sealed'
+  | 'secret'
+  | 'bytes'
+  | 'thinking'
+  | Shape
+
+interface Shape {
+  readonly [field: string]: Treatment
+}
+
+/** Parts of content; a part that is neither text nor images may hold a file in one of these fields. */
+const CONTENT: Shape = {
+  type: 'keep',
+  text: 'open',
+  image_urls: 'open',
+  cache_prompt: 'keep',
+  data: 'bytes',
+  source: 'bytes',
+  file: 'bytes',
+  file_data: 'bytes',
+  input_audio: 'bytes',
+}
+
+const REASONING: Shape = {
+  id: 'keep',
+  summary: 'open',
+  content: 'open',
+  encrypted_content: 'sealed',
+  status: 'open',
+}
+
+const REPLY: Shape = {
+  after: 'keep',
+  interrupted: 'keep',
+  outcome: 'keep',
+  waits: 'keep',
+  grammar: 'keep',
+  prefix: 'keep',
+  tools: 'keep',
+  own: 'keep',
+  model: 'open',
+  stop_reason: 'open',
+  tokens: 'keep',
+  usage: 'open',
+  parts: 'open',
+  metadata: 'open',
+}
+
+const CALL: Shape = {
+  id: 'keep',
+  reply: REPLY,
+  name: 'name',
+  arguments: 'arguments',
+  origin: 'keep',
+  responses_item_id: 'keep',
+}
+
+const CRITIC: Shape = { score: 'keep', message: 'open', metadata: 'open' }
+
+const MESSAGE: Shape = {
+  role: 'keep',
+  reply: REPLY,
+  content: CONTENT,
+  tool_calls: CALL,
+  tool_call_id: 'keep',
+  name: 'open',
+  reasoning_content: 'open',
+  thinking_blocks: 'thinking',
+  responses_reasoning_item: REASONING,
+}
+
+const TOOL: Shape = {
+  kind: 'keep',
+  title: 'open',
+  description: 'open',
+  action_type: 'keep',
+  observation_type: 'keep',
+  annotations: 'open',
+  meta: 'open',
+}
+
+/** An issue of a line that is no event. */
+export const ISSUE: Shape = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
+
+/** Fields that the engine does not read. */
+// oxfmt-ignore
+const OPEN_FIELDS = [
+  'code', 'detail', 'title', 'status', 'tool_kind', 'raw_input', 'raw_output', 'content', 'is_error', 'summary', 'key',
+  'value', 'hook_command', 'success', 'blocked', 'stdout', 'stderr', 'reason', 'additional_context', 'error',
+  'hook_input', 'filename', 'log_data', 'model_name', 'usage_id', 'reasoning_content', 'activated_skills', 'sender',
+  'rejection_reason',
+] as const satisfies readonly EventField[]
+
+/** Every field of every kind; a field that is missing in the table below does not compile. */
+type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
+
+const OTHER_FIELDS: { readonly [F in Exclude<EventField, (typeof OPEN_FIELDS)[number]>]: Treatment } = {
+  kind: 'keep',
+  id: 'keep',
+  parent_id: 'keep',
+  timestamp: 'time',
+  source: 'keep',
+  action_id: 'keep',
+  message_id: 'keep',
+  tool_call_id: 'keep',
+  llm_response_id: 'keep',
+  forgotten_event_ids: 'keep',
+  summary_offset: 'keep',
+  tool_name: 'name',
+  tool_call: CALL,
+  thought: CONTENT,
+  thinking_blocks: 'thinking',
+  responses_reasoning_item: REASONING,
+  security_risk: 'keep',
+  critic_result: CRITIC,
+  llm_message: MESSAGE,
+  extended_content: CONTENT,
+  action: { kind: 'keep' },
+  observation: { kind: 'keep', content: CONTENT, is_error: 'keep' },
+  rejection_source: 'keep',
+  system_prompt: CONTENT,
+  dynamic_context: CONTENT,
+  tools: TOOL,
+  hook_event_type: 'keep',
+  exit_code: 'keep',
+  prompt_token_ids: 'keep',
+  response_token_ids: 'keep',
+}
+
+/** The fields of events; none has two meanings in two kinds. */
+const EVENT: Shape = {
+  ...Object.fromEntries(OPEN_FIELDS.map((field) => [field, 'open'])),
+  ...OTHER_FIELDS,
+}
+
+/** State updates that the engine reads, by key. */
+const UPDATES: ReadonlyMap<string, Shape> = new Map(
+  Object.entries<Shape>({
+    execution_status: { value: 'keep' },
+    leaf_event_id: { value: 'keep' },
+    full_state: {
+      value: { execution_status: 'keep', id: 'keep', leaf_event_id: 'keep', last_user_message_id: 'keep' },
+    },
+    confirmation_policy: { value: { kind: 'keep', threshold: 'keep' } },
+    approved_actions: { value: 'keep' },
+    held_actions: { value: 'keep' },
+    started_actions: { value: 'keep' },
+    stats: {},
+  }).map(([key, shape]) => [key, { ...EVENT, key: 'keep', ...shape }]),
+)
+
+/** A state update whose key names a secret. */
+const SECRET_UPDATE: Shape = { ...EVENT, value: 'secret' }
+
+/** The tools that the engine knows by name. */
+const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
+
+/** The shape of an event; of a state update by its key, which may be the name of a secret. O(1). */
+export function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Shape {
+  if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT
+  return UPDATES.get(key) ?? (isSecretField(key) ? SECRET_UPDATE : EVENT)
+}
