@@ -1,4 +1,4 @@
-/** Walks the imports of src/ and fails on an arrow that runs the wrong way (design section 1). */
+/** Checks the imports of src/: their direction (design section 1), cycles, and how many modules there are. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -182,3 +182,72 @@ describe('imports run one way', () => {
     expect(wrong).toEqual([])
   })
 })
+
+/** Maxima that may only fall. The goals: 560 files, 75,000 lines, 120 modules with one importer, no cycle. */
+const MAXIMA = { files: 727, lines: 91_000, singleImporter: 250, cycles: 6 }
+
+describe('the size of src', () => {
+  const known = new Set(files)
+  const targets = new Map(
+    files.map((file) => [
+      file,
+      new Set(imports.filter((one) => one.file === file && known.has(pathOf(one))).map(pathOf)),
+    ]),
+  )
+
+  it(`has at most ${MAXIMA.files} files and ${MAXIMA.lines} lines`, () => {
+    expect(files.length).toBeLessThanOrEqual(MAXIMA.files)
+    const lines = files.map((file) => readFileSync(join(SRC, file), 'utf8').split('\n').length - 1)
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(MAXIMA.lines)
+  })
+
+  it(`has at most ${MAXIMA.singleImporter} modules with one importer`, () => {
+    const importers = new Map(files.map((file): [string, string[]] => [file, []]))
+    for (const [file, imported] of targets) for (const one of imported) importers.get(one)?.push(file)
+    const single = [...importers].filter(([, { length }]) => length === 1)
+    const shown = single.map(([file, [importer]]) => `${file} <- ${importer}`).join('\n')
+    expect(single.length, shown).toBeLessThanOrEqual(MAXIMA.singleImporter)
+  })
+
+  it('has no cycle of imports, types included', () => {
+    const cycles = cyclesIn(targets).map((cycle) => cycle.join(' -> '))
+    expect(cycles.length, cycles.join('\n')).toBeLessThanOrEqual(MAXIMA.cycles)
+  })
+
+  it('notices a cycle', () => {
+    const graph = new Map([
+      ['a', new Set(['b'])],
+      ['b', new Set(['c'])],
+      ['c', new Set(['b'])],
+    ])
+    expect(cyclesIn(graph)).toEqual([['b', 'c']])
+  })
+})
+
+/** The strongly connected components of a graph that have more than one node. O(nodes + edges). */
+function cyclesIn(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const [indices, lowest] = [new Map<string, number>(), new Map<string, number>()]
+  const stack: string[] = []
+  const cycles: string[][] = []
+  const visit = (node: string): number => {
+    const index = indices.size
+    indices.set(node, index)
+    lowest.set(node, index)
+    stack.push(node)
+    for (const target of graph.get(node) ?? []) {
+      const reached = indices.has(target)
+        ? stack.includes(target)
+          ? (indices.get(target) ?? index)
+          : index
+        : visit(target)
+      lowest.set(node, Math.min(lowest.get(node) ?? index, reached))
+    }
+    if (lowest.get(node) === index) {
+      const component = stack.splice(stack.indexOf(node))
+      if (component.length > 1) cycles.push(component)
+    }
+    return lowest.get(node) ?? index
+  }
+  for (const node of graph.keys()) if (!indices.has(node)) visit(node)
+  return cycles
+}

@@ -72,7 +72,8 @@ export function openBench(copies: number): Bench {
   }
 }
 
-function childOf(fault: Fault | undefined): Child {
+/** The program that checks the laws nearest to a fault. */
+export function childOf(fault: Fault | undefined): Child {
   if (/^(?:explain\/|conversation\/(?:follow\/|shared-replies|streamed))/.test(fault?.file ?? ''))
     return 'readers-child.ts'
   if (/^(?:conversation|steps)\//.test(fault?.file ?? '')) return 'execution-child.ts'
