@@ -1,7 +1,7 @@
 /** P6 to P8, P11: calls are executed once, with consent, and nobody is asked while they are open. */
 
 import type { ActionEvent } from '../../src/event/types.ts'
-import { NEVER_STARTED } from '../../src/conversation/decide.ts'
+import { NEVER_STARTED } from '../../src/messages/phrases.ts'
 import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
 import { renderMessage } from '../../src/messages/render-message.ts'
 import { isAnswered } from '../../src/state/branch.ts'

@@ -3,7 +3,7 @@
 import { earlyEndOf } from '../../src/event/reply.ts'
 import { isStatus } from '../../src/state/status.ts'
 import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
-import { AFTER_FINISH, NOT_EXECUTABLE } from '../../src/conversation/decide.ts'
+import { AFTER_FINISH, NOT_EXECUTABLE } from '../../src/messages/phrases.ts'
 import type { Begin, Story } from '../execution/story.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 

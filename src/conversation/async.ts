@@ -1,11 +1,11 @@
-/** Queues, pauses and listeners. */
+/** Queues, concurrency limits, pauses and listeners. */
 
 import { EventEmitter } from 'eventemitter3'
 
-/** Begins a work when it is its turn, and gives what it gives. */
+/** Runs a task when it is its turn, and returns its result. */
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
-/** A row of its own: each work begins when the one before it has ended, however it did. */
+/** Runs tasks in order: each begins when the one before it has ended, whether it failed or not. */
 export function serialQueue(): RunInOrder {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
@@ -15,9 +15,9 @@ export function serialQueue(): RunInOrder {
   }
 }
 
-/** At most so many works at once; the others wait in line. */
-export function limitConcurrency(most: number): RunInOrder {
-  let free = most
+/** Runs a limited number of tasks at once; the others wait in order. */
+export function limitConcurrency(limit: number): RunInOrder {
+  let free = limit
   const waiting: (() => void)[] = []
   return async (work) => {
     if (free > 0) free -= 1
@@ -32,18 +32,19 @@ export function limitConcurrency(most: number): RunInOrder {
   }
 }
 
-/** Gives the results of a work on each of a list, in its order; at most so many are under way at once. */
+/** Maps a list with an async function, a limited number at once. Returns the results in order. */
 export async function mapConcurrent<T, R>(
   list: readonly T[],
-  most: number,
+  limit: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = []
   let next = 0
   const worker = async (): Promise<void> => {
-    for (let at = next++; at < list.length; at = next++) results[at] = await work(list[at] as T)
+    for (let index = next++; index < list.length; index = next++)
+      results[index] = await work(list[index] as T)
   }
-  await Promise.all(Array.from({ length: Math.min(most, list.length) }, worker))
+  await Promise.all(Array.from({ length: Math.min(limit, list.length) }, worker))
   return results
 }
 
@@ -59,10 +60,10 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   signal.removeEventListener('abort', end)
 }
 
-/** Up to so many milliseconds, more with each loss. */
+/** Maximum milliseconds per lost race. */
 const DELAY = 4
 
-/** Waits a little, by chance. @param losses how many races were lost in a row */
+/** Waits a random time before a retry, longer after each loss. @param losses number of races lost in a row */
 export const backOff = (losses: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY * Math.min(losses, 25)))
 
@@ -71,8 +72,8 @@ export class Listeners<T> {
   readonly #emitter = new EventEmitter<'news'>()
 
   /**
-   * Adds one, also when it was added before; returns what removes it, at once. What it throws becomes a rejection that
-   * nothing handles, as of any callback that nothing waits for. O(listeners) to remove.
+   * Adds a listener, even one that was added before. Returns the function that removes it. What a listener throws
+   * becomes an unhandled rejection, and the other listeners are still called. O(listeners) to remove.
    */
   add(call: (news: T) => void): () => void {
     let listens = true
@@ -92,7 +93,7 @@ export class Listeners<T> {
     }
   }
 
-  /** Calls all that there are; those added by them hear the next news. Never throws. O(listeners). */
+  /** Calls all listeners; those added meanwhile are called the next time. Never throws. O(listeners). */
   tell(news: T): void {
     this.#emitter.emit('news', news)
   }

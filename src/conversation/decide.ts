@@ -15,15 +15,13 @@ import { type CallStatus, GRANT_KEYS, granted } from '../state/call-status.ts'
 import type { Status } from '../state/status.ts'
 import { type EventEntry, eventKindOf, anchorOf, type Entry } from '../log/entry.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
+import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../messages/phrases.ts'
 import type { State } from '../state/state.ts'
 import { isExecutable, hasNoPrompt, isTurnOver } from './turn.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { replyOf } from '../event/reply.ts'
 import { entryOf } from '../state/at.ts'
-
-/** The error of a call that came after the finish of the same reply. */
-export const AFTER_FINISH = 'The call came after finish in the same reply, so it was not executed.'
 
 /** The pending calls of HEAD's branch, in log order. O(k log k). */
 export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
@@ -257,16 +255,6 @@ function checkCalls(
 
 const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
-
-/** Of a call that may have been begun. */
-export const INTERRUPTED = 'The call was interrupted; whether it took effect is not known.'
-
-/** Of a call that is known not to have been begun. */
-export const NEVER_STARTED = 'The call was interrupted before it was started, so it had no effect.'
-
-/** Of a call with `action: null`. */
-export const NOT_EXECUTABLE =
-  'The call could not be executed, so it had no effect. Check the name of the tool and the arguments.'
 
 /**
  * A tool result of the engine's own. It names the call by its id, and the latest pending one with that id gets it (U3).

@@ -421,9 +421,9 @@ interface Opened {
 }
 
 /**
- * Of a log that is folded, bodies are evicted when so large a part of it has come since, at least a part of the
- * columnar log, and as many events as are kept: sooner spares the collector work, but each time costs O(length + what
- * is kept), the index of keys that is built anew included; so it comes to O(n) for the whole log.
+ * While a log is folded, bodies are evicted after this part of it, at least after one chunk and as many events as are
+ * kept. Each eviction costs O(length + events kept), so the whole log costs amortised O(n), including rebuilding the key
+ * index.
  */
 const HELD_PART = 1 / 32
 

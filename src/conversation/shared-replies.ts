@@ -23,7 +23,7 @@ export const realTime: Schedule = (work, milliseconds) => {
 const HEADS = 'colloquy.replies'
 /** By reply and number: what was said, behind the piece before. */
 const PIECES = 'colloquy.reply_pieces'
-/** By conversation: put again and again while another process listens. */
+/** By conversation: heartbeat of remote subscribers. */
 const READERS = 'colloquy.reply_readers'
 
 /** Milliseconds between two writes of a reply, and two looks for more of it. */
@@ -33,7 +33,7 @@ const RENEW = 20
 const FORGET = 3 * RENEW
 /** Milliseconds for which a reply stays behind its end, for readers who are about to look. */
 const LINGER = 10_000
-/** The same for what a process that died has left: then it is due, and the next reply takes it out. */
+/** Leftovers of dead processes expire after this, and the next reply removes them. */
 const KEPT = 3_600_000
 
 interface Head {

@@ -178,7 +178,7 @@ function scan(text: string): readonly Issue[] {
   return Object.freeze(found)
 }
 
-const TWICE = 'Stands twice in its object: the last value is kept, those before are lost; write it once.'
+const TWICE = 'Duplicate key; only the last value is kept.'
 
 const CHANGED =
   'A number that JavaScript cannot hold: it is read and written again as another one; write it as a string to keep it.'

@@ -15,8 +15,21 @@ export const GO_ON = '[Go on.]'
 /** What the assistant says in a turn that holds nothing but its thinking. */
 export const NO_ANSWER = '[No answer was given.]'
 
-/** The result of a call for which the list of messages holds none. */
+/** The result of a call that has none: in a list of messages, or after the step that executed it. */
 export const NO_RESULT = '[No result was recorded.]'
+
+/** The error of a call that may have been started when its run ended. */
+export const INTERRUPTED = 'The call was interrupted; whether it took effect is not known.'
+
+/** The error of a call that is known not to have been started. */
+export const NEVER_STARTED = 'The call was interrupted before it was started, so it had no effect.'
+
+/** The error of a call with `action: null`. */
+export const NOT_EXECUTABLE =
+  'The call could not be executed, so it had no effect. Check the name of the tool and the arguments.'
+
+/** The error of a call after the finish of the same reply. */
+export const AFTER_FINISH = 'The call came after finish in the same reply, so it was not executed.'
 
 /** Stands for an image that the provider cannot take. */
 export const NO_IMAGE = '[An image that cannot be shown here.]'

@@ -7,15 +7,13 @@ import { openCallOf } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
 import { errorAnswers, grantUpdate, statusUpdate } from '../decide.ts'
 import { isTurnOver } from '../turn.ts'
+import { NO_RESULT } from '../../messages/phrases.ts'
 import { callStep } from './call-step.ts'
 import { add, mustStop, type RunContext } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks } from './hooks.ts'
 import { planOf } from './plan-calls.ts'
 
 type Call = EventEntry<ActionEvent>
-
-/** The error of a call when the step that was to execute it gave no result. */
-export const NO_RESULT = 'The call was executed without giving a result.'
 
 const isOpen = (state: State, { event, seq }: Call): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined

@@ -148,8 +148,8 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
   const until = new Date(Math.min(expiresAt, 8.64e15)).toISOString()
   return new ColloquyError(
     'already_running',
-    `The conversation is running: ${owner} holds its lease until ${until}, and renews it for as long as its process lives. ` +
-      'An interrupt ends a run that lives; a run with `wait: true` begins once the lease is free.',
+    `The conversation is running: ${owner} holds the lease until ${until}. ` +
+      'Interrupt the active run, or pass `wait: true`.',
     { conversationId, owner, expiresAt },
   )
 }

@@ -3,7 +3,6 @@
 import { isAnswered } from '../../state/branch.ts'
 import {
   statusUpdate,
-  AFTER_FINISH,
   decideInterrupt,
   decideRunLost,
   openCallsOf,
@@ -14,6 +13,7 @@ import {
 import { isReplied, isTurnOver, hasNoPrompt } from '../turn.ts'
 import { callStep } from './call-step.ts'
 import { requestFor, condense } from './condense.ts'
+import { AFTER_FINISH } from '../../messages/phrases.ts'
 import { add, mustStop, type RunContext, latest, unstarted } from './context.ts'
 import { nextPrompt, showPrompt } from './prompts.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
@@ -102,7 +102,7 @@ async function giveUp(replica: Replica, held: HeldLease): Promise<void> {
   else await held.release()
 }
 
-/** Null when another run has begun meanwhile: then what is left is its to do. */
+/** Null when another run has begun meanwhile: the other run continues. */
 async function holdAgain(...args: Parameters<typeof holdLease>): Promise<HeldLease | null> {
   try {
     return await holdLease(...args)

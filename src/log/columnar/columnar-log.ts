@@ -5,9 +5,8 @@
 
 import type { Event } from '../../event/types.ts'
 import type { Entry, EvictedBody, LogWarning } from '../entry.ts'
-import type { Chunk } from './chunk.ts'
+import type { Chunk, Row } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
-import type { Row } from './write-chunk.ts'
 
 /** Entries in a row that are made and kept together; the width of a vector's leaf. */
 const LEAF = 32

@@ -1,8 +1,7 @@
 /** The chunks of a state's columnar log from a position on; those that exist are taken as they are. */
 
 import { type Log, columnarLength } from '../../log/log.ts'
-import type { Chunk } from '../../log/columnar/chunk.ts'
-import { type Row, rowOf, writeChunk } from '../../log/columnar/write-chunk.ts'
+import { type Chunk, type Row, rowOf, writeChunk } from '../../log/columnar/chunk.ts'
 import { type Seal, sealOf } from '../../log/columnar/sealed.ts'
 import { whyDropped } from '../dropped.ts'
 import type { Checkpoint } from '../state.ts'
