@@ -59,7 +59,7 @@ const sources = filesIn('src', /\.tsx?$/)
 const tests = ['test', 'properties', 'bench']
   .flatMap((folder) => filesIn(folder, /\.ts$/))
   .filter((name) => name !== 'test/references.test.ts')
-const pages = [...filesIn('docs', /\.md$/), LAWS, 'README.md', 'CHANGELOG.md']
+const pages = [...filesIn('docs', /\.md$/), LAWS, 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md']
 
 /** Files that speak of the inventory's cases, whose numbers look like those of the design. */
 const ofInventory = (file: string): boolean =>

@@ -72,7 +72,13 @@ interface Quasi {
 }
 
 const sources = filesOf('src', /\.tsx?$/).map((file) => ({ file, parsed: parseSync(file, read(file)) }))
-const pages = ['README.md', 'CHANGELOG.md', 'properties/laws.md', ...filesOf('docs', /^[^/]*\.md$/)]
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'properties/laws.md',
+  ...filesOf('docs', /^[^/]*\.md$/),
+]
 
 const TEXTS: Readonly<Record<keyof typeof MAXIMA, readonly Text[]>> = {
   comments: sources.map(({ file, parsed }) => ({
