@@ -67,6 +67,9 @@ const OTHERS = [
   'zod',
   'hono',
   '@hono/node-server',
+  '@langchain/core',
+  '@langchain/langgraph',
+  '@langchain/langgraph-checkpoint',
   'ws',
 ]
 

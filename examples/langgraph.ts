@@ -1,0 +1,35 @@
+/**
+ * A LangGraph graph whose checkpoints are in a Colloquy database. Start it again after a crash, and it continues with the step
+ * that had not ended.
+ *
+ *     npm install ./colloquy-0.1.0.tgz @langchain/langgraph @langchain/langgraph-checkpoint @langchain/core
+ *     FILE=graph.db node langgraph.ts
+ */
+
+import { Annotation, StateGraph } from '@langchain/langgraph'
+import { colloquySaver } from 'colloquy/langgraph'
+import { sqliteStore } from 'colloquy/sqlite'
+
+const store = sqliteStore({ file: process.env['FILE'] ?? 'graph.db' })
+const State = Annotation.Root({
+  log: Annotation<string[]>({ reducer: (log, more) => [...log, ...more], default: () => [] }),
+})
+
+/** Yours: a node that calls a model or a tool. Here each adds a line. */
+const work = ({ log }: typeof State.State) => {
+  console.log(`step ${log.length}`)
+  return { log: [`did ${log.length}`] }
+}
+const graph = new StateGraph(State)
+  .addNode('work', work)
+  .addEdge('__start__', 'work')
+  .addConditionalEdges('work', ({ log }) => (log.length < 5 ? 'work' : '__end__'))
+  .compile({ checkpointer: colloquySaver({ store }) })
+
+const config = { configurable: { thread_id: 'thread-1' }, durability: 'sync' as const }
+const { next, values } = await graph.getState(config)
+// A thread that has begun is given no input, and continues where it was.
+const begun = next.length > 0 || Object.keys(values as object).length > 0
+const { log } = await graph.invoke(begun ? null : { log: ['asked'] }, config)
+console.log(log.join(', '))
+await store.close()

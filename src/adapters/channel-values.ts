@@ -1,0 +1,100 @@
+/** Values of LangGraph channels as items: versions of a growing list share the items of their elements. */
+
+import type { SerializerProtocol } from '@langchain/langgraph-checkpoint'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
+import { LRUCache } from 'lru-cache'
+import { ColloquyError } from '../event/errors.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import type { Items } from '../store/contract/items.ts'
+
+/** A value as the serializer wrote it: JSON as text, other bytes in hexadecimal digits. */
+export type SerializedValue = readonly [type: string, text: string]
+
+/** An item to write: its id and its body. */
+export type ItemPart = readonly [id: string, body: JsonObject]
+
+/**
+ * A list is stored as a tree of chunks, which later versions of it share. A version has, for each level, what is behind the last
+ * full chunk: elements on level 0, and names of chunks of the level below on all others.
+ */
+type StoredValue = { readonly value: SerializedValue } | { readonly levels: readonly (readonly string[])[] }
+
+/** Elements of a chunk. One more element of a list of n rewrites O(CHUNK · log n). */
+const CHUNK = 8
+
+/** Writes values of channels as items, and reads them. */
+export class ChannelValues {
+  readonly #items: Items
+  readonly #serde: SerializerProtocol
+  /** Chunks that the store has. */
+  readonly #stored = new LRUCache<string, true>({ max: 10_000 })
+
+  constructor(items: Items, serde: SerializerProtocol) {
+    this.#items = items
+    this.#serde = serde
+  }
+
+  /**
+   * Returns the items of a value: the chunks that the store may lack, then the value itself. O(size).
+   * @param epoch part of the name of each chunk, so that a chunk of a deleted thread never counts as stored
+   */
+  async parts(epoch: string, id: string, value: unknown): Promise<readonly ItemPart[]> {
+    const elements = Array.isArray(value)
+      ? await Promise.all(value.map((element) => this.dump(element)))
+      : null
+    if (elements === null || elements.some(([type]) => type !== 'json'))
+      return [[id, { value: await this.dump(value) }]]
+    const chunks = new Map<string, JsonObject>()
+    const levels: string[][] = []
+    for (let level = elements.map(([, text]) => text); level.length > 0;) {
+      const names: string[] = []
+      for (let end = CHUNK; end <= level.length; end += CHUNK) {
+        const chunk = level.slice(end - CHUNK, end)
+        const name = digest(epoch, ...chunk)
+        names.push(name)
+        if (!this.#stored.has(name)) chunks.set(name, { elements: chunk })
+      }
+      levels.push(level.slice(names.length * CHUNK))
+      level = names
+    }
+    return [...chunks, [id, { levels }]]
+  }
+
+  /** Remembers which chunks were written. */
+  markStored(parts: readonly ItemPart[]): void {
+    for (const [id, body] of parts) if ('elements' in body) this.#stored.set(id, true)
+  }
+
+  /** Returns a value, from its item's body. O(size). @throws ColloquyError `invalid_event` when a chunk is missing. */
+  async read(collection: string, body: JsonObject): Promise<unknown> {
+    const stored = body as unknown as StoredValue
+    if ('value' in stored) return this.load(stored.value)
+    let list: readonly string[] = []
+    for (const behind of stored.levels.toReversed()) {
+      // oxlint-disable-next-line no-await-in-loop -- a level names the chunks of the next one
+      const chunks = await Promise.all(list.map((id) => this.#elements(collection, id)))
+      list = [...chunks.flat(), ...behind]
+    }
+    return Promise.all(list.map((text) => this.load(['json', text])))
+  }
+
+  async #elements(collection: string, id: string): Promise<readonly string[]> {
+    const chunk = await this.#items.getItem(collection, id)
+    if (chunk === null) throw new ColloquyError('invalid_event', `A stored value lacks its part ${id}.`)
+    return chunk.body['elements'] as readonly string[]
+  }
+
+  async dump(value: unknown): Promise<SerializedValue> {
+    const [type, bytes] = await this.#serde.dumpsTyped(value)
+    return [type, type === 'json' ? new TextDecoder().decode(bytes) : bytesToHex(bytes)]
+  }
+
+  load([type, text]: SerializedValue): Promise<unknown> {
+    return this.#serde.loadsTyped(type, type === 'json' ? text : hexToBytes(text))
+  }
+}
+
+/** 128 bits of a digest: names of threads, namespaces and channels may be longer than an item's id. O(length). */
+export const digest = (...texts: readonly string[]): string =>
+  bytesToHex(sha256(utf8ToBytes(JSON.stringify(texts))).subarray(0, 16))

@@ -1,0 +1,250 @@
+/** The entry `colloquy/langgraph`: a LangGraph checkpointer that keeps its checkpoints in a Colloquy store. */
+
+import type { RunnableConfig } from '@langchain/core/runnables'
+import * as langgraph from '@langchain/langgraph-checkpoint'
+import type { Checkpoint, CheckpointPendingWrite, CheckpointTuple } from '@langchain/langgraph-checkpoint'
+import { LRUCache } from 'lru-cache'
+import { ColloquyError } from '../event/errors.ts'
+import type { Item, ItemChange, ItemQuery, Items } from '../store/contract/items.ts'
+import { itemPages, retryConflicts } from '../store/kit/item-pages.ts'
+import { ChannelValues, digest, type SerializedValue } from './channel-values.ts'
+
+/** How a saver is made: its store, and what writes values as bytes (default: LangGraph's own serializer). */
+export interface ColloquySaverOptions {
+  readonly store: Items
+  readonly serde?: langgraph.SerializerProtocol
+}
+
+interface CheckpointBody {
+  readonly id: string
+  readonly namespace: string
+  readonly parent: string | null
+  readonly checkpoint: SerializedValue
+  readonly metadata: SerializedValue
+}
+type Position = { readonly thread: string; readonly namespace: string; readonly checkpoint?: string }
+type StoredWrite = readonly [index: number, channel: string, ...SerializedValue]
+type Writes = langgraph.PendingWrite[]
+interface WritesBody {
+  readonly task: string
+  readonly path: string
+  readonly writes: readonly StoredWrite[]
+}
+
+const THREADS = 'langgraph'
+/** Maximum number of changes of one call of a store. */
+const BATCH = 100
+
+/**
+ * Returns a LangGraph checkpointer over a Colloquy store.
+ *
+ * A channel's value is stored once for each of its versions, and the versions of a growing list share their elements, so that the
+ * bytes of a long thread grow with its messages and not with their square. Pending writes are idempotent by task and index. Two
+ * runs of one thread are not mixed: `put` throws `id_conflict` when another run has moved the thread since this saver returned
+ * its latest checkpoint. A run that starts from a named `checkpoint_id` may branch at any time. `getTuple` is O(size of the values).
+ *
+ * @throws ColloquyError `invalid_argument` for a configuration without `thread_id`, and what the store throws.
+ *
+ * @example
+ * const saver = colloquySaver({ store: memoryStore() })
+ * await saver.getTuple({ configurable: { thread_id: 'thread-1' } }) // undefined
+ */
+export function colloquySaver(options: ColloquySaverOptions): langgraph.BaseCheckpointSaver {
+  if (typeof options?.store?.changeItems !== 'function')
+    throw new ColloquyError('invalid_argument', 'Pass a Colloquy store as store, such as memoryStore().')
+  return new ColloquySaver(options.store, options.serde)
+}
+
+class ColloquySaver extends langgraph.BaseCheckpointSaver {
+  readonly #items: Items
+  readonly #values: ChannelValues
+  /** Latest checkpoints that were returned: a run that continues from one must find it to be the latest still. */
+  readonly #returned = new LRUCache<string, true>({ max: 10_000 })
+
+  constructor(items: Items, serde?: langgraph.SerializerProtocol) {
+    super(serde)
+    this.#items = items
+    this.#values = new ChannelValues(items, this.serde)
+  }
+
+  async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    if (config.configurable?.['thread_id'] === undefined) return undefined
+    const { thread, namespace, checkpoint } = positionOf(config)
+    const id = checkpoint ?? (await this.#get(thread, headId(namespace)))?.body['checkpoint']
+    if (typeof id !== 'string') return undefined
+    if (checkpoint === undefined) this.#returned.set(digest(thread, namespace, id), true)
+    else this.#returned.delete(digest(thread, namespace, id))
+    const item = await this.#get(thread, checkpointId(namespace, id))
+    return item === null ? undefined : this.#tuple(thread, item)
+  }
+
+  async *list(
+    config: RunnableConfig,
+    { filter = {}, before, limit = Infinity }: langgraph.CheckpointListOptions = {},
+  ): AsyncGenerator<CheckpointTuple> {
+    const { thread_id: thread, checkpoint_ns: namespace, checkpoint_id: only } = config.configurable ?? {}
+    const end: unknown = before?.configurable?.['checkpoint_id']
+    const range =
+      namespace === undefined ? {} : { from: `${digest(namespace)}/`, below: `${digest(namespace)}0` }
+    const threads = thread === undefined ? this.#walk(THREADS) : [{ body: { thread } }]
+    let count = 0
+    for await (const { body: owner } of threads) {
+      const id = String(owner['thread'])
+      for await (const item of this.#walk(collectionOf(id), { by: 'lane', descending: true, ...range })) {
+        if (count >= limit) return
+        const body = bodyOf<CheckpointBody>(item)
+        if ((only ?? body.id) !== body.id || (typeof end === 'string' && body.id >= end)) continue
+        const metadata = (await this.#values.load(body.metadata)) as Record<string, unknown>
+        if (Object.entries(filter).some(([key, value]) => metadata[key] !== value)) continue
+        count += 1
+        yield await this.#tuple(id, item)
+      }
+    }
+  }
+
+  async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: langgraph.CheckpointMetadata,
+    newVersions: langgraph.ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { thread, namespace, checkpoint: parent } = positionOf(config)
+    const { channel_values: values, ...rest } = langgraph.copyCheckpoint(checkpoint)
+    const collection = collectionOf(thread)
+    const dumped = { checkpoint: await this.#values.dump(rest), metadata: await this.#values.dump(metadata) }
+    const body = { id: checkpoint.id, namespace, parent: parent ?? null, ...dumped } satisfies CheckpointBody
+    const keys = { lane: `${digest(namespace)}/${checkpoint.id}` }
+    const changed = Object.entries(newVersions).filter(([channel]) => Object.hasOwn(values, channel))
+    await retryConflicts(async () => {
+      const head = await this.#get(thread, headId(namespace))
+      const latest = head?.body['checkpoint']
+      const moved = latest !== parent && latest !== checkpoint.id
+      if (parent !== undefined && moved && this.#returned.has(digest(thread, namespace, parent)))
+        throw new ColloquyError(
+          'id_conflict',
+          `Another run has moved thread ${thread} from checkpoint ${parent} to ${String(latest)}. Read the latest state and run again.`,
+        )
+      const epoch = String(head?.body['epoch'] ?? crypto.randomUUID())
+      const newest = typeof latest === 'string' && latest > checkpoint.id ? latest : checkpoint.id
+      const parts = await Promise.all(
+        changed.map(([channel, version]) =>
+          this.#values.parts(epoch, valueId(namespace, channel, version), values[channel]),
+        ),
+      )
+      const unique = [...new Map(parts.flat())]
+      const changes: ItemChange[] = unique.map(([id, part]) => ({ collection, id, put: { body: part } }))
+      // The checkpoint and the head are written last. Until then, no reader finds the values.
+      // oxlint-disable-next-line no-await-in-loop
+      while (changes.length > BATCH - 3) await this.#items.changeItems(changes.splice(0, BATCH - 3))
+      const put = { body: { checkpoint: newest, epoch } }
+      changes.push({ collection, id: checkpointId(namespace, checkpoint.id), put: { body, keys } })
+      changes.push({ collection, id: headId(namespace), expected: head?.version ?? null, put })
+      if (head === null) changes.push({ collection: THREADS, id: digest(thread), put: { body: { thread } } })
+      await this.#items.changeItems(changes)
+      this.#values.markStored(unique)
+    })
+    return configOf(thread, namespace, checkpoint.id)
+  }
+
+  async putWrites(config: RunnableConfig, writes: Writes, task: string, path = ''): Promise<void> {
+    const { thread, namespace, checkpoint } = positionOf(config)
+    if (checkpoint === undefined) throw missing('checkpoint_id')
+    const collection = collectionOf(thread)
+    const keys = { writes: `${digest(namespace)}/${checkpoint}` }
+    const id = `writes/${digest(namespace, checkpoint, task)}`
+    const dumped = await Promise.all(
+      writes.map(async ([channel, value], position) => {
+        const index = langgraph.WRITES_IDX_MAP[channel] ?? position
+        return [index, channel, ...(await this.#values.dump(value))] satisfies StoredWrite
+      }),
+    )
+    await retryConflicts(async () => {
+      const item = await this.#get(thread, id)
+      const earlier = item === null ? [] : bodyOf<WritesBody>(item).writes
+      const stored = new Map(earlier.map((write) => [write[0], write]))
+      // Errors and interrupts, whose index is negative, replace earlier ones; other writes stay as they are.
+      for (const write of dumped) if (write[0] < 0 || !stored.has(write[0])) stored.set(write[0], write)
+      const body = { task, path, writes: [...stored.values()] }
+      const expected = item?.version ?? null
+      await this.#items.changeItems([{ collection, id, expected, put: { body, keys } }])
+    })
+  }
+
+  async deleteThread(thread: string): Promise<void> {
+    for await (const page of itemPages(this.#items, collectionOf(thread)))
+      await this.#items.changeItems(page.map(({ collection, id }) => ({ collection, id, put: null })))
+    await this.#items.changeItems([{ collection: THREADS, id: digest(thread), put: null }])
+  }
+
+  async #tuple(thread: string, item: Item): Promise<CheckpointTuple> {
+    const { id, namespace, parent, ...dumped } = bodyOf<CheckpointBody>(item)
+    const rest = (await this.#values.load(dumped.checkpoint)) as Omit<Checkpoint, 'channel_values'>
+    const channels = await Promise.all(
+      Object.entries(rest.channel_versions).map(async ([channel, version]) => {
+        const value = await this.#get(thread, valueId(namespace, channel, version))
+        if (value === null) return []
+        return [[channel, await this.#values.read(value.collection, value.body)] as const]
+      }),
+    )
+    const checkpoint: Checkpoint = { ...rest, channel_values: Object.fromEntries(channels.flat()) }
+    if (checkpoint.v < 4 && parent !== null) {
+      // Before version 4 of the format, what a step sends was kept with its parent's pending writes.
+      const writes = await this.#writes(thread, namespace, parent)
+      const sends = writes.filter(([, channel]) => channel === langgraph.TASKS).map(([, , value]) => value)
+      const versions = Object.values(checkpoint.channel_versions)
+      checkpoint.channel_values[langgraph.TASKS] = sends
+      checkpoint.channel_versions[langgraph.TASKS] =
+        versions.length > 0 ? langgraph.maxChannelVersion(...versions) : this.getNextVersion(undefined)
+    }
+    return {
+      config: configOf(thread, namespace, id),
+      checkpoint,
+      metadata: (await this.#values.load(dumped.metadata)) as langgraph.CheckpointMetadata,
+      pendingWrites: await this.#writes(thread, namespace, id),
+      ...(parent === null ? {} : { parentConfig: configOf(thread, namespace, parent) }),
+    }
+  }
+
+  /** Pending writes, in the order in which LangGraph applies those of a step. */
+  async #writes(thread: string, namespace: string, checkpoint: string): Promise<CheckpointPendingWrite[]> {
+    const rows: (readonly [key: langgraph.WritesSortKey, write: CheckpointPendingWrite])[] = []
+    const query = { by: 'writes', value: `${digest(namespace)}/${checkpoint}` }
+    for await (const item of this.#walk(collectionOf(thread), query)) {
+      const { task, path, writes } = bodyOf<WritesBody>(item)
+      for (const [index, channel, ...value] of writes)
+        rows.push([
+          langgraph.writesSortKey(path, task, index),
+          [task, channel, await this.#values.load(value)],
+        ])
+    }
+    return rows.toSorted(([a], [b]) => langgraph.compareWritesSortKeys(a, b)).map(([, write]) => write)
+  }
+
+  #get(thread: string, id: string): Promise<Item | null> {
+    return this.#items.getItem(collectionOf(thread), id)
+  }
+
+  async *#walk(collection: string, query?: ItemQuery): AsyncGenerator<Item> {
+    for await (const page of itemPages(this.#items, collection, query)) yield* page
+  }
+}
+
+function positionOf({ configurable }: RunnableConfig): Position {
+  const { thread_id: thread, checkpoint_ns: namespace = '', checkpoint_id: checkpoint } = configurable ?? {}
+  if (typeof thread !== 'string' || thread === '') throw missing('thread_id')
+  return { thread, namespace: String(namespace), ...(checkpoint ? { checkpoint: String(checkpoint) } : {}) }
+}
+
+const missing = (field: string): ColloquyError =>
+  new ColloquyError('invalid_argument', `Pass configurable.${field}: a text that is not empty.`, { field })
+const configOf = (thread_id: string, checkpoint_ns: string, checkpoint_id: string): RunnableConfig => ({
+  configurable: { thread_id, checkpoint_ns, checkpoint_id },
+})
+
+/** Bodies of items that only this file writes. */
+const bodyOf = <T>(item: Item): T => item.body as unknown as T
+const collectionOf = (thread: string): string => `${THREADS}/${digest(thread)}`
+const headId = (namespace: string): string => `head/${digest(namespace)}`
+const checkpointId = (namespace: string, id: string): string => `checkpoint/${digest(namespace, id)}`
+const valueId = (namespace: string, channel: string, version: string | number): string =>
+  `value/${digest(namespace, channel, String(version))}`
