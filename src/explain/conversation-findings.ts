@@ -8,7 +8,8 @@ import type { Entry, EventEntry } from '../log/entry.ts'
 import { listPendingCallsIn, openCallOf, pendingCallCount } from '../log/open-calls.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'
 import { judgeResult } from './verdict.ts'
-import { counted, type Found, found, type Scene } from './scene.ts'
+import { type Found, found, type Scene } from './scene.ts'
+import { counted } from './explanation.ts'
 import { textsOf } from '../context/text.ts'
 import type { View } from '../view/view.ts'
 import { hangsOn, pathBetween, whereHeadLeft } from './path.ts'
@@ -18,7 +19,7 @@ import { type EarlyEnd, earlyEndOf, replyOf } from '../event/reply.ts'
 import { isCutOff, responseOf } from '../laws/replies.ts'
 import { findEventIn } from '../log/log.ts'
 
-/** Calls that stand twice, and results that came too late for the view. O(n log n). */
+/** Repeated calls, and results that arrived too late for the view. O(n log n). */
 export function* callFindings({ state }: Scene): IterableIterator<Found> {
   const last = new Map<string, Call>()
   for (const entry of state.log.entries) {
@@ -40,7 +41,6 @@ export function* callFindings({ state }: Scene): IterableIterator<Found> {
   }
 }
 
-/** Whether a result ended a call that the view had no more. */
 function isLate({ branch, parent }: Checkpoint): boolean {
   const above = branchOf(parent)
   return (
@@ -53,7 +53,7 @@ type Call = Checkpoint & EventEntry<ActionEvent>
 
 const isCall = (entry: Checkpoint): entry is Call => entry.event?.kind === 'ActionEvent'
 
-/** Whether a call is another one again: ids alone say little, since many servers count them anew in each reply. */
+/** Ids alone do not identify a call, since many servers number them again in each reply. */
 function isRepeated(before: Call, { event, parent }: Call): boolean {
   const one = before.event
   const isSame = one.tool_name === event.tool_name && one.tool_call.arguments === event.tool_call.arguments
@@ -62,7 +62,7 @@ function isRepeated(before: Call, { event, parent }: Call): boolean {
   return isReply || openCallOf(branchOf(parent).pendingCalls, one.tool_call_id, before.seq) !== undefined
 }
 
-/** The calls that wait on HEAD's branch, as one. */
+/** The pending calls of HEAD's branch, as one finding. */
 export function* pendingFindings({ state, ended }: Scene): IterableIterator<Found> {
   const calls = listPendingCallsIn(state.branch.pendingCalls)
   const [first] = calls
@@ -74,10 +74,10 @@ export function* pendingFindings({ state, ended }: Scene): IterableIterator<Foun
   })
 }
 
-/** Words shorter than this say too little of a task. */
+/** Shorter words identify no task. */
 const LEAST_WORD = 4
 
-/** The share of the task's words that a summary must have to count as saying it. */
+/** The share of the task's words that a summary must have. */
 const SHARE = 0.25
 
 /**
@@ -103,7 +103,7 @@ export function* condensationFindings({ state }: Scene): IterableIterator<Found>
       if (!holds(above.view, message) || holds(entry.branch.view, message) || says(summary, message)) continue
       const how = hasText(summary) ? 'its summary has hardly a word of it' : 'it has no summary'
       const text = `the condensation ${quote(id)} took ${what} out of the model's sight, ${quote(message.id)}, and ${how}`
-      // That words are missing is a guess; that there are none is not.
+      // Missing words are a guess; a missing summary is a fact.
       const severity = hasText(summary) ? 'warning' : 'error'
       yield found('forgotten_task', severity, entry, text, { ids: [message.id], rule: 'U6' })
     }
@@ -116,7 +116,7 @@ function holds({ units }: View, { seq }: EventEntry): boolean {
   return false
 }
 
-/** Whether a summary has a fair share of the words of a message; true where that has none to be told by. */
+/** True for a message without words that identify it. */
 function says(summary: string, { event }: EventEntry<MessageEvent>): boolean {
   const asked = wordsOf(textsOf(event.llm_message.content ?? []).join(' '))
   if (asked.size === 0) return true
@@ -124,7 +124,6 @@ function says(summary: string, { event }: EventEntry<MessageEvent>): boolean {
   return [...asked].filter((word) => said.has(word)).length >= asked.size * SHARE
 }
 
-/** How many words of a long message are looked for. */
 const MOST_WORDS = 400
 
 function wordsOf(text: string): Set<string> {
@@ -174,7 +173,6 @@ export function* branchFindings({ state }: Scene): IterableIterator<Found> {
   }
 }
 
-/** What ended a reply early, in words; nothing of one that is sent back to go on. */
 const ENDS: Readonly<Record<EarlyEnd, string | null>> = {
   truncated: 'was cut off by its limit of tokens',
   filtered: 'was held back by the provider',
@@ -182,7 +180,7 @@ const ENDS: Readonly<Record<EarlyEnd, string | null>> = {
   paused: null,
 }
 
-/** Replies that did not come to their own end. O(n). */
+/** Replies that ended early. O(n). */
 export function* cutOffFindings({ state }: Scene): IterableIterator<Found> {
   const said = new Set<string>()
   for (const entry of state.log.entries) {
@@ -201,7 +199,7 @@ export function* cutOffFindings({ state }: Scene): IterableIterator<Found> {
   }
 }
 
-/** Circles at the end of each branch, and where a user came between. O(content of the latest steps) for each. */
+/** Loops at the end of each branch, and before each message of a user. O(content of the latest steps) for each. */
 export function* loopFindings({ state }: Scene): IterableIterator<Found> {
   const { verdict } = stuckDetector()
   const shown = new Set<string>()

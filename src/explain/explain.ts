@@ -2,7 +2,7 @@
 
 import { kindOf, type LogWarning } from '../log/entry.ts'
 import type { State } from '../state/state.ts'
-import type { Explanation, NoteCode, Reason } from './explanation.ts'
+import { counted, type Explanation, type NoteCode, type Reason } from './explanation.ts'
 import { sentNotes, type SentOptions } from './sent.ts'
 import { type Subject, subjectOf } from './subject.ts'
 import { type Held, judge, type Verdict } from './verdict.ts'
@@ -65,7 +65,7 @@ export function explain(state: State, event: string | number, options: SentOptio
 
 type Note = Reason<NoteCode>
 
-/** The results of a call, or the call of a result, as the fold paired them. O(batch + path). */
+/** The results of a call, or the call of a result. O(batch + path). */
 function pairsOf({ entry }: Subject, { held, lateFor }: Verdict): readonly string[] {
   if (lateFor !== null) return [lateFor]
   if (held?.unit.type !== 'batch') return []
@@ -78,7 +78,6 @@ function pairsOf({ entry }: Subject, { held, lateFor }: Verdict): readonly strin
   return late === null ? [] : [late]
 }
 
-/** The notes on an event. O(view). */
 function notesOn(subject: Subject, verdict: Verdict): Note[] {
   const { entry } = subject
   return [
@@ -88,7 +87,6 @@ function notesOn(subject: Subject, verdict: Verdict): Note[] {
   ]
 }
 
-/** The law that a warning of replay is about. */
 const repaired = ({ code, message }: LogWarning): Note =>
   note('repaired', code === 'quarantined' ? 'D16' : 'D8', message, [], code === 'quarantined' ? 'E2' : 'T6')
 
@@ -97,9 +95,9 @@ function condensationNotes({ entry }: Subject): Note[] {
   if (event?.kind !== 'Condensation' || id === null) return []
   const gone = unitsGone(entry)
   const waiting = gone.filter(isPending).flatMap(idsIn).length
-  const text = `it took ${count(eventsIn(gone), 'event')} out of the view`
+  const text = `it took ${counted(eventsIn(gone), 'event')} out of the view`
   const more =
-    waiting === 0 ? '' : `, and forgot ${count(waiting, 'event')} of a batch that waited for a result`
+    waiting === 0 ? '' : `, and forgot ${counted(waiting, 'event')} of a batch that waited for a result`
   const found = [note('took_out', 'U6', `${text}${more}`, gone.flatMap(idsIn))]
   const summary = [...branch.view.units].find(
     (unit) => unit.type === 'message' && isDerived(unit) && unit.item.id === summaryId(id),
@@ -122,7 +120,7 @@ function unitNotes(subject: Subject, held: Held, pairs: readonly string[]): Note
           note(
             'stretch',
             'U5',
-            `it is forgotten only together with ${count(stretch.length, 'event')} of other units`,
+            `it is forgotten only together with ${counted(stretch.length, 'event')} of other units`,
             stretch,
           ),
         ]),
@@ -151,7 +149,7 @@ function batchNotes(
       note(
         'batch_mates',
         'U2',
-        `${count(mates.length, 'other event')} of its reply ${mates.length === 1 ? 'is' : 'are'} in its batch`,
+        `${counted(mates.length, 'other event')} of its reply ${mates.length === 1 ? 'is' : 'are'} in its batch`,
         mates,
       ),
     )
@@ -160,7 +158,7 @@ function batchNotes(
       one !== unit && one.type === 'batch' && one.responseId !== '' && one.responseId === unit.responseId,
   )
   if (split.length > 0) {
-    const text = `other calls of the reply ${quote(unit.responseId)} are in ${count(split.length, 'batch', 'batches')} of their own, so that the model is shown several replies`
+    const text = `other calls of the reply ${quote(unit.responseId)} are in ${counted(split.length, 'batch', 'batches')} of their own, so that the model is shown several replies`
     found.push(note('split_batch', 'U2', text, split.flatMap(idsIn), 'M7'))
   }
   return found
@@ -181,7 +179,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     : []
 }
 
-/** Where a reply stands before what its model had not read. O(units). */
+/** A reply that is placed before messages that its model had not read. O(units). */
 function orderNotes(units: readonly Unit[], unit: Unit, own: readonly string[]): Note[] {
   const at = units.indexOf(unit)
   if (isPlaced(unit)) {
@@ -189,7 +187,7 @@ function orderNotes(units: readonly Unit[], unit: Unit, own: readonly string[]):
       .slice(at + 1)
       .filter((one) => !isPlaced(one) && one.first < unit.first && !isSummary(one))
     const ids = unread.flatMap(idsIn)
-    const text = `it stands before ${count(ids.length, 'message')} that came while its model was at work, which had not read ${ids.length === 1 ? 'it' : 'them'}`
+    const text = `it stands before ${counted(ids.length, 'message')} that came while its model was at work, which had not read ${ids.length === 1 ? 'it' : 'them'}`
     return ids.length === 0 ? [] : [note('placed', 'U10', text, ids)]
   }
   if (isSummary(unit)) return []
@@ -199,7 +197,7 @@ function orderNotes(units: readonly Unit[], unit: Unit, own: readonly string[]):
   return ids.length === 0 ? [] : [note('passed', 'U10', text, ids)]
 }
 
-/** Whether a unit says what it was asked at, by which it was placed. */
+/** Whether a unit records what it was asked at. */
 function isPlaced(unit: Unit): boolean {
   const event = unit.type === 'batch' ? unit.calls.get(0)?.event : unit.item.event
   return event !== undefined && askedAfter(event) !== undefined
@@ -208,8 +206,6 @@ function isPlaced(unit: Unit): boolean {
 const isSummary = (unit: Unit): boolean => unit.type === 'message' && isDerived(unit)
 
 const idsIn = (unit: Unit): string[] => Array.from(unitEvents(unit), (item) => item.id)
-
-const count = (many: number, one: string, more = `${one}s`): string => `${many} ${many === 1 ? one : more}`
 
 function note(
   code: NoteCode,

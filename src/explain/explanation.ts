@@ -29,7 +29,7 @@ export type VerdictCode =
   /** An event before it has its id. */
   | 'repeated_id'
 
-/** What else is to be said of an event. */
+/** A further fact about an event. */
 export type NoteCode =
   /** The result that a call has, or the call that a result ends. */
   | 'paired'
@@ -37,17 +37,17 @@ export type NoteCode =
   | 'unanswered'
   /** The other events of its reply. */
   | 'batch_mates'
-  /** Another batch is of the same reply, and could not be put together with this one. */
+  /** Another batch of the same reply, which could not be merged with this one. */
   | 'split_batch'
   /** What is forgotten with it. */
   | 'stretch'
-  /** A reply stands before messages that its model had not read. */
+  /** A reply is placed before messages that its model had not read. */
   | 'placed'
-  /** A reply that had not read it stands before it. */
+  /** A reply that had not read it is placed before it. */
   | 'passed'
   /** A later system prompt is sent in its place. */
   | 'replaced_prompt'
-  /** It is in the view and says nothing that could be sent. */
+  /** It is in the view and has no content that could be sent. */
   | 'says_nothing'
   /** What a Condensation took out. */
   | 'took_out'
@@ -63,11 +63,11 @@ export type NoteCode =
 /** One fact about an event, and what makes it so. */
 export interface Reason<Code extends string = VerdictCode | NoteCode> {
   readonly code: Code
-  /** The rule of the design that it follows from, as `U6`; `ruleOf` gives its sentence. */
+  /** The rule of the design, as `U6`; `ruleOf` returns its sentence. */
   readonly rule: string
-  /** The law of logs that is broken, as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
+  /** The broken law of logs, as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
   readonly law: string | null
-  /** One sentence for people. It quotes ids and names only, never what was said. */
+  /** One sentence for people. It quotes ids and names only, never content. */
   readonly text: string
   /** The other events that it is about, in log order. */
   readonly ids: readonly string[]
@@ -75,13 +75,13 @@ export interface Reason<Code extends string = VerdictCode | NoteCode> {
 
 /** What became of an event, seen from HEAD. */
 export interface Explanation {
-  /** Its id, or that of a summary which a Condensation put into the view; null for a line without one. */
+  /** Its id, or the id of a summary; null for a line without an id. */
   readonly id: string | null
-  /** Position in the log; of a summary that of its Condensation. */
+  /** Position in the log; for a summary, the position of its Condensation. */
   readonly seq: number
-  /** Null for a line that does not say. */
+  /** Null for a line without a kind. */
   readonly kind: string | null
-  /** Whether the view has it: exactly when `viewEvents` gives it. */
+  /** Whether `viewEvents` contains it. */
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /** The event but for which it would be in the view: a Condensation, the result that came first, the event that took
@@ -91,7 +91,6 @@ export interface Explanation {
   readonly pairedWith: readonly string[]
   readonly notes: readonly Reason<NoteCode>[]
 }
-/** The sentences by the names of the rules. */
 const RULES: Readonly<Record<string, string>> = {
   U1: 'Only system prompts, messages, summaries, calls and their results ever enter the view.',
   U2: 'The calls of one reply and their results are one batch, and go together.',
@@ -116,3 +115,7 @@ const RULES: Readonly<Record<string, string>> = {
  */
 export const ruleOf = (rule: string): string | null =>
   Object.hasOwn(RULES, rule) ? (RULES[rule] ?? null) : null
+
+/** A number with its noun, as in `1 event` or `2,048 events`. */
+export const counted = (number: number, noun: string, plural = `${noun}s`): string =>
+  `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`

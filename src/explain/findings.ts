@@ -17,7 +17,8 @@ import {
   pendingFindings,
 } from './conversation-findings.ts'
 import { prefixFindings } from './prefix-findings.ts'
-import { counted, type Finder, type Found, found, isGrammar, requestOn, type Scene, sentOf } from './scene.ts'
+import { type Finder, type Found, found, isGrammar, requestOn, type Scene, sentOf } from './scene.ts'
+import { counted } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
 import { checkLog } from '../laws/check-log.ts'
 import { judgeResult } from './verdict.ts'
@@ -28,7 +29,7 @@ import { redactionRules } from '../context/redaction/rules.ts'
 import { quote } from '../event/text.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 
-/** What would be written otherwise of the next request, one finding for each repair and grammar. O(content). */
+/** Repairs that the next request needs, one finding for each repair and grammar. O(content). */
 function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<Found> {
   const { head } = state.log
   if (head === null) return
@@ -58,7 +59,6 @@ function* repairsOf(messages: readonly NeutralMessage[]): IterableIterator<strin
     yield 'a message of the user is put in front, since it would begin with a reply'
 }
 
-/** What a breach of a law is called, where it is more than a breach. */
 const KINDS: Readonly<Record<string, FindingKind>> = {
   E2: 'quarantined',
   M5: 'signed_behind_change',
@@ -72,7 +72,7 @@ const KINDS: Readonly<Record<string, FindingKind>> = {
   T6: 'repaired',
 }
 
-/** How bad a breach is, by the letter of its law or by its number. */
+/** By the letter of a law or by its number. */
 const SEVERITY: Readonly<Record<string, Severity>> = {
   P: 'error',
   M: 'error',
@@ -81,7 +81,7 @@ const SEVERITY: Readonly<Record<string, Severity>> = {
   E2: 'error',
 }
 
-/** Each breach that `checkLog` finds. As `checkLog`. */
+/** Each violation that `checkLog` reports. */
 function* lawFindings({ state, items, grammars, ended, given }: Scene): IterableIterator<Found> {
   const { conversationId } = state
   const asked = { ended, grammars, conversationId, ...(given !== undefined && { messages: given }) }
@@ -95,7 +95,6 @@ function* lawFindings({ state, items, grammars, ended, given }: Scene): Iterable
   }
 }
 
-/** A result that ends no call, as `explain` says it. */
 function resultFinding(entry: Checkpoint, breach: LawViolation, { state }: Pick<Scene, 'state'>): Found {
   const judged = judgeResult(state, entry)
   if (judged === null) return found('law', 'error', breach, withoutAdvice(breach.message), { law: 'P4' })
@@ -118,23 +117,22 @@ function resultFinding(entry: Checkpoint, breach: LawViolation, { state }: Pick<
       )
 }
 
-/** What is wrong, without what a correct server would have written: the log is written already. */
+/** Without the advice to a server: the log is already written. */
 const withoutAdvice = (message: string): string =>
   message.replace(/; (?:of )?a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
-/** What is looked for. */
 export interface FindingOptions {
-  /** The grammars in which requests are looked at. Default: those that records of replies name, else Anthropic's. */
+  /** The grammars in which requests are checked. Default: those that replies record, else Anthropic's. */
   readonly grammars?: readonly Grammar[]
-  /** What the server sends of a state, where it masks or cuts that. Default: `toMessages`. */
+  /** How the server writes requests, if it masks or cuts them. Default: `toMessages`. */
   readonly messages?: RequestWriter
   /** Whether the conversation is over: then no call may be pending. Default: no. */
   readonly ended?: boolean
-  /** Whether secrets are looked for, which reads every text. Default: yes. */
+  /** Whether to search all texts for secrets. Default: yes. */
   readonly secrets?: boolean
-  /** Of a state: its facts as they were loaded, for what loading has warned of. Default: nothing was. */
+  /** For a state: its facts as they were loaded, with the warnings of loading. Default: no warnings. */
   readonly loaded?: readonly Loaded[]
-  /** Of a log that is given as such: part of the ids of events that have none. Default: the empty string. */
+  /** For a log: part of the ids of events that have none. Default: the empty string. */
   readonly conversationId?: string
 }
 
@@ -192,7 +190,6 @@ function sceneOf(log: State | Iterable<LogItem>, options: FindingOptions): Scene
   return seen(state, items)
 }
 
-/** The grammars that the replies of a log were made in. */
 function grammarsIn({ log }: State): readonly Grammar[] {
   const named = new Set<Grammar>()
   for (const { event } of log.entries) {
@@ -209,7 +206,7 @@ const inOrder = (a: Found, b: Found): number =>
   FINDING_KINDS.indexOf(a.kind) - FINDING_KINDS.indexOf(b.kind) ||
   a.seq - b.seq
 
-/** Each with a key of its own: the same one for the same log. */
+/** Adds a unique key to each, which is the same for the same log. */
 function withKeys(found: readonly Found[]): Finding[] {
   const used = new Map<string, number>()
   return found.map((one) => {
@@ -220,7 +217,7 @@ function withKeys(found: readonly Found[]): Finding[] {
   })
 }
 
-/** Events in which redaction by the well-known forms would mask something. O(size). */
+/** Events that contain a well-known form of secret. O(size). */
 function* secretFindings({ state }: Scene): IterableIterator<Found> {
   const rules = redactionRules()
   for (const entry of state.log.entries) {
@@ -239,7 +236,7 @@ function* secretFindings({ state }: Scene): IterableIterator<Found> {
   }
 }
 
-/** Where two JSON values differ first, but no further than a name that is masked; null for equals. O(size). */
+/** The first difference of two JSON values, down to a masked name at most; null for equals. O(size). */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (!isObject(was) || !isObject(is)) return path

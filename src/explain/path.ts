@@ -10,10 +10,9 @@ import type { Checkpoint, State } from '../state/state.ts'
 import { openCallOf } from '../log/open-calls.ts'
 import type { Unit } from '../view/unit.ts'
 
-/** The entries from one above, or the root, to one below on the same path, both included. O(distance). */
+/** The entries on the path from one above, or the root, down to one below, both included. O(distance). */
 export function pathBetween(above: Entry | null, below: Entry | null): Checkpoint[] {
   const path: Checkpoint[] = []
-  // Every entry of a state's log is a checkpoint.
   for (let at: Entry | null = below; at !== null; at = at === above ? null : at.parent)
     path.push(at as Checkpoint)
   return path.toReversed()
@@ -36,10 +35,8 @@ export function firstWhere(
   return path[low]
 }
 
-/** How HEAD left a branch. */
 export interface Leaving {
   readonly by: Entry
-  /** Where HEAD was before. */
   readonly from: Checkpoint
 }
 
@@ -65,7 +62,6 @@ export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   return isOn || head !== log.head ? null : left
 }
 
-/** What an event of the tree hangs on, in words. */
 export const hangsOn = ({ parent }: Entry): string =>
   parent === null ? 'begins a new root' : `hangs on ${quote(parent.id)}`
 
@@ -74,7 +70,6 @@ export const hangsOn = ({ parent }: Entry): string =>
  * where a later one leaves it, too. O(entries since · log n).
  */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
-  /** The entries behind that would be on the branch. */
   const over = new Set<Entry>()
   const isOn = (one: Entry): boolean => (one.seq > by.seq ? over.has(one) : isOnPathIn(event, one))
   let isHeadOn = true
@@ -82,9 +77,9 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
     const entry = log.entries.get(seq) as Checkpoint
     if (!entry.inTree) continue
     const before = logPrefix(log, seq, null)
-    /** Whether what an id means is on the branch; null for an id that means nothing. */
+    /** Whether an id names an event of the branch; null for an unknown id. */
     const isNamedOn = (id: unknown): boolean | null => {
-      // An update of the state would stand where it does, and say nothing.
+      // A state update would have the same place, and no content.
       const isGone = id === by.id && by.canBeHead
       const named = typeof id === 'string' && !isGone ? findEventIn(before, id) : undefined
       return named === undefined ? null : isOn(named)
@@ -128,11 +123,9 @@ export function callsOfReplies(
   return found
 }
 
-/** The replies that some units are of, where they are batches. O(units). */
 export const repliesOf = (units: readonly Unit[]): string[] =>
   units.flatMap((unit) => (unit.type === 'batch' ? [unit.responseId] : []))
 
-/** Whether an entry is a call of one of some replies. O(replies). */
 export function isOfReplies(replies: readonly (string | null)[], entry: Entry): boolean {
   const reply = responseIdOf(entry)
   return reply !== null && reply !== '' && replies.includes(reply)

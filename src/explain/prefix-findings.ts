@@ -14,19 +14,20 @@ import type { FindingKind, Severity } from './finding.ts'
 import { pathBetween } from './path.ts'
 import { holdsEntry } from './subject.ts'
 import { eventsIn, unitsGone } from './taken-out.ts'
-import { counted, type Found, found, requestOn, type Scene } from './scene.ts'
+import { type Found, found, requestOn, type Scene } from './scene.ts'
+import { counted } from './explanation.ts'
 
-/** How many changes of the past are looked at, the latest: for each, two requests are written. */
+/** Maximum number of changes that are checked, the latest ones. Each needs two requests. */
 const MOST = 64
 
-/** A place where a model was asked, and what has changed the past since the one before. */
+/** A request, and the events since the one before that may have changed the past. */
 interface Place {
   readonly asked: Checkpoint | null
   readonly before: Checkpoint | null
   readonly suspects: readonly Checkpoint[]
 }
 
-/** The requests on HEAD's branch that do not go on from the one before. O(path + content of the view for each). */
+/** The requests on HEAD's branch that do not extend the one before. O(path + content of the view for each). */
 export function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<Found> {
   if (grammar === undefined) return
   for (const place of changedPlaces(state).slice(-MOST)) {
@@ -35,7 +36,7 @@ export function* prefixFindings({ state, grammars: [grammar], messages }: Scene)
   }
 }
 
-/** The places where a model was asked behind a change of the past. O(path). */
+/** The requests after a change of the past. O(path). */
 function changedPlaces(state: State): Place[] {
   const places: Place[] = []
   const known = new Set<string>()
@@ -61,15 +62,15 @@ function changedPlaces(state: State): Place[] {
     }
     if (mayChangeThePast(entry)) suspects.push(entry)
   }
-  // What would be sent next.
+  // The next request.
   ask(state.log.head)
   return places
 }
 
-/** The LLM response that an event is of; the empty text for a reply that does not say, null for what is none. */
+/** The LLM response of an event; empty for a reply without an id, null for other events. */
 const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseOf(event) ?? '') : null)
 
-/** Whether an event did anything but add at the end of the view. O(1). */
+/** Whether an event did more than add to the end of the view. O(1). */
 function mayChangeThePast(entry: Checkpoint): boolean {
   const { event, branch } = entry
   const above = branchOf(entry.parent)
@@ -83,7 +84,7 @@ function mayChangeThePast(entry: Checkpoint): boolean {
 function judge({ asked, before, suspects }: Place, request: (branch: Branch) => Sent): Found | null {
   const [was, is] = [request(branchOf(before)), request(branchOf(asked))]
   if (was.written === null || is.written === null) return null
-  // A prompt that names no tools says nothing of them: its server may have a list of its own.
+  // A prompt without tools proves nothing: its server may have a list of its own.
   const tools = was.written.tools.length === 0 || is.written.tools.length === 0 ? { tools: [] } : {}
   const change = explainPrefix({ ...was.written, ...tools }, { ...is.written, ...tools })
   if (change === null) return null
@@ -119,7 +120,7 @@ function judge({ asked, before, suspects }: Place, request: (branch: Branch) => 
 
 type Sent = ReturnType<typeof requestOn>
 
-/** The event that made the change: a prompt for what stands in front, else the first that is none. */
+/** The event that made the change: a prompt for a change in front, else the first other one. */
 function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpoint | undefined {
   const prompts = suspects.filter(({ event }) => event?.kind === 'SystemPromptEvent')
   const others = suspects.filter((one) => !prompts.includes(one))
@@ -151,7 +152,6 @@ function whatChanged(entry: Checkpoint): string {
   }
 }
 
-/** Whether two prompts are the same but for dates, times and other numbers. O(size). */
 function differsByDate(one: SystemPromptEvent, other: SystemPromptEvent): boolean {
   const [was, is] = [one, other].map(({ system_prompt, dynamic_context, tools }) =>
     JSON.stringify([system_prompt.text, dynamic_context?.text ?? null, tools]),
@@ -172,7 +172,6 @@ const isSigned = (message: NeutralMessage | undefined): message is AssistantMess
       ...message.tool_calls.map((call) => call.responses_reasoning_item),
     ].some((item) => (item?.encrypted_content ?? '') !== ''))
 
-/** What the thinking of a reply takes. */
 function thinkingOf(message: AssistantMessage): number {
   const calls = message.tool_calls.map((call) => ({ ...call, responses_reasoning_item: null }))
   const without = { ...message, thinking_blocks: [], responses_reasoning_item: null, tool_calls: calls }

@@ -15,31 +15,26 @@ import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
 import type { LeftOut, WriteOptions } from '../messages/prefix.ts'
 import type { Branch } from '../state/branch.ts'
 
-/** A conversation to be looked through. */
 export interface Scene {
   readonly state: State
   readonly items: readonly Loaded[]
   readonly grammars: readonly Grammar[]
   readonly ended: boolean
-  /** What is sent of a state, as far as the log tells it. */
+  /** The messages that the server sends for a state, as far as the log records it. */
   readonly messages: (state: State) => readonly NeutralMessage[]
-  /** What the server says that it sends of one. */
+  /** The caller's own writer. */
   readonly given: RequestWriter | undefined
 }
 
-/** A finding whose key is not made yet. */
 export type Found = Omit<Finding, 'key'>
 
-/** Looks for one kind of thing. */
 export type Finder = (scene: Scene) => Iterable<Found>
 
-/** What may be said of a finding beside its text. */
 interface More extends Partial<Pick<Found, 'rule' | 'law' | 'cost'>> {
-  /** The events that show it, beside the one that it is about. */
   readonly ids?: readonly (string | null | undefined)[]
 }
 
-/** A finding about an event. The events that show it are named once each. */
+/** Creates a finding. Each event is listed once. */
 export function found(
   kind: FindingKind,
   severity: Severity,
@@ -51,10 +46,6 @@ export function found(
   return { kind, severity, text, rule, law, seq: at.seq, ids: [...new Set(named)], ...(cost && { cost }) }
 }
 
-/** A number and what it counts. */
-export const counted = (many: number, one: string, more = `${one}s`): string =>
-  `${many.toLocaleString('en')} ${many === 1 ? one : more}`
-
 const WRITERS: Readonly<
   Record<Grammar, (messages: readonly NeutralMessage[], options: WriteOptions) => object>
 > = {
@@ -65,19 +56,17 @@ const WRITERS: Readonly<
   google: toGoogle,
 }
 
-/** Whether a text names a grammar. */
 export const isGrammar = (text: unknown): text is Grammar =>
   typeof text === 'string' && Object.hasOwn(WRITERS, text)
 
-/** A request, as far as it follows from the log. */
 interface Request {
   readonly messages: readonly NeutralMessage[]
-  /** In the grammar, with the tools that the system prompt names; null where there is nothing to send. */
+  /** In the grammar, with the tools of the system prompt; null where there is nothing to send. */
   readonly written: { readonly tools: readonly unknown[] } | null
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Both ways in which a request may hold system prompts that were replaced; the first where nothing tells. */
+/** Both ways to send replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
 /**
@@ -94,7 +83,7 @@ export function sentOf(
   return ways[left.indexOf(Math.min(...left))] ?? ((one) => messages(one, {}))
 }
 
-/** What would be sent on a branch. O(content of the view). */
+/** The request for a branch. O(content of the view). */
 export function requestOn(state: State, branch: Branch, grammar: Grammar, sent: Scene['messages']): Request {
   const messages = sent({ ...state, branch })
   const leftOut: LeftOut[] = []

@@ -9,23 +9,23 @@ import { isPending } from '../view/unit.ts'
 import type { NoteCode, Reason } from './explanation.ts'
 import { findUnit, type Subject } from './subject.ts'
 
-/** The policy that requests are made by, as far as it leaves things out. */
+/** The policy that shortens requests. */
 export interface SentOptions extends Omit<FitOptions, 'write'> {
-  /** Tokens that a request may take, as `fitToBudget` cuts it. Default: no limit. */
+  /** Maximum number of tokens of a request, as for `fitToBudget`. Default: no limit. */
   readonly budget?: number
-  /** Counts tokens. Default: `estimateTokens`. */
+  /** Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Shortens old results in the messages, as `observationMasking` does. Default: none are. */
+  /** Shortens old results, as `observationMasking` does. Default: none are shortened. */
   readonly mask?: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[]
 }
 
-/** What the policy does to an event of the view. O(view), and for a budget what `fitToBudget` takes. */
+/** The effects of the policy on an event of the view. O(view), plus the cost of `fitToBudget`. */
 export function sentNotes(state: State, subject: Subject, options: SentOptions): Reason<NoteCode>[] {
   const { budget, mask, count = estimateTokens } = options
   const found: Reason<NoteCode>[] = []
   let sent = state
   if (budget !== undefined) {
-    // What was written last with these messages is the state that they are of.
+    // Maps the messages back to the state of which they were written.
     const states = new Map<readonly NeutralMessage[], State>()
     const write = (each: State): readonly NeutralMessage[] => {
       const plain = toMessages(each)
@@ -55,7 +55,7 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
   return found
 }
 
-/** Whether the message of a result is another one behind the mask, which keeps number and order of messages. */
+/** Whether the mask replaces the message of a result. Masks keep the number and order of messages. */
 function isMasked(state: State, { entry }: Subject, mask: NonNullable<SentOptions['mask']>): boolean {
   const plain = toMessages(state)
   const results: number[] = []

@@ -8,12 +8,11 @@ import { summaryId } from '../view/condense.ts'
 import { isDerived, type Unit } from '../view/unit.ts'
 import type { View } from '../view/view.ts'
 
-/** What is explained. */
 export interface Subject {
-  /** Of a summary, its Condensation. */
+  /** For a summary, its Condensation. */
   readonly entry: Checkpoint
   readonly id: string | null
-  /** Whether it is a summary, which is no event of the log. */
+  /** Whether it is a summary, which is not an event of the log. */
   readonly derived: boolean
 }
 
@@ -36,7 +35,6 @@ export function subjectOf(state: State, event: string | number): Subject {
 
 const SUFFIX = summaryId('')
 
-/** The unit of a view that holds it. O(view). */
 export function findUnit(view: View, { entry, id, derived }: Subject): Unit | undefined {
   for (const unit of view.units) {
     const isIt = derived
@@ -47,7 +45,6 @@ export function findUnit(view: View, { entry, id, derived }: Subject): Unit | un
   return undefined
 }
 
-/** Whether a unit holds the event at a position of the log. O(batch). */
 export function holdsEntry(unit: Unit, seq: number): boolean {
   if (unit.type === 'message') return !isDerived(unit) && unit.first === seq
   for (const call of unit.calls) if (call.seq === seq) return true

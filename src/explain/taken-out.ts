@@ -10,10 +10,9 @@ import type { Reason, VerdictCode } from './explanation.ts'
 import { callsOfReplies, firstWhere, pathBetween, repliesOf, resultOf } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
 
-/** What took something out of the view. */
 interface TakenOut {
   readonly by: Checkpoint
-  /** The unit that held it, and the branch just before. */
+  /** The unit, and the branch before it was removed. */
   readonly unit: Unit
   readonly branch: Branch
   readonly verdict: Reason<VerdictCode>
@@ -56,17 +55,16 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return said('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** The units that an event took out of those under it, in their order. O(units). */
+/** The units that an event removed from the view, in their order. O(units). */
 export function unitsGone({ branch, parent }: Checkpoint): Unit[] {
   const left = new Set<Unit>(branch.view.units)
   return [...branchOf(parent).view.units].filter((unit) => !left.has(unit))
 }
 
-/** What a condensation took out of the view: whole units, without those that waited outside of it. O(view). */
+/** What a condensation removed from the view: whole units, without pending ones. O(view). */
 export const unitsTakenOut = (entry: Checkpoint): Unit[] =>
   unitsGone(entry).filter((unit) => !isPending(unit))
 
-/** How many events of the view some units bring. O(units). */
 export const eventsIn = (units: readonly Unit[]): number =>
   units.reduce((sum, unit) => sum + eventCount(unit), 0)
 
@@ -80,13 +78,12 @@ export function wouldBeShown({ by, unit, branch }: TakenOut, below: Entry): bool
   if (results.includes(null)) return false
   const stretch = stretchOf([...branch.view.units], unit)
   const path = pathBetween(by, below).slice(1)
-  // Had it stayed, calls that began a batch of their own may have joined it.
+  // Calls that began a batch of their own may have joined it.
   const mates = callsOfReplies(repliesOf(stretch), path, below)
   if (mates === null) return false
   return !isListed([...stretch.flatMap((one) => [...unitEvents(one)]), ...results, ...mates], path)
 }
 
-/** Whether a condensation of a path lists one of some events. O(path + size of its condensations). */
 export function isListed(
   events: readonly ({ readonly id: string | null } | null)[],
   path: readonly Entry[],
@@ -98,7 +95,7 @@ export function isListed(
   )
 }
 
-/** The units that are forgotten with a unit, itself included. O(units). */
+/** The units that are forgotten with a unit, including itself. O(units). */
 export function stretchOf(units: readonly Unit[], unit: Unit): readonly Unit[] {
   const starts = stretchStarts(units)
   const start = starts[units.indexOf(unit)]

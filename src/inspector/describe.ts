@@ -14,7 +14,8 @@ import type { Quarantined } from '../event/quarantine.ts'
 import type { ActionEvent, Event, MessageEvent, ObservationEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
 import type { Entry } from '../log/entry.ts'
-import { counted, glimpse } from './glimpse.ts'
+import { glimpse } from './glimpse.ts'
+import { counted } from '../explain/explanation.ts'
 
 /** What a piece of text is to the reader; its look follows from it. */
 export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'

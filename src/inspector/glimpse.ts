@@ -39,8 +39,3 @@ export function glimpse(text: string): string {
   const start = onOneLine(hideSecrets(text.slice(0, 2000)))
   return safe(text.length > 2000 ? start + ELLIPSIS : start)
 }
-
-/** A number with its noun: `1 event`, `2,048 events`. */
-export function counted(number: number, noun: string): string {
-  return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
-}

@@ -10,7 +10,8 @@ export {
   ROLE_WIDTH,
   type Tone,
 } from './describe.ts'
-export { counted, glimpse, hideSecrets, onOneLine, safe } from './glimpse.ts'
+export { counted } from '../explain/explanation.ts'
+export { glimpse, hideSecrets, onOneLine, safe } from './glimpse.ts'
 export {
   inPage,
   type LogDocument,

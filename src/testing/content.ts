@@ -18,11 +18,7 @@ export function textContent(text: fc.Arbitrary<string> = anyText()): fc.Arbitrar
   return shape({ text }, { type: fc.constant('text' as const), cache_prompt: fc.boolean() })
 }
 
-/**
- * One or more images, by URL or inline; sometimes with a field of its own, as the shape is open.
- * @example
- * fc.assert(fc.property(imageContent(), part => Array.isArray(part.image_urls)))
- */
+/** One or more images, by URL or inline; sometimes with a field of its own, as the shape is open. */
 function imageContent(): fc.Arbitrary<ImageContent> {
   const urls = fc.constantFrom('https://example.com/a.png', PIXEL, 'data:text/plain,x', 'not a url', '')
   const image = shape(
@@ -36,11 +32,7 @@ function imageContent(): fc.Arbitrary<ImageContent> {
   return fc.tuple(openFields(), image).map(([open, known]) => ({ ...open, ...known }))
 }
 
-/**
- * A list of content, any of it blank, broken or missing.
- * @example
- * fc.sample(anyContent(), 1).length // 1
- */
+/** A list of content, any of it blank, broken or missing. */
 export function anyContent(): fc.Arbitrary<readonly Content[]> {
   const part = fc.oneof<fc.WeightedArbitrary<Content>[]>(
     { weight: 8, arbitrary: textContent() },
@@ -50,11 +42,7 @@ export function anyContent(): fc.Arbitrary<readonly Content[]> {
   return fc.array(part, { maxLength: 2 })
 }
 
-/**
- * Content that a person or a tool would send: text that says something, sometimes with an image.
- * @example
- * fc.assert(fc.property(plainContent(), content => content.length > 0))
- */
+/** Content that a person or a tool would send: text that says something, sometimes with an image. */
 export function plainContent(): fc.Arbitrary<readonly Content[]> {
   const image: ImageContent = { type: 'image', image_urls: [PIXEL] }
   return fc.tuple(words(), fc.boolean(), fc.nat(9)).map(([text, cached, roll]) => {

@@ -32,11 +32,7 @@ const TIMESTAMPS = [
   '',
 ]
 
-/**
- * Text that may or may not be a date and time.
- * @example
- * fc.sample(anyTimestamp(), 1).length // 1
- */
+/** Text that may or may not be a date and time. */
 const anyTimestamp = (): fc.Arbitrary<string> => fc.constantFrom(...TIMESTAMPS)
 
 /**
@@ -77,11 +73,7 @@ const toolName = (): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70)) },
   )
 
-/**
- * The arguments of a call as text: an object, other JSON, or none at all.
- * @example
- * fc.sample(toolArguments(), 1).length // 1
- */
+/** The arguments of a call as text: an object, other JSON, or none at all. */
 const toolArguments = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}') },
@@ -110,11 +102,7 @@ export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall
   return fc.tuple(openFields(), call).map(([open, known]) => ({ ...open, ...known }))
 }
 
-/**
- * An action: none, of a published kind, or of a user's tool with fields of any kind.
- * @example
- * fc.sample(anyAction(), 1).length // 1
- */
+/** An action: none, of a published kind, or of a user's tool with fields of any kind. */
 function anyAction(): fc.Arbitrary<Action | null> {
   return fc.oneof(
     { weight: 1, arbitrary: fc.constant(null) },
@@ -131,11 +119,7 @@ function anyAction(): fc.Arbitrary<Action | null> {
   )
 }
 
-/**
- * An observation: empty, an error, with images, of a user's tool.
- * @example
- * fc.sample(anyObservation(), 1).length // 1
- */
+/** An observation: empty, an error, with images, of a user's tool. */
 function anyObservation(): fc.Arbitrary<Observation> {
   const known = shape(
     { kind: fc.constantFrom('ClientToolObservation', 'MyObservation') },
@@ -144,11 +128,7 @@ function anyObservation(): fc.Arbitrary<Observation> {
   return fc.tuple(openFields(), known).map(([open, rest]) => ({ ...open, ...rest }))
 }
 
-/**
- * Any message, mostly of the given role.
- * @example
- * fc.sample(anyMessage('user'), 1).length // 1
- */
+/** Any message, mostly of the given role. */
 function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
   const roles = fc.oneof(
     { weight: 8, arbitrary: fc.constant(role) },
@@ -182,11 +162,7 @@ const signature = (): fc.Arbitrary<string> =>
 export const secretText = (): fc.Arbitrary<string> =>
   fc.integer({ min: 0, max: 0xffffff }).map((n) => `gAAAA-secret-${n.toString(16).padStart(6, '0')}`)
 
-/**
- * Thinking of any sort: the signature there, null or missing, the text blank or not, or redacted.
- * @example
- * fc.sample(anyThinking(), 1).length // 1
- */
+/** Thinking of any sort: the signature there, null or missing, the text blank or not, or redacted. */
 function anyThinking(): fc.Arbitrary<ThinkingBlock | RedactedThinkingBlock> {
   return fc.oneof(
     {
@@ -203,11 +179,7 @@ function anyThinking(): fc.Arbitrary<ThinkingBlock | RedactedThinkingBlock> {
   )
 }
 
-/**
- * Thinking that its provider signed.
- * @example
- * fc.assert(fc.property(signedThinking(), block => block.signature !== ''))
- */
+/** Thinking that its provider signed. */
 export function signedThinking(): fc.Arbitrary<ThinkingBlock> {
   return fc
     .tuple(words(), signature())

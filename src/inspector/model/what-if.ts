@@ -8,32 +8,28 @@ import { reduce } from '../../state/reduce.ts'
 import { switchTo } from '../../state/at.ts'
 import type { State } from '../../state/state.ts'
 import { viewEventsIn } from '../../view/view.ts'
-import { counted } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 
-/** What is tried. */
 export type Change =
-  /** Forget the events of the view between two places. */
+  /** Forgets the events of the view between two places. */
   | { readonly type: 'condense'; readonly from: number; readonly to: number; readonly summary: string }
-  /** Condense as a rolling condenser with this limit would. */
+  /** Condenses as a rolling condenser with this limit does. */
   | { readonly type: 'plan'; readonly maxEvents: number; readonly summary: string }
-  /** Send only what stands from a place of the view on, and what always stays. */
+  /** Sends only the view from a place on, and what always stays. */
   | { readonly type: 'cut'; readonly at: number }
-  /** Look from another event. */
+  /** Moves HEAD to another event. */
   | { readonly type: 'leaf'; readonly id: string }
 
-/** What became of it. */
 export interface Outcome {
   readonly state: State
-  /** The event that would be appended; null where none would be. */
+  /** The event that would be appended; null for none. */
   readonly event: Condensation | null
-  /** What happened, in words. */
   readonly text: string
 }
 
-/** The id of an event that is only tried. */
 const TRIED = 'what-if'
 
-/** Tries a change. @throws ColloquyError `unknown_event` for a leaf that no event of the tree is. O(view). */
+/** Applies a change. @throws ColloquyError `unknown_event` for an unknown leaf. O(view). */
 export function whatIf(state: State, change: Change): Outcome {
   switch (change.type) {
     case 'leaf':

@@ -15,7 +15,8 @@ import { RequestPanel } from './request-panel.tsx'
 import { useFindings, useFound, useReading, useSettled } from './hooks.ts'
 import { ViewPanel } from './view-panel.tsx'
 import { WhatIfPanel } from './what-if-panel.tsx'
-import { counted, glimpse } from '../glimpse.ts'
+import { glimpse } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 import { pendingCallCount } from '../../log/open-calls.ts'
 import { EventLink, inWords, shown } from './parts.tsx'
 import type { Status } from '../../state/status.ts'
@@ -32,26 +33,24 @@ const TABS = {
 type Tab = keyof typeof TABS
 const TAB_NAMES = Object.keys(TABS) as Tab[]
 
-/** How many findings stand above the tabs. */
 const FIRST_FOUND = 3
 
-/** What a budget is at first: the window of many models. */
+/** The context window of many models. */
 const BUDGET = 200_000
 
 interface AppProps {
   readonly session: Session
-  /** Every log that can be chosen, which of them this one is, and what reads another. */
+  /** Every log that can be chosen, the index of this one, and a function that reads another. */
   readonly titles: readonly LogTitle[]
   readonly index: number
   readonly read: (index: number) => Promise<LogDocument>
-  /** What stands above all: the choice of a log. */
+  /** Content of the bar above the log, such as the choice of a log. */
   readonly head: ComponentChild
 }
 
-/** One log. */
 export function App({ session, titles, index, read: readLog, head }: AppProps): ComponentChild {
   const [place, go] = usePlace(session)
-  // The address is written anew at once.
+  // Read once: the page rewrites the address.
   const [missing] = useState(() => (linkedPlace(session) === null ? named('event') : null))
   const [tab, setTab] = useState<Tab>('view')
   const [form, setForm] = useState<Form>('anthropic')
@@ -77,7 +76,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
   const findings = useFindings(session)
   const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
   const found = useFound(session, filter)
-  // What is dear to make is made where the reader rests, and not once more at each step.
+  // Expensive panels are made when the reader rests, not at each step.
   const resting = useMemo((): ComponentChild => {
     const rested: Reader = { session, place: settled.log.entries.length, go, goTo }
     switch (tab) {
@@ -99,7 +98,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
       return <ViewPanel reader={reader} state={state} reading={read} budgetCut={line?.cut ?? 0} />
     return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
   }
-  // What no step changes is not made at each of them.
+  // Made again only when their inputs change, not at each step.
   const count = found === null ? lengthOf(session) : found.length
   const tools = useMemo(
     () => <LogTools session={session} filter={filter} setFilter={setFilter} count={count} />,
@@ -167,7 +166,6 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
   )
 }
 
-/** The worst findings, on the first screen. */
 function First({
   reader,
   findings,
@@ -204,11 +202,11 @@ function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): v
   document.querySelector<HTMLElement>(`#tab-${to}`)?.focus()
 }
 
-/** The place in the address: of the event that a link names, else at the end. */
+/** The place is kept in the address: that of the linked event, or the end of the log. */
 function usePlace(session: Session): [number, Reader['go']] {
   const count = lengthOf(session)
   const [place, set] = useState(() => linkedPlace(session) ?? count)
-  // Known at once: keys come faster than the page is drawn.
+  // A ref, since keys arrive faster than the page is drawn.
   const latest = useRef(place)
   const go = useCallback(
     (to: number | ((from: number) => number)) => {
@@ -226,7 +224,7 @@ function usePlace(session: Session): [number, Reader['go']] {
     window.addEventListener('hashchange', read)
     return () => window.removeEventListener('hashchange', read)
   }, [session])
-  // Who looks at the end of a log that goes on stays at its end.
+  // A reader at the end of a growing log stays at its end.
   const length = useRef(count)
   useEffect(() => {
     if (latest.current === length.current) go(count)
@@ -249,7 +247,7 @@ function linkedPlace(session: Session): number | null {
   return at !== null && /^\d{1,9}$/.test(at) ? placeOf(session, Number(at) - 1) : null
 }
 
-/** Keys that work wherever no text is being typed. */
+/** Keys work wherever no text is being typed. */
 function useKeys({ go, session }: Reader, setTab: (tab: Tab) => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
@@ -290,7 +288,6 @@ const STEPS: Readonly<Record<string, (place: number, count: number) => number>> 
 
 type Input = { readonly currentTarget: HTMLInputElement }
 
-/** A slider over the log, with a button for each way. */
 function Scrubber({ reader }: { reader: Reader }): ComponentChild {
   const { place, go, session } = reader
   const count = lengthOf(session)
@@ -342,7 +339,6 @@ const TONES: Readonly<Record<Status, string>> = {
   deleting: 'bad',
 }
 
-/** What the state says in short. */
 function Facts({ reader }: { reader: Reader }): ComponentChild {
   const { header, log, branch } = stateHere(reader)
   const pending = pendingCallCount(branch.pendingCalls)
@@ -371,9 +367,8 @@ interface BudgetProps {
   readonly line: BudgetLine | null
 }
 
-/** Tokens by part against the budget. */
 function Budget({ tokens: given, budget, setBudget, line }: BudgetProps): ComponentChild {
-  // The last ones stand until there are others, so that nothing flickers.
+  // The previous counts are shown until there are new ones, so that nothing flickers.
   const last = useRef<Tokens>(NONE)
   if (given !== null) last.current = given
   const tokens = last.current

@@ -5,16 +5,15 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ModelUsage, Usage } from '../../context/usage.ts'
 import type { LogDocument, LogTitle } from '../log-document.ts'
 import { startedBy, usageAt, usageIn } from '../model/replayed.ts'
-import { counted, safe } from '../glimpse.ts'
+import { safe } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 import { EventLink, Section, shown } from './parts.tsx'
 import { lengthOf, type Reader } from './session.ts'
 
-/** How many replies are listed. */
 const REPLIES = 200
 
 const HEAD = ['in', 'from cache', 'to cache', 'out', 'reasoning', 'cost'] as const
 
-/** Usage at the place and in all, and each reply. */
 export function CostPanel({
   reader,
   titles,
@@ -76,7 +75,7 @@ export function CostPanel({
       <p class="quiet" id="children">
         {childrenText(children.length, all.length - 1)}
       </p>
-      <Section title={`${counted(asked.length, 'reply').replace('replys', 'replies')} up to here`} />
+      <Section title={`${counted(asked.length, 'reply', 'replies')} up to here`} />
       <table>
         <thead>
           <tr>
@@ -109,7 +108,7 @@ export function CostPanel({
   )
 }
 
-/** What others took, read one after the other; null for one that cannot be read. */
+/** The usage of other logs, read one after the other; null for a log that cannot be read. */
 function useSpent(
   children: readonly number[],
   read: (index: number) => Promise<LogDocument>,
@@ -137,7 +136,6 @@ function useSpent(
 const waitText = (usage: null | undefined): string =>
   usage === null ? 'cannot be read, so that it is not counted' : 'being read…'
 
-/** Which conversations are counted that this one has started. */
 function childrenText(children: number, counted: number): string {
   if (children === 0)
     return 'No conversation is here that this one has started: one elsewhere is not counted.'

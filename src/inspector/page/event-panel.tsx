@@ -1,7 +1,8 @@
 /** One event: what it is, where it stands, what became of it, and all of it as JSON. */
 
 import type { ComponentChild } from 'preact'
-import { counted, safe } from '../glimpse.ts'
+import { safe } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 import { lineOf } from '../model/replayed.ts'
 import { explain, type Finding, ruleOf } from '../../explain/index.ts'
 import { isColloquyError } from '../../event/errors.ts'
@@ -10,7 +11,6 @@ import { EventLink, EventLinks, inWords, Json, kindText, Pairs, Section, shown }
 import { sentenceOf } from '../../laws/sentences.ts'
 import { LONG_LOG } from '../log-document.ts'
 
-/** The event at the place of the reader. */
 export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: boolean }): ComponentChild {
   const { session, place } = reader
   const { replayed } = session
@@ -57,7 +57,7 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
   )
 }
 
-/** Why it is in the view at the place, or is not, and what else is to be said of it there. */
+/** Why the event is or is not in the view at this place, with notes. */
 function Explained({ reader, seq, id }: { reader: Reader; seq: number; id: string | null }): ComponentChild {
   const why = explained(reader, id === null ? seq : id) ?? explained(reader, seq)
   if (why === null) return null
@@ -89,12 +89,10 @@ function explained(reader: Reader, event: string | number): ReturnType<typeof ex
   }
 }
 
-/** How many findings are shown. */
 const SHOWN = 300
 
 const SEVERITIES = { error: 'error', warning: 'warning', note: 'note' } as const
 
-/** One finding with its events. */
 export function FindingItem({
   reader,
   finding,
@@ -130,7 +128,6 @@ export function FindingItem({
   )
 }
 
-/** All findings. */
 export function WhyPanel({
   reader,
   found,

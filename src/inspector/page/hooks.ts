@@ -8,10 +8,10 @@ import type { Finding } from '../../explain/index.ts'
 import { findingsOf } from '../model/replayed.ts'
 import type { Session } from './session.ts'
 
-/** So many events are looked through before the page is first drawn. */
+/** Maximum number of events that are checked before the page is first drawn. */
 const AT_ONCE = 2000
 
-/** What is wrong with the log; null until it is known. */
+/** The findings of the log; null until they are known. */
 export function useFindings({ replayed }: Session): readonly Finding[] | null {
   const [found, set] = useState<readonly Finding[] | null>(() =>
     replayed.document.findings !== null || replayed.loaded.length <= AT_ONCE ? findingsOf(replayed) : null,
@@ -23,7 +23,7 @@ export function useFindings({ replayed }: Session): readonly Finding[] | null {
       set(findingsOf(replayed))
       setOf(replayed)
     }
-    // Not before the page is drawn and the reader does nothing: it cannot be broken off.
+    // Waits until the page is drawn and idle: the search cannot be interrupted.
     const timer = setTimeout(
       () => (typeof requestIdleCallback === 'function' ? requestIdleCallback(look) : look()),
       200,
@@ -33,7 +33,7 @@ export function useFindings({ replayed }: Session): readonly Finding[] | null {
   return found
 }
 
-/** The positions that a filter lets through; null for all. */
+/** The positions that pass a filter; null for all. */
 export function useFound({ replayed }: Session, filter: Filter): readonly number[] | null {
   const [found, set] = useState<readonly number[] | null>(null)
   useEffect(() => {
@@ -54,13 +54,13 @@ export function useFound({ replayed }: Session, filter: Filter): readonly number
   return found
 }
 
-/** Most units that are read at each step of the scrubber. */
+/** Maximum number of units that are read at each step of the scrubber. */
 const QUICK = 400
 
-/** For how long the page may be held up at a time, in milliseconds. */
+/** Maximum time for which the page is blocked, in milliseconds. */
 const TURN = 4
 
-/** What is read off a view: at once where it is short, else once the reader rests; null until then. */
+/** A reading of the view: at once for a short view, else once the reader rests; null until then. */
 export function useReading(state: State): Reading | null {
   const isShort = state.branch.view.units.length <= QUICK
   const last = useRef<Reading | null>(null)
@@ -82,10 +82,10 @@ export function useReading(state: State): Reading | null {
   return isShort ? now : later?.state === state ? later : null
 }
 
-/** How long a place is stayed at before what is dear is worked out, in milliseconds. */
+/** Milliseconds for which a place must not change before expensive work starts. */
 const REST = 150
 
-/** A value once it has not changed for a moment; the first one at once. */
+/** The value once it has not changed for a moment; the first value at once. */
 export function useSettled<T>(value: T): T {
   const [settled, settle] = useState(value)
   useEffect(() => {

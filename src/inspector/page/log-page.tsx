@@ -3,28 +3,27 @@
 import type { ComponentChild } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { LogDocument, LogTitle } from '../log-document.ts'
-import { counted, safe } from '../glimpse.ts'
+import { safe } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 import { App } from './app.tsx'
 import { lengthOf, type Session } from './session.ts'
 
 type Select = { readonly currentTarget: HTMLSelectElement }
 
 interface LogPageProps {
-  /** Null while it is being read. */
+  /** Null while the log is being read. */
   readonly session: Session | null
-  /** What is said meanwhile. */
+  /** Shown until then. */
   readonly said: string
   readonly titles: readonly LogTitle[]
   readonly index: number
   readonly choose: (index: number) => void
-  /** Reads any of the logs. */
   readonly read: (index: number) => Promise<LogDocument>
-  /** The same for one log as it goes on. */
+  /** Stable while the log grows. */
   readonly name: string
   readonly isLive: boolean
 }
 
-/** The bar, and the log below it. */
 export function LogPage({
   session,
   said,
@@ -78,7 +77,6 @@ const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const
 
 type Theme = keyof typeof NEXT
 
-/** Goes from one look to the next. */
 function ThemeButton(): ComponentChild {
   const [theme, set] = useState<Theme>('auto')
   useEffect(() => {

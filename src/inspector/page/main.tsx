@@ -3,12 +3,12 @@
 import { type ComponentChild, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { LogDocument, PageSource } from '../log-document.ts'
-import { counted } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 import { named, openLog, readLog, readSource, rename, type Session } from './session.ts'
 import { LogPage } from './log-page.tsx'
 import { ServicePage } from './service-page.tsx'
 
-/** The page over logs that were there when it was made. */
+/** The page over logs that are embedded in it or served as files. */
 function Page({ source }: { source: PageSource }): ComponentChild {
   const linked = Number(named('log') ?? source.first)
   const [index, setIndex] = useState(source.logs[linked] === undefined ? source.first : linked)

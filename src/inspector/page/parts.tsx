@@ -9,18 +9,18 @@ import { type Entry, kindOf } from '../../log/entry.ts'
 import { hideSecrets, safe } from '../glimpse.ts'
 import type { Reader } from './session.ts'
 
-// Made once: to find a language's way of writing numbers takes longer than to write one.
+// Made once: creating a formatter is slower than formatting.
 const NUMBERS = new Intl.NumberFormat('en')
 
-/** A number as people write it. */
+/** A number with separators, as in `2,048`. */
 export const shown = (count: number): string => NUMBERS.format(Math.round(count))
 
-/** How many are kept: those in sight, and some more. Weak keys would make each collection of garbage longer. */
+/** Maximum size of the cache. Weak keys would slow down each garbage collection. */
 const KEPT = 400
 
 const DESCRIBED = new Map<Entry | Event, Described>()
 
-/** An event or an entry in a few words, worked out once while it is in sight. */
+/** Describes an event or an entry; cached while it is in sight. */
 export function inWords(of: Entry | Event): Described {
   if ('seq' in of && of.event !== null) return inWords(of.event)
   const known = DESCRIBED.get(of)
@@ -31,7 +31,6 @@ export function inWords(of: Entry | Event): Described {
   return words
 }
 
-/** A link to an event. */
 export function EventLink({
   reader,
   event,
@@ -48,7 +47,6 @@ export function EventLink({
   )
 }
 
-/** Links to events, the first few of them. */
 export function EventLinks({
   reader,
   ids,
@@ -67,10 +65,8 @@ export function EventLinks({
   )
 }
 
-/** How much of a JSON text is shown at first. */
 const BEGINNING = 8000
 
-/** A value as JSON, which can be copied whole. */
 export function Json({ value, label }: { value: unknown; label: string }): ComponentChild {
   const [all, showAll] = useState(false)
   const text = hideSecrets(JSON.stringify(maskSecrets(value), null, 2) ?? 'null')
@@ -93,15 +89,15 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
   )
 }
 
-/** Lines of text in which nothing reorders or hides what follows. */
+/** Lines in which no character hides or reorders what follows. */
 const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
 
-/** A button that copies a text, which is written when it is asked for. */
+/** A button that copies a text, which is written on demand. */
 export function Copy({ text: write, label }: { text: () => string; label: string }): ComponentChild {
   const [done, say] = useState<'' | 'copied' | 'could not be copied'>('')
   const copy = (): void => {
     const text = write()
-    // Without a secure origin there is no clipboard to write to but the old one.
+    // The asynchronous clipboard needs a secure origin.
     const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
     written.then(
       () => say('copied'),
@@ -130,14 +126,12 @@ function copiedByHand(text: string): boolean {
   return done
 }
 
-// Functions, not components: there are hundreds of them on the page, and a component costs more than what these draw.
+// Functions, not components: the page has hundreds of them, and a component costs more than drawing these.
 
-/** The role of an event, in its colour. */
 export const roleOf = ({ tone, role }: Described): ComponentChild => (
   <span class={`role tone-${tone}`}>{role}</span>
 )
 
-/** What an event says, its subject first. */
 export const saidOf = ({ subject, text }: Described): ComponentChild => (
   <span class="said">
     {subject !== '' && <span class="subject">{subject}</span>}
@@ -145,7 +139,6 @@ export const saidOf = ({ subject, text }: Described): ComponentChild => (
   </span>
 )
 
-/** A heading with what stands below it; nothing for nothing. */
 export const Section = ({
   title,
   children,
@@ -159,10 +152,8 @@ export const Section = ({
   </section>
 )
 
-/** Rows of names and values. */
 export const Pairs = ({ rows }: { rows: readonly (readonly [string, ComponentChild])[] }): ComponentChild => (
   <dl class="pairs">{rows.map(([name, value]) => [<dt>{name}</dt>, <dd>{value}</dd>])}</dl>
 )
 
-/** The kind of an entry, for people. */
 export const kindText = (entry: Entry): string => kindOf(entry) ?? 'a line that is no event'

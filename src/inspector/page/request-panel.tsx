@@ -3,13 +3,13 @@
 import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { State } from '../../state/state.ts'
-import { counted, glimpse } from '../glimpse.ts'
+import { glimpse } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 import { type Difference, differenceAt, type Form, FORMS, type Request, requestOf } from '../model/request.ts'
 import { Copy, EventLink, inWords, Json, shown } from './parts.tsx'
 import type { Reader } from './session.ts'
 import { maskSecrets } from '../../event/mask.ts'
 
-/** How many messages are shown at first, from the end. */
 const MESSAGES = 60
 
 interface RequestProps {
@@ -17,11 +17,10 @@ interface RequestProps {
   readonly state: State
   readonly form: Form
   readonly setForm: (form: Form) => void
-  /** Whether the state is one of the log, so that it can be held against the request before. */
+  /** Whether the state is one of the log, so that it can be compared with the request before. */
   readonly isReal: boolean
 }
 
-/** The request, message by message. */
 export function RequestPanel(props: RequestProps): ComponentChild {
   const { state, form, setForm } = props
   const [wanted, want] = useState<State | null>(null)
@@ -37,7 +36,7 @@ export function RequestPanel(props: RequestProps): ComponentChild {
   )
 }
 
-/** A view of more events is written when that is asked for: it takes seconds. */
+/** A request of a longer view is written on demand: it takes seconds. */
 const LONG = 5000
 
 function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {
@@ -88,7 +87,6 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
   )
 }
 
-/** A choice of what a request is shown in. */
 const FormPicker = ({ form, setForm }: { form: Form; setForm: (form: Form) => void }): ComponentChild => (
   <label>
     Sent as{' '}
@@ -115,7 +113,6 @@ function lookOf({ before, shared, broken }: Difference, at: number): string {
 
 const PLACES = { system: 'the system prompt', tools: 'the tools', message: 'message' } as const
 
-/** The difference in a sentence. */
 function Compared({
   reader,
   difference,
@@ -167,27 +164,23 @@ const REASONS = {
   earlier: 'a reply before them lost its own',
 } as const
 
-/** Replies that go without their signed parts. */
 function LeftOut({ request }: { request: Request }): ComponentChild {
   if (request.leftOut.length === 0) return null
   const parts = request.leftOut.reduce((sum, left) => sum + left.parts, 0)
   const reasons = [...new Set(request.leftOut.map(({ reason }) => REASONS[reason]))]
   return (
     <p class="note warning">
-      {counted(parts, 'signed part')} of{' '}
-      {counted(request.leftOut.length, 'reply').replace('replys', 'replies')} are left out:{' '}
+      {counted(parts, 'signed part')} of {counted(request.leftOut.length, 'reply', 'replies')} are left out:{' '}
       {reasons.join('; ')}.
     </p>
   )
 }
 
-/** Who a message is by. */
 function roleOf(message: unknown): string {
   const { role, type } = message as { readonly role?: unknown; readonly type?: unknown }
   return typeof role === 'string' ? role : typeof type === 'string' ? type : 'item'
 }
 
-/** A message: a line of what it says, and all of it when it is opened. */
 function Block({ role, value, look }: { role: string; value: unknown; look: string }): ComponentChild {
   const [open, setOpen] = useState(false)
   return (
@@ -206,7 +199,7 @@ function Block({ role, value, look }: { role: string; value: unknown; look: stri
 
 const MOST = 300
 
-/** The words of a message, of calls their names, one behind the other. */
+/** The texts of a message and the names of its calls, joined. */
 function gist(value: unknown): string {
   const words: string[] = []
   let length = 0
@@ -223,7 +216,7 @@ function gist(value: unknown): string {
   return glimpse(words.join(' · '))
 }
 
-/** Fields that say nothing to a reader. */
+/** Fields without information for a reader. */
 const SILENT: ReadonlySet<string> = new Set([
   'role',
   'type',

@@ -11,7 +11,6 @@ import type { Event } from '../../event/types.ts'
 
 type Submit = { readonly currentTarget: HTMLFormElement; readonly preventDefault: () => void }
 
-/** First the key, then the conversations. */
 export function ServicePage(): ComponentChild {
   const [key, setKey] = useState('')
   const [titles, setTitles] = useState<readonly LogTitle[] | null>(null)
@@ -55,7 +54,7 @@ function Conversations({
 }): ComponentChild {
   const linked = named('conversation')
   const known = titles.findIndex(({ conversation }) => conversation === linked)
-  // A link may name an older one than the list has.
+  // A link may name a conversation that is older than the list.
   const all =
     known < 0 && linked !== null
       ? [...titles, { title: linked, conversation: linked, name: linked, parent: null }]
@@ -103,7 +102,7 @@ const documentOf = (title: LogTitle, facts: LogDocument['facts']): LogDocument =
   facts,
 })
 
-/** Opens a conversation, and gives it anew each time that something has come. */
+/** Opens a conversation, and calls `give` again each time that events have arrived. */
 async function read(
   title: LogTitle,
   key: string,
@@ -122,7 +121,6 @@ async function read(
   }
 }
 
-/** A service that refused. */
 class Refused extends Error {
   readonly status: number
 
@@ -132,7 +130,7 @@ class Refused extends Error {
   }
 }
 
-/** Asks the service, with the key in a header, as nothing keeps that. */
+/** Sends the key in a header, so that nothing keeps it. */
 async function ask(
   path: string,
   key: string,
@@ -145,7 +143,6 @@ async function ask(
   return response
 }
 
-/** How many conversations can be chosen from. */
 const MOST = 2000
 
 interface Listed {
@@ -157,7 +154,6 @@ interface Listed {
   readonly next_page_id?: string | null
 }
 
-/** The newest conversations of the service. */
 async function listConversations(key: string): Promise<LogTitle[]> {
   const titles: LogTitle[] = []
   for (let next = ''; titles.length < MOST;) {
@@ -173,7 +169,7 @@ async function listConversations(key: string): Promise<LogTitle[]> {
   return titles
 }
 
-/** All that stands in a conversation by now. @throws Refused */
+/** All facts of a conversation so far. @throws Refused */
 async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
   const ended = new AbortController()
   try {
@@ -184,9 +180,8 @@ async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
   }
 }
 
-/** What is heard of a conversation. */
 interface Heard {
-  /** All that stands in the log, or what came since; `fresh` where what was heard before does not hold. */
+  /** All facts of the log, or the new ones; `fresh` if the facts before are to be discarded. */
   readonly facts: readonly Fact[]
   readonly fresh: boolean
 }
@@ -197,10 +192,10 @@ interface Frame {
   readonly event: Event
 }
 
-/** Milliseconds before a stream that broke off is asked for again. */
+/** Milliseconds before a broken stream is requested again. */
 const AGAIN = 2000
 
-/** Tells all of a conversation, then what happens in it, until it is aborted. @throws Refused */
+/** Yields all of a conversation, then its new events, until it is aborted. @throws Refused */
 async function* follow(id: string, key: string, signal: AbortSignal): AsyncGenerator<Heard> {
   const path = `api/conversations/${encodeURIComponent(id)}/events/stream?format=envelope`
   let position = -1
@@ -219,7 +214,7 @@ async function* follow(id: string, key: string, signal: AbortSignal): AsyncGener
           break
         }
         if (frame.type === 'event') {
-          // Lines that are no events are not given; each keeps its place.
+          // The service does not send lines that are no events; each keeps its position.
           for (let at = position + 1; at < frame.position; at += 1) facts.push(NOT_GIVEN)
           facts.push(frame.event)
           ;({ position } = frame)

@@ -8,46 +8,41 @@ import type { State } from '../../state/state.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { LogDocument, LogHead, PageSource } from '../log-document.ts'
 
-/** A log that is open. */
 export interface Session {
   readonly replayed: Replayed
   readonly lanes: Lanes
   readonly asks: readonly Ask[]
 }
 
-/** Where the reader is, with what may be done there. */
+/** The reader's place in the log, and functions to change it. */
 export interface Reader {
   readonly session: Session
-  /** How many facts have happened: 0 before all of them. */
+  /** Number of facts that have happened. */
   readonly place: number
-  /** To a place, or from the one where the reader is by then. */
+  /** Goes to a place, or from the current one. */
   readonly go: (to: number | ((from: number) => number)) => void
-  /** To an event, by its id or its position. */
+  /** Goes to an event, by its id or its position. */
   readonly goTo: (event: string | number) => void
 }
 
-/** The state at the reader's place. */
 export const stateHere = ({ session, place }: Reader): State => stateOf(session.replayed, place)
 
-/** How many facts there are. */
 export const lengthOf = ({ replayed }: Session): number => replayed.states.length - 1
 
-/** The place right after an event; null for one that is not there. */
+/** The place right after an event; null for an unknown event. */
 export function placeOf(session: Session, event: string | number): number | null {
   const { replayed } = session
   if (typeof event === 'number') return event >= 0 && event < lengthOf(session) ? event + 1 : null
   const entry = findEvent(stateOf(replayed, lengthOf(session)), event)
   if (entry !== undefined) return entry.seq + 1
-  // A summary is no event of the log: what put it into the view is.
+  // A summary is not an event of the log: its Condensation is.
   return event.endsWith('-summary') ? placeOf(session, event.slice(0, -'-summary'.length)) : null
 }
-/** What an address can name. */
 type Named = 'log' | 'conversation' | 'event' | 'at'
 
-/** What the address names; null where it does not. */
 export const named = (name: Named): string | null => new URLSearchParams(location.hash.slice(1)).get(name)
 
-/** The address with other names in it; null takes one out. */
+/** The address with other names in it; null removes one. */
 export function linkWith(changes: Readonly<Partial<Record<Named, string | null>>>): string {
   const names = new URLSearchParams(location.hash.slice(1))
   for (const [name, value] of Object.entries(changes)) {
@@ -57,18 +52,16 @@ export function linkWith(changes: Readonly<Partial<Record<Named, string | null>>
   return `#${names.toString()}`
 }
 
-/** Writes it, without a step of the history. */
+/** Replaces the address, without a step of the history. */
 export function rename(changes: Readonly<Partial<Record<Named, string | null>>>): void {
   const link = linkWith(changes)
   if (link !== location.hash) history.replaceState(null, '', link)
 }
 
-/** What the page was made with. */
 export function readSource(): PageSource {
   return JSON.parse(document.querySelector('#source')?.textContent ?? '{"from":"page","logs":[],"first":0}')
 }
 
-/** A log of a page, or of the command that serves it, by its index. */
 export async function readLog(source: PageSource, index: number): Promise<LogDocument> {
   if (source.from === 'page') {
     const blocks = document.querySelectorAll(`[data-log="${index}"]`)
@@ -81,12 +74,12 @@ export async function readLog(source: PageSource, index: number): Promise<LogDoc
   return documentOf(blocks)
 }
 
-/** A log of its blocks: first what it is, then its facts. */
+/** The first block is the head, the others are lists of facts. */
 function documentOf([head, ...blocks]: readonly unknown[]): LogDocument {
   return { ...(head as LogHead), facts: (blocks as readonly (readonly Fact[])[]).flat() }
 }
 
-/** The lines of a response, each when it has come. */
+/** The lines of a response, as they arrive. */
 export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
@@ -106,10 +99,10 @@ export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator
   if (parts.join('') !== '') yield parts.join('')
 }
 
-/** For how long the page is held up at a time, in milliseconds. */
+/** Maximum time for which the page is blocked, in milliseconds. */
 const TURN = 40
 
-/** Folds a log, with turns for the page in between. */
+/** Folds a log, and lets the page draw in between. */
 export async function openLog(document: LogDocument, tell: (done: number) => void): Promise<Session> {
   const steps = replaying(document)
   let turn = performance.now()
@@ -124,13 +117,12 @@ export async function openLog(document: LogDocument, tell: (done: number) => voi
   }
 }
 
-/** What is worked out of a log once. */
 export function sessionOf(replayed: Replayed): Session {
   let asks: readonly Ask[] | null = null
   return {
     replayed,
     lanes: lanesOf(replayed.states.at(-1) as State),
-    // Two of the tabs need them, and a long log has many.
+    // Only two of the tabs need them.
     get asks() {
       return (asks ??= asksOf(replayed))
     },

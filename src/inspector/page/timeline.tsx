@@ -9,9 +9,9 @@ import { useMemo, useState } from 'preact/hooks'
 import { type Filter, kindCounts } from '../model/search.ts'
 import { safe } from '../glimpse.ts'
 
-/** The height of a row, in pixels; the style sheet says the same. */
+/** Height of a row in pixels, as in the style sheet. */
 const ROW = 24
-/** How many rows are made beyond those in sight. */
+/** Rows that are made beyond those in sight. */
 const MARGIN = 8
 const COLUMN = 11
 
@@ -19,26 +19,26 @@ interface TimelineProps {
   readonly reader: Reader
   /** The positions that are shown, ascending; null for all. */
   readonly found: readonly number[] | null
-  /** 1 for each position that is in the view at the place, once it is known. */
+  /** 1 for each position whose event is in the view at the place; null until it is known. */
   readonly inView: Uint8Array | null
-  /** Positions of which something is to be said, and how bad it is. */
+  /** Positions with a finding, and its severity. */
   readonly flags: ReadonlyMap<number, string>
 }
 
 interface Scroll {
   readonly top: number
   readonly height: number
-  /** The place and the list for which it was scrolled last. */
+  /** The place and the list at the last scroll. */
   readonly place: number
   readonly found: readonly number[] | null
 }
 
-/** The timeline: a list box whose selected row is the place of the reader. */
+/** A list box whose selected row is the place of the reader. */
 export class Timeline extends Component<TimelineProps, Scroll> {
   override state: Scroll = { top: 0, height: 600, place: -1, found: null }
   readonly #box = createRef<HTMLDivElement>()
   #watch: ResizeObserver | null = null
-  /** Where the box is, as far as it told. */
+  /** The scroll offset that the box reported last. */
   #at = 0
 
   /** Scrolls before rows are made, so that a step makes them once. */
@@ -80,7 +80,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     const last = reader.session.replayed.states.at(-1)
     const rows: ComponentChild[] = []
     const picked = rowOf(this.props)
-    // Rows behind the one of the place look later without being made anew, as long as it is there.
+    // Rows after the place look later by style alone, as long as the row of the place is shown.
     const isMarked = picked >= first && picked < end
     for (let at = first; at < end; at += 1) {
       const seq = found === null ? at : (found[at] ?? 0)
@@ -133,7 +133,7 @@ interface RowProps {
   readonly go: (place: number) => void
 }
 
-/** Just so far that the row of the place is in sight: reads no layout, since the box tells when it was scrolled. */
+/** Scrolls only as far as needed. Reads no layout: the box reports its offset. */
 function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   const { reader, found } = props
   const count = found === null ? lengthOf(reader.session) : found.length
@@ -144,7 +144,7 @@ function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   return { top: Math.max(0, Math.min(to, count * ROW - height)), height, place: reader.place, found }
 }
 
-/** The row of the place; -1 where it has none. */
+/** The row of the place; -1 if it is filtered out. */
 function rowOf({ reader, found }: TimelineProps): number {
   const seq = reader.place - 1
   if (found === null) return seq
@@ -157,7 +157,7 @@ function rowOf({ reader, found }: TimelineProps): number {
   return found[low] === seq ? low : -1
 }
 
-/** One row, which is made again only when something of it changes, and what it holds only when that does. */
+/** A row is rendered again only when it changes, and its content only when that changes. */
 class Row extends Component<RowProps> {
   #holds: readonly ComponentChild[] = []
   #of: RowProps | null = null
@@ -213,7 +213,7 @@ function insideOf({ entry, lanes, columns, flag }: RowProps): readonly Component
   ]
 }
 
-/** The tree at a row: the lines that run through it, those that begin here, and the entry's own dot. */
+/** The tree at a row: lines that pass, lines that begin, and the entry's dot. */
 function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): ComponentChild {
   const x = (column: number): number => column * COLUMN + 7
   const above = seq === 0 ? 0 : (lanes.through[seq - 1] ?? 0)
@@ -253,11 +253,9 @@ interface LogToolsProps {
   readonly session: Session
   readonly filter: Filter
   readonly setFilter: (filter: Filter) => void
-  /** How many events are shown. */
   readonly count: number
 }
 
-/** The search field and the list of kinds. */
 export function LogTools({ session, filter, setFilter, count }: LogToolsProps): ComponentChild {
   const [open, setOpen] = useState(false)
   const kinds = useMemo(() => (open ? kindCounts(session.replayed) : []), [session, open])

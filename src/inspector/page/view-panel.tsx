@@ -4,7 +4,7 @@ import { Component, type ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { listDroppedResults, listPendingCalls } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
-import { counted } from '../glimpse.ts'
+import { counted } from '../../explain/explanation.ts'
 import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
 import { EventLink, EventLinks, inWords, roleOf, saidOf, Section, shown } from './parts.tsx'
 import type { Reader } from './session.ts'
@@ -12,10 +12,8 @@ import { eventsIn, unitsTakenOut } from '../../explain/taken-out.ts'
 import { findEventIn } from '../../log/log.ts'
 import { unitEvents } from '../../view/unit.ts'
 
-/** How many units are shown at first, and how many more each time. */
 const UNITS = 40
 
-/** The view of a state, its end in sight. */
 export function ViewPanel({
   reader,
   state,
@@ -24,7 +22,7 @@ export function ViewPanel({
 }: {
   reader: Reader
   state: State
-  /** What was read off it; null while it is not known. */
+  /** Null while it is not known. */
   reading: Reading | null
   budgetCut: number
 }): ComponentChild {
@@ -101,21 +99,17 @@ function Dropped({ reader, state }: { reader: Reader; state: State }): Component
 interface UnitProps {
   readonly row: UnitRow
   readonly reader: Reader
-  /** Whether it holds the event at the place. */
   readonly isPicked: boolean
-  /** Whether the budget leaves it out. */
   readonly isOver: boolean
-  /** Whether the budget cuts right before it. */
   readonly isLine: boolean
 }
 
-/** Whether a unit holds an event. */
 function holds({ unit }: UnitRow, id: string): boolean {
   for (const item of unitEvents(unit)) if (item.id === id) return true
   return false
 }
 
-/** One unit, which is made again only when something of it changes. */
+/** A unit is rendered again only when it changes. */
 class UnitBox extends Component<UnitProps> {
   override shouldComponentUpdate(next: UnitProps): boolean {
     const now = this.props
@@ -166,7 +160,6 @@ class UnitBox extends Component<UnitProps> {
   }
 }
 
-/** What a summary stands for. */
 function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChild {
   const [open, setOpen] = useState(false)
   const last = reader.session.replayed.states.at(-1)

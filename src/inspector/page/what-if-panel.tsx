@@ -26,7 +26,6 @@ interface WhatIfProps {
   readonly setForm: (form: Form) => void
 }
 
-/** The choices, and what would become of the view and the request. */
 export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): ComponentChild {
   const leaves = useMemo(() => listLeaves(state).toReversed().slice(0, 500), [state])
   const [change, setChange] = useState<Change | null>(null)
@@ -47,7 +46,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       />
     </label>
   )
-  /** Where the view may be cut, at a place or before it, and at it or behind it. */
+  /** The cut points at or before a place, and at or after it. */
   const cutBefore = (at: number): number => cutPoints(state).findLast((cut) => cut <= at) ?? 0
   const cutBehind = (at: number): number => cutPoints(state).find((cut) => cut >= at) ?? length
   const condense = (): void => {

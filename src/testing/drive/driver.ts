@@ -1,20 +1,17 @@
 /** Does to a server what a case says, and keeps what the server has acknowledged. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Status } from '../../state/status.ts'
 import { hold, LawBroken } from '../failure.ts'
 import type { FakeProvider, ProviderRequest } from '../provider/provider.ts'
 import {
   bodyOf,
-  readLiveFrame,
   type Received,
-  requestOf,
-  type ServerAddress,
   type ServerClient,
   serverClient,
   type ServerClientOptions,
   type ServerConversation,
 } from '../server/client.ts'
+import { RESTING } from '../server/trial.ts'
 import { turn } from '../turn.ts'
 import { type Deed, type Deeds, describeDeed, type PlayedCase } from './script.ts'
 import type { Grammar } from '../../event/reply.ts'
@@ -32,15 +29,6 @@ export interface DrivenServer extends ServerClientOptions {
   /** The provider that it asks, which has to have nothing to refuse. */
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
-
-/** The statuses in which nothing runs any more. */
-const RESTING: ReadonlySet<Status> = new Set([
-  'finished',
-  'paused',
-  'waiting_for_confirmation',
-  'error',
-  'stuck',
-])
 
 /** What a server may give where a deed does not fit: it is running, or nothing waits, or there are too many. */
 const REFUSED: readonly number[] = [404, 409, 429]
@@ -291,7 +279,7 @@ export class Driver {
       const info = bodyOf(await this.client.get(of.id))
       const { execution_status: status, event_count } = info
       // A reply that was under way when it was paused may still come.
-      if (RESTING.has(status) && status !== 'paused') return info
+      if (RESTING.includes(status) && status !== 'paused') return info
       const now = `${status} ${event_count}`
       still = now === last ? still + 1 : 0
       last = now
@@ -372,17 +360,17 @@ const LAW_OF_GRAMMAR: Readonly<Record<Grammar, string>> = {
 async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<readonly Event[]> {
   for (let tries = 1; ; tries += 1) {
     const paged = await driver.client.events(id, { limit: PAGE })
-    const told = await readStory(driver.client, id)
+    const streamed = await readStream(driver.client, id)
     const again = await driver.client.events(id, { limit: PAGE })
     if (again.length !== paged.length && tries < TRIES) continue
-    const [pages, story] = [texts(paged), texts(told)]
-    const at = pages.findIndex((text, index) => text !== story[index])
-    if (at < 0 && pages.length === story.length) return told
-    const place = at < 0 ? Math.min(pages.length, story.length) : at
+    const [pages, stream] = [texts(paged), texts(streamed)]
+    const at = pages.findIndex((text, index) => text !== stream[index])
+    if (at < 0 && pages.length === stream.length) return streamed
+    const place = at < 0 ? Math.min(pages.length, stream.length) : at
     throw new LawBroken(
       'B1',
-      `at ${place} the search and the live stream differ\n  search ${pages[place]}\n  stream ${story[place]}`,
-      { facts: told },
+      `at ${place} the search and the live stream differ\n  search ${pages[place]}\n  stream ${stream[place]}`,
+      { facts: streamed },
     )
   }
 }
@@ -471,56 +459,21 @@ function keyOf({ tool_call }: ActionEvent, argument: string): string {
   }
 }
 
-/** The events of the log as the live stream tells them: over server-sent events, and where there are none a socket. */
-async function readStory(client: ServerClient, id: string): Promise<Event[]> {
-  const told = await readEvents(client.address, id)
-  if (told !== null) return told
-  const socket = client.connect(id, { after: -1 })
-  try {
-    await socket.find(({ type }) => type === 'caught_up')
-    return socket.frames.flatMap(({ type, event }) => (type === 'event' ? [event] : []))
-  } finally {
-    socket.close()
-  }
-}
-
-/**
- * The events of the log as the live stream gives them, up to its marker that all was given. Null for a server
- * without one. O(events).
- * @throws an Error for a stream that is refused, or that ends before the marker.
- */
-async function readEvents(address: ServerAddress, id: string): Promise<Event[] | null> {
-  const gone = new AbortController()
-  const path = `/api/conversations/${encodeURIComponent(id)}/events/stream`
-  const response = await requestOf(address, 'GET', path, {
-    query: { after: -1, format: 'envelope' },
-    signal: gone.signal,
-  })
-  if (response.status === 404) return null
-  if (!response.ok || response.body === null) throw new Error(`The stream of ${id} gave ${response.status}.`)
+/** The events of the log as the live stream sends them: as server-sent events, or over a socket without these. */
+async function readStream(client: ServerClient, id: string): Promise<Event[]> {
   const events: Event[] = []
-  let text = ''
-  const decoder = new TextDecoder()
-  const reader = response.body.getReader()
   try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) throw new Error(`The stream of ${id} ended before it had caught up.`)
-      text += decoder.decode(value, { stream: true })
-      const pieces = text.split('\n\n')
-      text = pieces.pop() ?? ''
-      for (const piece of pieces) {
-        const line = piece.split('\n').find((each) => each.startsWith('data:'))
-        if (line === undefined) continue
-        const { type, event } = readLiveFrame(line.slice('data:'.length))
-        if (type === 'event') events.push(event)
-        if (type === 'caught_up') return events
-      }
+    for await (const { type, event } of client.stream(id, { after: -1 })) {
+      if (type === 'event') events.push(event)
+      if (type === 'caught_up') return events
     }
-  } finally {
-    await reader.cancel().catch(() => undefined)
-    gone.abort()
+  } catch (error) {
+    if (!(error instanceof Error) || error.cause !== 404) throw error
+    const socket = client.connect(id, { after: -1 })
+    await socket.find(({ type }) => type === 'caught_up').finally(socket.close)
+    return socket.frames.flatMap(({ type, event }) => (type === 'event' ? [event] : []))
   }
+  throw new Error(`The stream of ${id} ended before it had caught up.`)
 }
 
 /** A message that was sent. */

@@ -401,7 +401,7 @@ export interface StreamQuery extends LiveQuery {
 /**
  * The frames of `/api/conversations/{id}/events/stream`, until the reader leaves or the server ends it. The position of
  * each is the `id` of its server-sent event.
- * @throws an Error where the server refuses it.
+ * @throws Error with the status as its `cause` where the server refuses it.
  */
 async function* eventStream(
   address: ServerAddress,
@@ -416,7 +416,9 @@ async function* eventStream(
     ...(lastEventId !== undefined && { headers: { 'last-event-id': lastEventId } }),
   })
   if (!response.ok || response.body === null)
-    throw new Error(`The stream was refused with ${response.status}: ${await response.text()}`)
+    throw new Error(`The server refused the stream with ${response.status}: ${await response.text()}`, {
+      cause: response.status,
+    })
   try {
     let rest = ''
     for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {

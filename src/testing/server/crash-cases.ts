@@ -3,7 +3,7 @@
 import type { Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'
 import { bodyOf } from './client.ts'
-import { messagesOf, RESTING, type ServerCheck, type Trial } from './trial.ts'
+import { RESTING, type ServerCheck, type Trial } from './trial.ts'
 import { callsIn, holdPaired, holdPrefixes, nextWaits, resultsOf } from './run-cases.ts'
 
 /** What a server says of a conversation that a restart must not change. */
@@ -16,9 +16,7 @@ async function portrait(trial: Trial, id: string): Promise<object> {
 
 /** Waits until nothing says that it runs. */
 const settled = (trial: Trial, id: string): Promise<true> =>
-  trial.until('W4', 'it says for ever that it runs', async () =>
-    RESTING.includes(bodyOf(await trial.client.get(id)).execution_status) ? true : null,
-  )
+  trial.until('W4', 'it says for ever that it runs', async () => RESTING.includes(await trial.status(id)))
 
 /** The ids of what the user said. */
 const saidIn = (log: readonly Event[]): (string | undefined)[] =>
@@ -36,7 +34,7 @@ const goesOn: Prepared = async (trial) => {
   return async () => {
     same('S5', 'the conversation after the restart', await portrait(trial, id), before)
     await trial.play(id, [{ says: [trial.note('r')] }, { says: ['Three.'] }])
-    same('S5', 'what the agent said', messagesOf(await trial.log(id), 'agent'), ['One.', 'Two.', 'Three.'])
+    same('S5', 'what the agent said', await trial.replies(id), ['One.', 'Two.', 'Three.'])
     await holdPrefixes(trial, id)
   }
 }
@@ -107,13 +105,11 @@ const keepsMessages: Prepared = async (trial) => {
 const settlesReply: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.say(id, [{ says: ['Cut off.'], wait: 300 }])
-  await trial.until('I1', 'it does not run', async () =>
-    bodyOf(await trial.client.get(id)).execution_status === 'running' ? true : null,
-  )
+  await trial.running(id)
   return async () => {
     await settled(trial, id)
     await trial.play(id, [{ says: ['I am back.'] }])
-    same('W4', 'the last reply', messagesOf(await trial.log(id), 'agent').at(-1), 'I am back.')
+    same('W4', 'the last reply', (await trial.replies(id)).at(-1), 'I am back.')
   }
 }
 
@@ -125,14 +121,14 @@ const settlesCalls: Prepared = async (trial) => {
   await trial.until('P1', 'the first call has no result', async () => {
     const log = await trial.log(id)
     const [call] = callsIn(log)
-    return call !== undefined && resultsOf(log, call).length === 1 ? true : null
+    return call !== undefined && resultsOf(log, call).length === 1
   })
   return async () => {
     await settled(trial, id)
     // A run that takes over says first what it found, and then what became of the calls.
     await trial.until('P10', 'a call has no result', async () => {
       const log = await trial.log(id)
-      return callsIn(log).every((call) => resultsOf(log, call).length > 0) ? true : null
+      return callsIn(log).every((call) => resultsOf(log, call).length > 0)
     })
     holdPaired('P10', await trial.log(id))
     const kept = (await trial.notes()).filter((note) => note === word)

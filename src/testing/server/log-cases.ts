@@ -4,7 +4,7 @@ import { parseInstant } from '../../event/time.ts'
 import type { Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'
 import { bodyOf, type EventFilterQuery, type EventQuery, type ServerPage } from './client.ts'
-import { holdRefusal, messagesOf, type ServerCheck, type Trial } from './trial.ts'
+import { holdRefusal, type ServerCheck, type Trial } from './trial.ts'
 import { textOf } from './script.ts'
 
 /** A conversation with messages, calls and their results, and its log. */
@@ -163,7 +163,7 @@ export const TREE: readonly ServerCheck[] = [
       same('T8', 'the parent of what was said then', log.find((event) => event.id === said)?.parent_id, place)
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
-      same('T4', 'the last reply', messagesOf(await trial.log(id), 'agent').at(-1), 'Reply three.')
+      same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
       const sent = (await trial.requests(id)).at(-1)?.map(({ content }) => textOf(content)) ?? []
       const other = sent.some((text) => text === 'Reply two, of the other branch.')
       hold('T4', !other, 'the model is sent the other branch')
@@ -177,9 +177,7 @@ export const TREE: readonly ServerCheck[] = [
     async run(trial) {
       const id = await trial.begin()
       await trial.say(id, [{ says: ['Slowly.'], wait: 500 }])
-      await trial.until('I1', 'it does not run', async () =>
-        bodyOf(await trial.client.get(id)).execution_status === 'running' ? true : null,
-      )
+      await trial.running(id)
       holdRefusal(await trial.client.navigate(id, null), 409, 'HEAD of what runs')
       await trial.rest(id)
     },
@@ -197,11 +195,9 @@ export const TREE: readonly ServerCheck[] = [
       const fork = bodyOf(await trial.client.fork(id, { from_event_id }))
       trial.conversations.push(fork.id)
       hold('T4', fork.id !== id, 'the fork has the id of its source')
-      same('T4', 'what the agent has said in the fork', messagesOf(await trial.log(fork.id), 'agent'), [
-        'Reply one.',
-      ])
+      same('T4', 'what the agent has said in the fork', await trial.replies(fork.id), ['Reply one.'])
       await trial.play(fork.id, [{ says: ['In the fork.'] }])
-      same('T4', 'the fork', messagesOf(await trial.log(fork.id), 'agent'), ['Reply one.', 'In the fork.'])
+      same('T4', 'the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
       same('T4', 'the source', await trial.log(id), before)
       holdRefusal(
         await trial.client.fork(id, { from_event_id: 'unheard-of' }),

@@ -132,9 +132,7 @@ export const RUNS: readonly ServerCheck[] = [
       await trial.play(id, [{ says: ['First.'] }])
       await trial.play(id, [{ says: ['I look.', trial.note('p'), trial.note('q')] }, { says: ['Second.'] }])
       await trial.say(id, [{ says: ['Third.'], wait: 250 }])
-      await trial.until('P8', 'the model is not asked', async () =>
-        (await trial.requests(id)).length < 4 ? null : true,
-      )
+      await trial.until('P8', 'the model is not asked', async () => (await trial.requests(id)).length >= 4)
       await trial.play(id, [{ says: [trial.note('r')] }, { says: ['Fourth.'] }])
       await trial.play(id, [{ says: ['Fifth.'] }])
       const log = await trial.log(id)
@@ -152,15 +150,13 @@ export const RUNS: readonly ServerCheck[] = [
     async run(trial) {
       const id = await trial.begin()
       await trial.say(id, [{ says: ['To the first.'], wait: 250 }])
-      await trial.until('I1', 'it does not run', async () =>
-        bodyOf(await trial.client.get(id)).execution_status === 'running' ? true : null,
-      )
+      await trial.running(id)
       await trial.say(id, [{ says: ['To the second.'] }])
       await trial.until('I2', 'the second message is not replied to', async () =>
-        messagesOf(await trial.log(id), 'agent').includes('To the second.') ? true : null,
+        (await trial.replies(id)).includes('To the second.'),
       )
       await trial.rest(id)
-      const said = messagesOf(await trial.log(id), 'agent')
+      const said = await trial.replies(id)
       hold('I2', said.at(-1) === 'To the second.', () => `the agent said last: ${said.at(-1)}`)
     },
   },
@@ -174,7 +170,7 @@ export const RUNS: readonly ServerCheck[] = [
       const statuses = both.map(({ status }) => status).toSorted()
       same('I5', 'the statuses of both', statuses, [200, 409])
       await trial.rest(id)
-      same('I5', 'what the agent said', messagesOf(await trial.log(id), 'agent'), ['Once.'])
+      same('I5', 'what the agent said', await trial.replies(id), ['Once.'])
     },
   },
   {
@@ -208,7 +204,7 @@ export const RUNS: readonly ServerCheck[] = [
         'no ConversationErrorEvent says so',
       )
       await trial.play(id, [{ says: ['Better.'] }])
-      same('I2', 'what the agent said', messagesOf(await trial.log(id), 'agent'), ['Better.'])
+      same('I2', 'what the agent said', await trial.replies(id), ['Better.'])
     },
   },
 ]
@@ -228,7 +224,7 @@ export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true
   trial.until('P7', 'the next call does not wait', async () => {
     const { execution_status } = bodyOf(await trial.client.get(id))
     const { length } = callsIn(await trial.log(id))
-    return length === calls && execution_status === 'waiting_for_confirmation' ? true : null
+    return length === calls && execution_status === 'waiting_for_confirmation'
   })
 
 /** What the calls of a conversation have kept; empty where that is not known. */
@@ -314,9 +310,7 @@ export const CONSENT: readonly ServerCheck[] = [
 
 /** Waits until a log has so many calls. */
 const called = (trial: Trial, id: string, count: number): Promise<true> =>
-  trial.until('I1', `${count} calls do not come`, async () =>
-    callsIn(await trial.log(id)).length >= count ? true : null,
-  )
+  trial.until('I1', `${count} calls do not come`, async () => callsIn(await trial.log(id)).length >= count)
 
 /** Milliseconds that the model takes for a step of a run that is to be paused, and that nothing may come in then. */
 const STEP = 120
@@ -330,7 +324,7 @@ async function quiet(trial: Trial, id: string): Promise<void> {
     const now = (await trial.log(id)).length
     if (now !== length) since = Date.now()
     length = now
-    return Date.now() - since > QUIET ? true : null
+    return Date.now() - since > QUIET
   })
 }
 
@@ -356,7 +350,7 @@ export const STOPS: readonly ServerCheck[] = [
         log.some(({ kind }) => kind === 'PauseEvent'),
         'no PauseEvent says so',
       )
-      same('I3', 'the status', bodyOf(await trial.client.get(id)).execution_status, 'paused')
+      same('I3', 'the status', await trial.status(id), 'paused')
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
       const whole = await trial.log(id)
@@ -372,10 +366,10 @@ export const STOPS: readonly ServerCheck[] = [
       const id = await trial.begin()
       await trial.say(id, [{ says: ['Now.'] }], false)
       bodyOf(await trial.client.pause(id))
-      same('T5', 'the status', bodyOf(await trial.client.get(id)).execution_status, 'paused')
+      same('T5', 'the status', await trial.status(id), 'paused')
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
-      same('I2', 'what the agent said', messagesOf(await trial.log(id), 'agent'), ['Now.'])
+      same('I2', 'what the agent said', await trial.replies(id), ['Now.'])
     },
   },
   {
@@ -385,9 +379,7 @@ export const STOPS: readonly ServerCheck[] = [
     async run(trial) {
       const id = await trial.begin()
       await trial.say(id, [{ says: ['Never done'], endless: true }])
-      await trial.until('I1', 'it does not run', async () =>
-        bodyOf(await trial.client.get(id)).execution_status === 'running' ? true : null,
-      )
+      await trial.running(id)
       bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
       await trial.rest(id, 'paused')
       await quiet(trial, id)
@@ -398,7 +390,7 @@ export const STOPS: readonly ServerCheck[] = [
       // The words that had come may be kept.
       hold('I4', later.length <= 1, `${later.length} events came behind the interrupt`)
       await trial.play(id, [{ says: ['Here again.'] }])
-      same('I4', 'the last reply', messagesOf(await trial.log(id), 'agent').at(-1), 'Here again.')
+      same('I4', 'the last reply', (await trial.replies(id)).at(-1), 'Here again.')
     },
   },
   {

@@ -150,15 +150,34 @@ export class Trial {
   }
 
   /** Looks until there is something. @throws LawBroken after the time that the options give. */
-  async until<T>(law: string, what: string | (() => string), look: () => Promise<T | null>): Promise<T> {
+  async until<T>(
+    law: string,
+    what: string | (() => string),
+    look: () => Promise<T | null | false>,
+  ): Promise<T> {
     const end = Date.now() + (this.#options.timeout ?? TIMEOUT)
     for (;;) {
       const found = await look()
-      if (found !== null) return found
+      if (found !== null && found !== false) return found
       if (Date.now() > end)
         throw new LawBroken(law, `${typeof what === 'string' ? what : what()}, for too long`)
       await new Promise((resolve) => setTimeout(resolve, PAUSE))
     }
+  }
+
+  /** Waits until the conversation runs. */
+  async running(id: string): Promise<void> {
+    await this.until('I1', 'it does not run', async () => (await this.status(id)) === 'running')
+  }
+
+  /** The status that the server gives. */
+  async status(id: string): Promise<Status> {
+    return bodyOf(await this.client.get(id)).execution_status
+  }
+
+  /** What the agent has said. */
+  async replies(id: string): Promise<string[]> {
+    return messagesOf(await this.log(id), 'agent')
   }
 
   /** A promise of the client, or a broken law where it takes too long. */
