@@ -7,7 +7,7 @@ import { hostileLog, legalLog } from '../src/testing/index.ts'
 import { count } from './counts.ts'
 
 /** Number of values for each property; `npm run test:night` tries many more. */
-export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 200)
+export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 100)
 const IS_REPLAY = process.env['COLLOQUY_PATH'] !== undefined
 
 /** Checks a law on arbitrary values. @throws Error with the law, the smallest case and its seed and path. */

@@ -28,7 +28,7 @@ export function overgrowth(
   make: (length: number) => string,
   {
     from = 2 ** 13,
-    to = 2 ** 22,
+    to = 2 ** 19,
     noise = NOISE,
   }: { readonly from?: number; readonly to?: number; readonly noise?: number | undefined } = {},
 ): Overgrowth | null {

@@ -116,7 +116,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   X4: 'No issue quotes one.',
   X5: 'Redacting what is redacted gives the same object, and the same fact and rules give the same result.',
   X6: 'A redacted event is an event of the same ids, kinds and enums with as many parts, a published payload that fitted still fits, white space stays, arguments that were JSON are JSON, what a provider sealed is whole or null. Once anything that a reply says is masked, in any of its events, nothing in it is signed or sealed and its record names its parts by kind alone; until then what is signed is byte for byte what it was. Redacting never throws and changes no input.',
-  X7: 'No literal secret of the rules, and no five characters of one that chance would not write (three of them capitals, digits or beyond ASCII), shows in a redacted fact but for its ids: as it was, JSON-escaped, percent-encoded, in base64, or in up to four of these around each other, in any order.',
+  X7: 'No literal secret of the rules, and no five characters of one that are unlikely by chance (three of them capitals, digits or beyond ASCII), shows in a redacted fact except in its ids: plain, JSON-escaped, percent-encoded or in base64 at any alignment, once, in JSON within JSON of any depth.',
   X8: 'All that is no secret is left as it was, and a fact without secrets is the same object.',
   X9: 'The redacted log has the tree, pairing, views, cut points, pending calls, warnings and status of the log before, and the laws M hold of it.',
 }

@@ -7,7 +7,7 @@ import { ROOT } from './files.ts'
 
 const HERE = import.meta.dirname
 
-/** How many arbitrary values each property of `properties/` is tried on; `npm test` tries 200. */
+/** How many arbitrary values each property of `properties/` is tried on; `npm test` tries 100. */
 export const RUNS = 40
 
 /** Where bundles stand. */
