@@ -10,7 +10,7 @@ import { endsInSpace, isBlank } from '../src/laws/grammars/json.ts'
 import { readImage } from '../src/messages/images.ts'
 import { isWhitespace } from '../src/event/text.ts'
 import { trimTrailing } from '../src/messages/text.ts'
-import { methodsAt } from '../src/service/http/routes.ts'
+import { methodsAt } from '../src/service/http/app.ts'
 import { hasSecret, masked, secretsIn, shownText } from '../src/service/conversations/secrets.ts'
 import { costOf, overgrowth } from './growth.ts'
 import {
@@ -92,7 +92,7 @@ const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, w
   'laws/grammars/json.ts': [(text) => [isBlank(text), endsInSpace(text)], [' ', '\u0085', 'x']],
   'messages/text.ts': [trimTrailing, [' ', '\u0085', 'x']],
   'messages/images.ts': [readImage, ['http://', 'a', '.', '-', ':', '1', '/', '[']],
-  'service/http/routes.ts': [
+  'service/http/app.ts': [
     methodsAt([{ method: 'get', path: '/api/conversations/{id}/events/{event_id}' } as never]),
     ['/api/conversations/', '/', 'a', '/events/'],
   ],

@@ -7,7 +7,7 @@ import { parseRequest } from '../src/cli/args/args.ts'
 import { EVENT_KINDS } from '../src/event/kinds.ts'
 import { ColloquyError, type ErrorCode } from '../src/index.ts'
 import { STATUSES } from '../src/state/index.ts'
-import { toProblem } from '../src/service/http/failure.ts'
+import { toProblem } from '../src/service/http/problem.ts'
 import { llmsText } from '../docs/site/llms.ts'
 import { blocks, PAGES, readPage, ROOT } from './pages.ts'
 

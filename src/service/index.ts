@@ -16,7 +16,7 @@ export type {
 export { type ApiKeyInfo, type ApiKeys, apiKeys, type NewApiKey } from './auth/api-keys.ts'
 export type { Agent } from './conversations/runs.ts'
 export type { Counter, Gauge, Histogram, Metrics } from './observe/metrics.ts'
-export type { RequestLog, RequestLogLine } from './observe/observe.ts'
+export type { RequestLog, RequestLogLine } from './observe/request-log.ts'
 export { scriptedAgent, type ScriptedCall, type ScriptedReply } from './scripted-agent.ts'
 export { createService, type Service, type ServiceOptions } from './service.ts'
 export type { Profile, Profiles } from './settings/profiles.ts'

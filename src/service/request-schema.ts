@@ -2,8 +2,16 @@
 
 import * as z from 'zod'
 import { integer } from '../event/shape-schema.ts'
-import { bodyOf } from './http/body-schema.ts'
-import { id, integer as wholeNumber, said, tags, text, title } from './http/field-schema.ts'
+import {
+  bodyOf,
+  id,
+  integer as wholeNumber,
+  said,
+  sentMessage,
+  tags,
+  text,
+  title,
+} from './http/body-schema.ts'
 
 const PROVIDERS = [
   'github',
@@ -115,4 +123,27 @@ export const workspacesBody = bodyOf(
 )
 export const parentsBody = bodyOf(
   z.strictObject({ parents: z.array(z.strictObject(folder)).max(MAX_WORKSPACES) }),
+)
+
+/** A message over a socket. Runs the conversation unless `run` is false. */
+export const socketMessage = bodyOf(
+  z.strictObject({ ...sentMessage, run: z.boolean().default(true).optional() }),
+)
+
+/** The first frame of a socket whose head carries no key. */
+export const authFrame = bodyOf(z.strictObject({ type: z.literal('auth'), session_api_key: z.string() }))
+
+/** Maximum number of characters of an organization's id. */
+export const MAX_ORG_ID = 200
+
+const time = z.union([z.string().meta({ format: 'date-time' }), z.null()])
+
+/** A new key. Without `org_id` it is bound to the caller's organization; with null, to none. */
+export const newKeyBody = bodyOf(
+  z.strictObject({
+    name: text(1, 255),
+    not_before: time.optional(),
+    expires_at: time.optional(),
+    org_id: z.union([text(1, MAX_ORG_ID), z.null()]).optional(),
+  }),
 )

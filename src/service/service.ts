@@ -4,7 +4,7 @@ import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { RedactionRules } from '../context/redaction/rules.ts'
-import { redactedReads } from './redaction.ts'
+import { redactedReads, sharedEvents } from './events/shared.ts'
 import { identifier, type Identify, requireCaller } from './auth/caller.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 import type { WebhookOptions } from './webhooks/webhook.ts'
@@ -15,7 +15,6 @@ import { startOperations } from './control-plane/start-operations.ts'
 import { inheritedOf } from './control-plane/app-metadata.ts'
 import { createPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane/control-plane.ts'
 import { agentEvents, ownEvents } from './agent-server/event-operations.ts'
-import { sharedEvents } from './events/shared.ts'
 import { createApp } from './http/app.ts'
 import { type AllowOrigin, allowOrigins } from './http/cors.ts'
 import { openApi } from './http/openapi.ts'
@@ -23,7 +22,7 @@ import { type Operation, operation } from './http/operation.ts'
 import { apiKeys, type ApiKeys } from './auth/api-keys.ts'
 import { keyOperations } from './auth/key-operations.ts'
 import { organizationOperations } from './auth/organization-operations.ts'
-import { lifecycleOperations } from './agent-server/operations.ts'
+import { lifecycleOperations } from './agent-server/conversation-operations.ts'
 import { type Agent, Runs, type RunsOptions } from './conversations/runs.ts'
 import { Starts } from './conversations/starts.ts'
 import { LostRuns } from './conversations/lost-runs.ts'
@@ -41,26 +40,20 @@ import { type Quota, startsConversations, withQuota } from './organizations/quot
 import { commandOperations } from './sandbox-files/command-operations.ts'
 import { fileOperations } from './sandbox-files/file-operations.ts'
 import { gitOperations } from './sandbox-files/git-operations.ts'
-import { agentProfileOperations } from './settings/agent-profile-operations.ts'
-import { AgentProfiles } from './settings/agent-profiles.ts'
-import { cloudProfileOperations, cloudSettingsOperations } from './settings/cloud-operations.ts'
+import { agentProfileOperations, AgentProfiles } from './settings/agent-profiles.ts'
+import { cloudProfileOperations, cloudSettingsOperations, settingsOperations } from './settings/operations.ts'
 import { mcpOperations } from './settings/mcp-operations.ts'
-import { NamedSecrets } from './settings/named-secrets.ts'
+import { NamedSecrets, secretOperations } from './settings/named-secrets.ts'
 import { schemaOperations } from './settings/schema-operations.ts'
-import { secretOperations } from './settings/secret-operations.ts'
 import { savedWorkspaceOperations } from './workspace/saved.ts'
-import { settingsOperations } from './settings/operations.ts'
 import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
 import { secretBox } from './settings/secret-box.ts'
 import { type Editor, editorOperations, type Workspace, workspaceOperations } from './workspace/workspace.ts'
-import { createMetrics, type Metrics } from './observe/metrics.ts'
-import { inspectorOperations } from './observe/inspector.ts'
-import { countLeftOut } from './observe/left-out.ts'
-import { type RequestLog, observeRequests } from './observe/observe.ts'
-import { showMetrics } from './observe/operations.ts'
-import { serverOperations } from './observe/server-operations.ts'
+import { countLeftOut, createMetrics, type Metrics } from './observe/metrics.ts'
+import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
+import { type RequestLog, observeRequests } from './observe/request-log.ts'
 import { tracing } from './observe/tracing.ts'
 import { VERSION } from './version.ts'
 
@@ -195,7 +188,7 @@ export function createService(options: ServiceOptions): Service {
   const profiles = new Profiles(engine.store, sealing, options.maxProfiles ?? 50)
   const settings = new Settings(engine.store, sealing, profiles)
   const allowOrigin = allowOrigins(options.allowOrigins ?? [])
-  const whoAsks = (request: Request) => requireCaller(identify, request, allowOrigin)
+  const requireUser = (request: Request) => requireCaller(identify, request, allowOrigin)
   const secrets = new NamedSecrets(engine.store, sealing)
   const agentProfiles = new AgentProfiles(engine.store, sealing, options.maxProfiles ?? 50)
   const users = new Users(engine.store, own)
@@ -244,15 +237,15 @@ export function createService(options: ServiceOptions): Service {
     ...commandOperations(controlPlane.sandboxes.files),
     ...workspaceOperations(options.workspace ?? null),
     ...editorOperations(options.editor ?? null),
-    ...keyOperations(own, whoAsks, userOf),
-    ...organizationOperations(whoAsks, userOf),
-    ...organizationListOperations({ users, identify: whoAsks, credits: options.credits ?? (() => null) }),
+    ...keyOperations(own, requireUser, userOf),
+    ...organizationOperations(requireUser, userOf),
+    ...organizationListOperations({ users, identify: requireUser, credits: options.credits ?? (() => null) }),
     ...showMetrics(metrics),
     ...inspectorOperations(options.inspector ?? null),
     ...serverOperations(version, engine.store, live),
   ]
   const { quota } = options
-  const orgOf = async (request: Request) => organizationOf(request, await whoAsks(request))
+  const orgOf = async (request: Request) => organizationOf(request, await requireUser(request))
   const limited = (one: Operation): Operation[] =>
     quota === undefined || !startsConversations(one) ? [one] : withQuota([one], engine.store, quota, orgOf)
   const operations = all.flatMap(limited)
@@ -281,13 +274,13 @@ export function createService(options: ServiceOptions): Service {
       onRequest: observeRequests(metrics, options.log ?? null),
       around: tracing(),
       authorize: async (request, { open = false }) => {
-        if (!open) await whoAsks(request)
+        if (!open) await requireUser(request)
       },
     },
   )
   return {
     app,
-    fetch: (request) => app.fetch(request),
+    fetch: app.fetch,
     metrics,
     identify,
     allowOrigin,

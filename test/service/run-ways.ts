@@ -2,7 +2,7 @@
 
 import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
-import { say } from '../../src/service/live/inbound.ts'
+import { say } from '../../src/service/node/connection.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { createService, type ServiceOptions } from '../../src/service/service.ts'
 import type { Store } from '../../src/store/contract/store.ts'

@@ -3,7 +3,7 @@
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { isLoopback, namesLoopback } from '../../src/service/node/loopback.ts'
+import { isLoopback, namesLoopback } from '../../src/service/node/server.ts'
 import { listen, type Listening, type ListenOptions } from '../../src/service/node/server.ts'
 
 const start = async (options: Partial<ListenOptions> = {}): Promise<Listening> => {

@@ -1,7 +1,7 @@
 /** Settings: merged, kept over a restart, sealed in the store, and never told with a secret. */
 
 import { describe, expect, it } from 'vitest'
-import { merge } from '../../src/service/settings/merge.ts'
+import { merge } from '../../src/service/settings/settings-schema.ts'
 import { MASK } from '../../src/service/conversations/secrets.ts'
 import { STORES } from './client.ts'
 import { KEY, LLM, overheard, profile, settingsWorld, type Json } from './settings-world.ts'

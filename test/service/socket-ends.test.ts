@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { WebSocket } from 'ws'
-import { CLOSE } from '../../src/service/live/close-codes.ts'
+import { CLOSE } from '../../src/service/live/frame.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { gate } from './gate.ts'
 import {

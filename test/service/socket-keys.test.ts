@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { CLOSE } from '../../src/service/live/close-codes.ts'
+import { CLOSE } from '../../src/service/live/frame.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import {

@@ -3,14 +3,24 @@
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { find, type Lifecycle } from '../conversations/conversations.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
-import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
-import { listOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { wholeInfoOf } from '../conversations/info.ts'
+import { folderLayout, trajectory } from '../conversations/trajectory.ts'
+import {
+  EVENT,
+  EVENT_OR_NULL,
+  EVENT_PAGE,
+  filterOf,
+  FILTERS,
+  getEvents,
+  PAGING,
+  searchPage,
+} from '../events/pages.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
+import { listOf, operation, type Operation } from '../http/operation.ts'
 import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { filterOf, getEvents, searchPage } from '../events/pages.ts'
-import { EVENT, EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from '../events/parameters.ts'
 
 const params = { conversation_id: text() } as const
 
@@ -146,6 +156,54 @@ export const agentEvents = (store: Store): Operation[] => [
       const [event = null] = await getEvents(store, id, [path.event_id])
       if (event === null) throw new HttpProblem(404, `Event ${JSON.stringify(path.event_id)} is not known.`)
       return { body: event }
+    },
+  ),
+]
+
+const idParameters = { conversation_id: text() }
+
+export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/file/download-trajectory/{conversation_id}',
+      operationId: 'download_trajectory_api_file_download_trajectory__conversation_id__get',
+      tag: 'Conversations',
+      summary: 'Download Trajectory',
+      params: idParameters,
+      replies: {
+        200: { description: 'A zip of its folder', mediaType: 'application/zip', schema: { type: 'string' } },
+        404: { description: 'Unknown conversation' },
+        413: { description: 'Its log is too long for a zip' },
+      },
+    },
+    async ({ path }) => {
+      const { record, state } = await find(lifecycle, path.conversation_id)
+      const { store } = lifecycle.engine
+      return trajectory(store, record, await wholeInfoOf(store, record, state), folderLayout(record))
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/{conversation_id}/events',
+      operationId: 'batch_get_conversation_events_api_conversations__conversation_id__events_get',
+      tag: 'Events',
+      summary: 'Batch Get Conversation Events',
+      params: idParameters,
+      query: { id: texts() },
+      replies: {
+        200: { description: 'Successful Response', schema: listOf(EVENT_OR_NULL) },
+        ...TOO_MANY_IDS,
+        ...TOO_LARGE,
+        404: { description: 'Unknown conversation' },
+      },
+    },
+    async ({ path, query }) => {
+      checkIds(query.id, 'events')
+      const { store } = lifecycle.engine
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return { body: await getEvents(store, id, query.id) }
     },
   ),
 ]

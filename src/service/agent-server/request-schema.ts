@@ -3,8 +3,7 @@
 import * as z from 'zod'
 import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { bodyOf } from '../http/body-schema.ts'
-import { integer, id, sentMessage, tags, text, title } from '../http/field-schema.ts'
+import { bodyOf, id, integer, sentMessage, tags, text, title } from '../http/body-schema.ts'
 
 const policy = z.looseObject({ kind: z.string().min(1) })
 

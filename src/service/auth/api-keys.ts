@@ -3,7 +3,6 @@
  */
 
 import type { Store } from '../../store/contract/store.ts'
-import { sha256 } from './hash.ts'
 import { recordsOf, risingClock } from '../records.ts'
 
 /** What is known of a key; times are ISO 8601 in UTC. */
@@ -120,4 +119,19 @@ function newKey(): string {
 
 function shown({ hash: _hash, ...info }: Kept): ApiKeyInfo {
   return info
+}
+
+const encoder = new TextEncoder()
+
+/** SHA-256 of a text, in hexadecimal. O(length). */
+export async function sha256(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Whether two hashes are the same, in a time that depends on their length only. */
+export function isSameHash(a: string, b: string): boolean {
+  let difference = a.length ^ b.length
+  for (let at = 0; at < a.length; at += 1) difference |= a.charCodeAt(at) ^ b.charCodeAt(at)
+  return difference === 0
 }

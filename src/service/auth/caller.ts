@@ -1,10 +1,9 @@
 /** Finds out who a request comes from, by session key or API key, and refuses those without either. */
 
-import { decoded } from '../http/percent-decode.ts'
-import { isSameHash, sha256 } from './hash.ts'
+import { decoded } from '../http/parameters.ts'
+import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { AllowOrigin } from '../http/cors.ts'
-import type { ApiKeyInfo, ApiKeys } from './api-keys.ts'
 
 /** Whether a credential is one of the keys. */
 type KeyCheck = (credential: string) => Promise<boolean>

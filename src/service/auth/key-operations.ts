@@ -3,13 +3,12 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { isInstant, parseInstant } from '../../event/time.ts'
 import type { Caller } from './caller.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
-import { maybe, objectOf } from '../http/json-schema.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
+import { MAX_ORG_ID, newKeyBody } from '../request-schema.ts'
 import { type ApiKeys, isWithin } from './api-keys.ts'
 import type { UserOf } from './organization-operations.ts'
-import { MOST_ORG, newKeyBody } from './key-schema.ts'
 
 const tag = 'Keys'
 
@@ -141,8 +140,8 @@ export const keyOperations = (
 /** The organization that a request is for. It is kept with the key, so it is bounded as in a body. */
 function orgOf({ headers }: Request): string | null {
   const org = headers.get('x-org-id')
-  if (org === null || (org !== '' && org.length <= MOST_ORG)) return org
-  const msg = `String should have 1 to ${MOST_ORG} characters`
+  if (org === null || (org !== '' && org.length <= MAX_ORG_ID)) return org
+  const msg = `String should have 1 to ${MAX_ORG_ID} characters`
   throw invalid({ type: 'value_error', loc: ['header', 'x-org-id'], msg, input: null })
 }
 

@@ -1,8 +1,7 @@
 /** What a caller may do in an organization. */
 
 import type { Caller } from './caller.ts'
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { STATUSES } from '../../state/status.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
+import { listOf, maybe, objectOf } from '../http/operation.ts'
 import { integer, optional, text, withDefault } from '../http/parameters.ts'
 import { SANDBOX_STATUSES } from './sandbox-provider.ts'
 import { TASK_STATUSES } from './start-task.ts'

@@ -14,10 +14,9 @@ import { STATUSES } from '../../state/status.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { Latest } from '../async/latest.ts'
-import { maybe } from '../http/json-schema.ts'
-import { startOf } from './starts.ts'
+import { maybe } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
+import { Latest, startOf } from './starts.ts'
 
 /** How far the log of a conversation was counted. */
 interface Counted {

@@ -5,7 +5,6 @@
 
 import type { Item } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { IN_TIME } from '../async/in-time.ts'
 
 const COLLECTION = 'wanted-runs'
 
@@ -114,3 +113,17 @@ const commandOf = ({ id, body }: Item): KeptCommand => ({
   conversationId: String(body['conversation_id']),
   from: Number(body['from']),
 })
+
+/** Milliseconds for which a request waits for what goes on without it. */
+const IN_TIME = 1_000
+
+/** Whether a work is done within a second; later it goes on. @throws what it throws by then. */
+export async function isInTime(work: Promise<unknown>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), IN_TIME)
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

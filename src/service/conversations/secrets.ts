@@ -2,7 +2,7 @@
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { decoded } from '../http/percent-decode.ts'
+import { decoded } from '../http/parameters.ts'
 
 /** In place of a secret. */
 export const MASK = '**********'

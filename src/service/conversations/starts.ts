@@ -7,7 +7,6 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { Latest } from '../async/latest.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 import type { Kept, SecretBox } from '../settings/secret-box.ts'
@@ -154,4 +153,38 @@ function withoutMasks(value: JsonObject): JsonObject {
       inner === MASK ? [] : [[name, isObject(inner) ? withoutMasks(inner) : inner]],
     ),
   )
+}
+
+/** Values by key; their sizes together stay within the bound. */
+export class Latest<T> {
+  readonly #most: number
+  readonly #kept = new Map<string, { readonly value: T; readonly size: number }>()
+  #size = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get(key: string): T | undefined {
+    const kept = this.#kept.get(key)
+    if (kept === undefined) return undefined
+    this.#kept.delete(key)
+    this.#kept.set(key, kept)
+    return kept.value
+  }
+
+  set(key: string, value: T, size = 1): void {
+    this.delete(key)
+    this.#kept.set(key, { value, size })
+    this.#size += size
+    for (const oldest of this.#kept.keys()) {
+      if (this.#size <= this.#most) break
+      this.delete(oldest)
+    }
+  }
+
+  delete(key: string): void {
+    this.#size -= this.#kept.get(key)?.size ?? 0
+    this.#kept.delete(key)
+  }
 }

@@ -1,15 +1,15 @@
 /** The shared events: search, count and get of conversations that everybody may read (interface section 4.1). */
 
+import type { RedactionRules } from '../../context/redaction/rules.ts'
+import { redactStored } from '../../context/redaction/store.ts'
 import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import type { Event } from '../../event/types.ts'
-import type { SharedReads } from '../redaction.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
-import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
-import { listOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
+import { listOf, operation, type Operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
-import { EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from './parameters.ts'
-import { filterOf, getEvents, searchPage } from './pages.ts'
+import { EVENT_OR_NULL, EVENT_PAGE, filterOf, FILTERS, getEvents, PAGING, searchPage } from './pages.ts'
 
 /** The kinds that a shared conversation does not show. */
 const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].searchable)
@@ -115,3 +115,20 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
 
 const visible = (event: Event | null): Event | null =>
   event !== null && KINDS[event.kind].searchable ? event : null
+
+/** The shared events as they are read: redacted, whenever they were written. */
+type SharedReads = Pick<Store, 'getConversation' | 'search' | 'getMany' | 'count'>
+
+/** The reads, with masks for what the rules call secret. O(size of what is read). */
+export const redactedReads = (store: SharedReads, rules: RedactionRules): SharedReads => ({
+  getConversation: (id) => store.getConversation(id),
+  count: (filter) => store.count(filter),
+  search: async (query) => {
+    const page = await store.search(query)
+    return { ...page, items: page.items.map((event) => redactStored(event, rules)) }
+  },
+  getMany: async (id, ids) => {
+    const events = await store.getMany(id, ids)
+    return events.map((event) => (event === null ? null : redactStored(event, rules)))
+  },
+})

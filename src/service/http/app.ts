@@ -1,15 +1,11 @@
 /** The fetch-standard app over the table of operations: every request passes the same checks in the same order. */
 
 import { Hono } from 'hono'
-import { readBody } from './body.ts'
-import { toProblem } from './failure.ts'
-import type { Operation, Reply } from './operation.ts'
-import { readParameters } from './parameters.ts'
+import { freezeJson } from '../../event/freeze.ts'
 import { type AllowOrigin, corsHeaders, preflight } from './cors.ts'
-import { HttpProblem } from './problem.ts'
-import { tellable } from './tellable.ts'
-import { byPrecedence, methodsAt } from './routes.ts'
-import { requestIdOf } from './request-id.ts'
+import type { Operation, Reply } from './operation.ts'
+import { readParameters, type ValidationError } from './parameters.ts'
+import { HttpProblem, toProblem } from './problem.ts'
 
 /** One request and its response. */
 export interface Handled {
@@ -68,7 +64,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     done({
       requestId,
       method: request.method,
-      path: tellable(context.req.path),
+      path: context.req.path,
       operation: context.get('operation') ?? null,
       status: context.res.status,
       milliseconds: performance.now() - start,
@@ -147,3 +143,111 @@ function fail(
   onFailure(error, request, requestId)
   return respond({ status: 500, body: { detail: 'Internal Server Error' } })
 }
+
+/** What reading a body gives. */
+type BodyRead = { readonly value: unknown } | { readonly errors: readonly ValidationError[] }
+
+/** Reads the body of an operation that takes one. O(bytes). @throws HttpProblem 413. */
+async function readBody({ body }: Operation, request: Request, most: number): Promise<BodyRead> {
+  if (body === undefined) return { value: undefined }
+  const text = await readText(request, most)
+  if (text === null) return { errors: [notJson('The body is not UTF-8')] }
+  if (text === '') {
+    if (body.optional === true) return { value: undefined }
+    return { errors: [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }] }
+  }
+  let value
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    // What a parser says quotes the text, which may hold a secret: its place is enough.
+    const place = /position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1] ?? ''
+    const why = place === '' ? 'The body is not JSON' : `The body is not JSON from character ${place} on`
+    return { errors: [notJson(why)] }
+  }
+  // Nesting that no schema could walk, and numbers that JSON cannot write back.
+  const issues = freezeJson(value)
+  if (issues.length === 0) return body.read(value)
+  return {
+    errors: issues.map(({ loc, msg }) => ({
+      type: 'value_error',
+      loc: ['body', ...loc],
+      msg: `Value error, ${msg}`,
+    })),
+  }
+}
+
+const notJson = (error: string): ValidationError => ({
+  type: 'json_invalid',
+  loc: ['body'],
+  msg: 'JSON decode error',
+  ctx: { error },
+})
+
+/** Null for what is no UTF-8: its sender would not find again what it sent. */
+async function readText(request: Request, most: number): Promise<string | null> {
+  if (Number(request.headers.get('content-length') ?? 0) > most) throw tooLarge(most)
+  if (request.body === null) return ''
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const reader = request.body.getReader()
+  let text: string | null = ''
+  let size = 0
+  const decode = (bytes?: Uint8Array): void => {
+    try {
+      if (text !== null) text += decoder.decode(bytes, { stream: bytes !== undefined })
+    } catch {
+      text = null
+    }
+  }
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw new HttpProblem(400, 'The body broke off.')
+    })
+    if (done) {
+      decode()
+      return text
+    }
+    size += value.byteLength
+    if (size > most) {
+      // The rest is not waited for; a failure to cancel it changes nothing.
+      void reader.cancel().catch(() => undefined)
+      throw tooLarge(most)
+    }
+    decode(value)
+  }
+}
+
+const tooLarge = (most: number): HttpProblem => new HttpProblem(413, `The body is larger than ${most} bytes.`)
+
+const PARAMETER = /\{\w+\}/g
+
+/** Words before parameters at the first place where two paths differ, so that `/search` is never taken for an id. */
+const byPrecedence = (operations: readonly Operation[]): Operation[] =>
+  operations
+    .map((operation) => ({ operation, key: keyOf(operation) }))
+    .toSorted((a, b) => Number(a.key > b.key) - Number(a.key < b.key))
+    .map(({ operation }) => operation)
+
+const keyOf = ({ path }: Operation): string =>
+  path
+    .split('/')
+    .map((part) => (part.startsWith('{') ? '1' : '0'))
+    .join('')
+
+/** Which methods are served at a path; none for a path that nothing is at. */
+export function methodsAt(operations: readonly Operation[]): (path: string) => string[] {
+  const table = operations.map(({ method, path }) => ({
+    method: method.toUpperCase(),
+    pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(PARAMETER, '[^/]+')}$`),
+  }))
+  return (path) => {
+    const methods = table.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    return [...new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods)]
+  }
+}
+
+const LEGAL = /^[\w.:-]{1,128}$/
+
+/** What was given where that can stand in a header and a log, else a new one. */
+export const requestIdOf = (given: string | null): string =>
+  given !== null && LEGAL.test(given) ? given : crypto.randomUUID()

@@ -1,10 +1,28 @@
 /** The operation that looks up many things by their ids at once. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { checkIds, TOO_LARGE, TOO_MANY_IDS } from './ids.ts'
-import { listOf, maybe } from './json-schema.ts'
-import { type Operation, operation, type OperationSpec } from './operation.ts'
+import { listOf, maybe, operation, type Operation, type OperationSpec } from './operation.ts'
 import { type Parameter, texts } from './parameters.ts'
+import { HttpProblem } from './problem.ts'
+
+/** Most that are asked for at once. */
+const MOST_IDS = 100
+
+/** For the table of replies. */
+export const TOO_MANY_IDS = {
+  400: { description: `More than ${MOST_IDS} ids` },
+} as const
+
+/** For the table of replies of what can be large. */
+export const TOO_LARGE = {
+  413: { description: 'More bytes than one response holds: ask for fewer' },
+} as const
+
+/** @param what what is asked for, in the plural. @throws HttpProblem 400. */
+export function checkIds(ids: readonly string[], what: string): void {
+  if (ids.length <= MOST_IDS) return
+  throw new HttpProblem(400, `Cannot get more than ${MOST_IDS} ${what} at once, got ${ids.length}.`)
+}
 
 /** How it is called. */
 interface Named extends Pick<

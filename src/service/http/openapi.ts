@@ -2,8 +2,7 @@
 
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { listOf, maybe } from './json-schema.ts'
-import type { Operation, ReplySpec } from './operation.ts'
+import { listOf, maybe, type Operation, type ReplySpec } from './operation.ts'
 import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })

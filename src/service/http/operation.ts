@@ -4,8 +4,7 @@
  */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { Parameters, ValuesOf } from './parameters.ts'
-import type { ValidationError } from './problem.ts'
+import type { Parameters, ValidationError, ValuesOf } from './parameters.ts'
 
 /** How a body is checked. */
 export interface BodySpec<B> {
@@ -65,3 +64,16 @@ export function operation<
   // Reading the parameters by the same table gives the handler what its types say.
   return { ...spec, handle } as unknown as Operation
 }
+
+/** It, or null. */
+export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
+
+export const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items })
+
+/** A closed object with all of these fields. */
+export const objectOf = (properties: JsonObject): JsonObject => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+})

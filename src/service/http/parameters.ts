@@ -2,9 +2,18 @@
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
-import type { ValidationError } from './problem.ts'
 
-/** What is wrong with a parameter, without its place. */
+/** An error in a request (interface section 7). */
+export interface ValidationError {
+  /** The part of the request, then names and positions in it. */
+  readonly loc: readonly (string | number)[]
+  readonly msg: string
+  readonly type: string
+  readonly input?: JsonValue
+  readonly ctx?: JsonObject
+}
+
+/** An error in a parameter, without its location. */
 type Wrong = Omit<ValidationError, 'loc'>
 
 /** How one parameter is read. */
@@ -148,4 +157,13 @@ export function readParameters<P extends Parameters>(
     else errors.push({ loc: [place, name], ...read.wrong })
   }
   return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
+}
+
+/** As it is, where it is not encoded well. O(length). */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

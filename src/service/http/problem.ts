@@ -1,31 +1,148 @@
-/** An error response in the interface's own shape (422 with place, sentence and type). */
+/** Error responses in the interface's shape, bounded and without secrets. */
 
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { tellable, tellableErrors } from './tellable.ts'
+import { redactText } from '../../context/redaction/redact-text.ts'
+import { redactionRules } from '../../context/redaction/rules.ts'
+import { ellipsize } from '../../context/text.ts'
+import { type ErrorCode, isColloquyError } from '../../event/errors.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { Operation } from './operation.ts'
+import type { ValidationError } from './parameters.ts'
 
-/** One thing that is wrong with a request (interface section 7). */
-export interface ValidationError {
-  /** Where it is: the part of the request, then names and positions in it. */
-  readonly loc: readonly (string | number)[]
-  readonly msg: string
-  readonly type: string
-  readonly input?: JsonValue
-  readonly ctx?: JsonObject
-}
-
-/** A request that cannot be served; thrown by operations, and written as its status and `{"detail": …}`. */
+/** A request that cannot be served; operations throw it, and it is sent as its status and `{"detail": …}`. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly status: number
-  /** Fit to be sent: bounded, and without what looks like a secret (law W6). */
+  /** Bounded, and without what looks like a secret (law W6). */
   readonly detail: string | readonly ValidationError[]
 
   constructor(status: number, detail: string | readonly ValidationError[]) {
     super(typeof detail === 'string' ? detail : `HTTP ${status}`)
     this.status = status
-    this.detail = typeof detail === 'string' ? tellable(detail) : tellableErrors(detail)
+    this.detail = typeof detail === 'string' ? redactForClient(detail) : redactErrors(detail)
   }
 }
 
 /** A 422. */
 export const invalid = (...errors: readonly ValidationError[]): HttpProblem => new HttpProblem(422, errors)
+
+const RULES = redactionRules()
+
+/** Maximum number of errors in a response, and of parts in the location of one. */
+const MAX_ERRORS = 20
+const MAX_PARTS = 12
+
+/** Maximum number of characters of a part, a value and a message. */
+const MAX_PART = 64
+const MAX_VALUE = 100
+const MAX_MESSAGE = 1_000
+
+/**
+ * The text with masks for what looks like a secret, cut to a maximum length: a client's mistake may contain secrets, and
+ * megabytes of text. O(1): reads no more than could be sent.
+ */
+export const redactForClient = (text: string, limit = MAX_MESSAGE): string =>
+  ellipsize(redactText(text.slice(0, 8 * limit), RULES), limit)
+
+/** The errors without lists and objects, and without values under the name of a secret. O(1). */
+function redactErrors(errors: readonly ValidationError[]): ValidationError[] {
+  return errors.slice(0, MAX_ERRORS).map(({ loc, msg, type, input, ctx }) => ({
+    loc: redactLocation(loc),
+    msg: redactForClient(msg),
+    type,
+    ...(isQuotable(loc, input) && {
+      input: typeof input === 'string' ? redactForClient(input, MAX_VALUE) : input,
+    }),
+    ...(ctx !== undefined && { ctx }),
+  }))
+}
+
+function redactLocation(loc: ValidationError['loc']): ValidationError['loc'] {
+  const parts = loc.length > MAX_PARTS ? [...loc.slice(0, MAX_PARTS - 1), '…'] : loc
+  return parts.map((part) => (typeof part === 'string' ? redactForClient(part, MAX_PART) : part))
+}
+
+const isQuotable = (
+  loc: ValidationError['loc'],
+  input: JsonValue | undefined,
+): input is string | number | boolean | null =>
+  input !== undefined &&
+  (typeof input !== 'object' || input === null) &&
+  !loc.some((part) => typeof part === 'string' && RULES.isSecretField(part))
+
+const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  invalid_argument: 422,
+  invalid_query: 422,
+  invalid_cursor: 422,
+  invalid_id: 422,
+  invalid_event: 422,
+  transient_event: 422,
+  unknown_parent: 422,
+  unknown_call: 409,
+  unknown_event: 404,
+  unknown_conversation: 404,
+  conversation_exists: 409,
+  id_conflict: 409,
+  version_conflict: 409,
+  already_running: 409,
+  lease_lost: 409,
+  store_busy: 503,
+  store_unavailable: 503,
+  store_full: 507,
+  store_read_only: 503,
+  store_closed: 503,
+  closed: 503,
+}
+
+/** Names of a query's fields: in the library, and in a request. */
+const FIELDS: Readonly<Record<string, string>> = {
+  cursor: 'page_id',
+  conversationId: 'conversation_id',
+  kinds: 'kind__eq',
+  timestampGte: 'timestamp__gte',
+  timestampLt: 'timestamp__lt',
+  order: 'sort_order',
+  titleContains: 'title__contains',
+  text: 'body',
+}
+
+/** The problem for an error of the library in an operation; null for any other error, which is the service's own. */
+export function toProblem(
+  error: unknown,
+  { params = {}, query = {}, body }: Pick<Operation, 'params' | 'query' | 'body'>,
+): HttpProblem | null {
+  if (!isColloquyError(error)) return null
+  const status = STATUS[error.code]
+  if (status === undefined) return null
+  if (status !== 422) return new HttpProblem(status, error.message)
+  const field = error.code === 'invalid_cursor' ? 'cursor' : String(error.data['field'] ?? '')
+  const name = FIELDS[field] ?? field
+  const isBody = body !== undefined && !Object.hasOwn(query, name)
+  const part = Object.hasOwn(params, name) ? 'path' : isBody ? 'body' : 'query'
+  return invalid({
+    type: 'value_error',
+    loc: name === '' ? [part] : [part, name],
+    msg: `Value error, ${error.message}`,
+  })
+}
+
+/** A failure as a client may read it. */
+export interface FailureText {
+  readonly code: string
+  readonly detail: string
+}
+
+/** The library's own errors, and of any other failure only that it happened. */
+export function describeFailure(error: unknown): FailureText {
+  if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }
+  if (error instanceof HttpProblem) return { code: `HTTP${error.status}`, detail: problemText(error) }
+  return { code: 'InternalError', detail: 'The server failed; what it has written is kept.' }
+}
+
+/** A problem in one sentence. */
+export function problemText({ detail }: HttpProblem): string {
+  if (typeof detail === 'string') return detail
+  return detail
+    .slice(0, 3)
+    .map(({ loc, msg }) => `${loc.join('.')}: ${msg}`)
+    .join('; ')
+}

@@ -1,7 +1,7 @@
 /** Where a stream begins, from the parameters of its request. */
 
-import { isLegalId } from '../../event/ids.ts'
 import { readPlace, type ReplyPlace } from '../../conversation/streamed.ts'
+import { isLegalId } from '../../event/ids.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
@@ -92,4 +92,9 @@ async function firstSince(store: Store, id: string, timestampGte: string, end: n
     cursor = page.next_page_id
   } while (cursor !== null)
   return first
+}
+
+/** The peer took nothing for as long as it was waited for. */
+export class SlowReader extends Error {
+  override readonly name = 'SlowReader'
 }

@@ -7,12 +7,10 @@ import { credentialOf, type Identify } from '../auth/caller.ts'
 import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
-import { SlowReader } from './slow-reader.ts'
-import { describeFailure } from '../http/failure-text.ts'
+import { describeFailure, HttpProblem, invalid } from '../http/problem.ts'
+import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
-import { LIVE_QUERY, type StartValues } from './start.ts'
 
 /** Bytes that wait for a reader; nothing more is read for them then. */
 const QUEUE = 256 * 2 ** 10

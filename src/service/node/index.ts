@@ -1,7 +1,7 @@
 /** The entry `colloquy/service/node`: the service on a Node server, with sockets. */
 
 export { scriptedAgent } from '../scripted-agent.ts'
-export { isLoopback } from './loopback.ts'
+export { isLoopback } from './server.ts'
 export { listen, type Listening, type ListenOptions, type Upgrade } from './server.ts'
 export { serve, type ServeOptions } from './serve.ts'
 export { createSockets, type SocketOptions, type Sockets } from './sockets.ts'

@@ -1,18 +1,19 @@
 /** A sandbox provider that runs each sandbox as a local process group in a folder of its own. */
 
-import { ColloquyError } from '../../event/errors.ts'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
+import { ColloquyError } from '../../event/errors.ts'
+import { isObject } from '../../event/json.ts'
 import {
   NO_STATE,
   type SandboxProvider,
   type SandboxSpec,
   type SandboxState,
 } from '../control-plane/sandbox-provider.ts'
-import { claim, release, stateElsewhere, tell } from './sandbox/claim.ts'
+import { sandboxFiles } from './sandbox-files.ts'
 import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
-import { sandboxFiles } from './sandbox-files.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
 /** How process sandboxes are run. */
@@ -178,5 +179,77 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
     if (command !== null && command.length === 0) {
       throw invalid(`The command of sandbox spec ${JSON.stringify(id)} is empty.`)
     }
+  }
+}
+
+interface Claim {
+  readonly pid: number
+  /** When that began, where the system shows it: another process may have its number by now. */
+  readonly began: string | null
+  readonly state: SandboxState
+}
+
+const fileIn = (directory: string): string => join(directory, 'sandbox.json')
+
+/** Claims a sandbox for this process; false where another one that lives has it. */
+function claim(directory: string, state: SandboxState): boolean {
+  if (stateElsewhere(directory) !== null) return false
+  try {
+    mkdirSync(directory, { recursive: true })
+  } catch {
+    // What is run all the same says why it fails.
+  }
+  tell(directory, state)
+  return true
+}
+
+/** Says how one that this process has claimed stands. */
+function tell(directory: string, state: SandboxState): void {
+  try {
+    const claim: Claim = { pid: process.pid, began: beganAt(process.pid), state }
+    const fresh = `${fileIn(directory)}.${process.pid}`
+    // What its server asks for is not for other users of the machine.
+    writeFileSync(fresh, JSON.stringify(claim), { mode: 0o600 })
+    renameSync(fresh, fileIn(directory))
+  } catch {
+    // The disk is full, or the folder is gone: others know less, and that is all.
+  }
+}
+
+const release = (directory: string): void => rmSync(fileIn(directory), { force: true })
+
+/** How a sandbox stands that another process runs, which lives; null where none does. */
+function stateElsewhere(directory: string): SandboxState | null {
+  const claim = readClaim(directory)
+  if (claim === null || claim.pid === process.pid) return null
+  return beganAt(claim.pid) === claim.began && isAlive(claim.pid) ? claim.state : null
+}
+
+function readClaim(directory: string): Claim | null {
+  try {
+    const claim: unknown = JSON.parse(readFileSync(fileIn(directory), 'utf8'))
+    return isObject(claim) && isObject(claim['state']) ? (claim as unknown as Claim) : null
+  } catch {
+    // There is none, or none that can be read.
+    return null
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** In ticks of the system's clock. */
+function beganAt(pid: number): string | null {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name stands in parentheses and may hold anything; the time stands 19 fields behind the state.
+    return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? null
+  } catch {
+    return null
   }
 }

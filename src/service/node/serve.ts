@@ -4,12 +4,11 @@
  */
 
 import type { RedactionRules } from '../../context/redaction/rules.ts'
+import { redactingStore } from '../../context/redaction/store.ts'
 import { createEngine } from '../../conversation/engine.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { redactingStore } from '../../context/redaction/store.ts'
 import { createService, type ServiceOptions } from '../service.ts'
-import { isLoopback } from './loopback.ts'
-import { listen, type Listening, within } from './server.ts'
+import { isLoopback, listen, type Listening, within } from './server.ts'
 import { createSockets } from './sockets.ts'
 
 /** How a service runs. */

@@ -1,16 +1,14 @@
 /** A Node server for a fetch-standard service that can be closed in good order: requests under way end first. */
 
+import { isIPv4 } from 'node:net'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { isAllowed, isForeign } from '../auth/caller.ts'
 import type { AllowOrigin } from '../http/cors.ts'
-import { SlowReader } from '../live/slow-reader.ts'
-import { headersOf } from './headers.ts'
-import { namesLoopback } from './loopback.ts'
-import { plainAnswer } from './plain-answer.ts'
-import { answerPlainly, asksForWebSocket } from './plain-request.ts'
+import { SlowReader } from '../live/start.ts'
+import { answerPlainly, asksForWebSocket, headersOf, plainAnswer } from './plain-answer.ts'
 
 /** Takes over a connection that is to become a WebSocket. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -232,4 +230,21 @@ export async function within(milliseconds: number, work: Promise<unknown>): Prom
     timer = setTimeout(resolve, milliseconds, false)
   })
   return Promise.race([work.then(() => true), late]).finally(() => clearTimeout(timer))
+}
+
+/** Whether a server that listens there can be reached from this machine only. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
+  if (name === 'localhost' || name === '::1') return true
+  const four = name.startsWith('::ffff:') ? name.slice(7) : name
+  return isIPv4(four) && four.startsWith('127.')
+}
+
+/**
+ * Whether the `Host` of a request names this machine. A page may come from a name that its owner makes point here, and
+ * then is, to the browser, of the same site as this service; the name stays in the header.
+ */
+export function namesLoopback(hostHeader: string | null | undefined): boolean {
+  const name = /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(hostHeader ?? '')?.[1]
+  return name !== undefined && (isLoopback(name) || name.toLowerCase().endsWith('.localhost'))
 }

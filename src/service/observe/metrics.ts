@@ -4,6 +4,8 @@
  * come from requests.
  */
 
+import type { LeftOut } from '../../messages/prefix.ts'
+
 /** Labels of one series, by name. */
 export type Labels = Readonly<Record<string, string>>
 
@@ -33,11 +35,8 @@ export interface Metrics {
   readonly text: () => string
 }
 
-/**
- * Most series of one measure; what comes after is counted in one series without labels, so that no client can fill the
- * memory.
- */
-const MOST_SERIES = 2_000
+/** Maximum number of series of one measure: further ones share a series without labels, so no client can fill the memory. */
+const MAX_SERIES = 2_000
 
 /** Makes an empty table of measures. A name that is there already gives the measure that it names. */
 export function createMetrics(): Metrics {
@@ -58,7 +57,7 @@ export function createMetrics(): Metrics {
     counter: (name, help) =>
       make(name, help, 'counter', () => {
         const { add, rows } = series(name)
-        return { made: { add: (labels = {}, by = 1) => add(labels, by) }, rows }
+        return { made: { add }, rows }
       }),
     gauge: (name, help) =>
       make(name, help, 'gauge', () => {
@@ -72,12 +71,12 @@ export function createMetrics(): Metrics {
   }
 }
 
-function series(name: string): { add: (labels: Labels, by: number) => void; rows: () => string[] } {
+function series(name: string): { add: (labels?: Labels, by?: number) => void; rows: () => string[] } {
   const values = new Map<string, number>()
   return {
-    add(labels, by) {
+    add(labels = {}, by = 1) {
       const written = labelText(labels)
-      const key = values.has(written) || values.size < MOST_SERIES ? written : ''
+      const key = values.has(written) || values.size < MAX_SERIES ? written : ''
       values.set(key, (values.get(key) ?? 0) + by)
     },
     rows: () => [...values].map(([labels, value]) => `${name}${braced(labels)} ${value}`),
@@ -93,7 +92,7 @@ function histogram(name: string, bounds: readonly number[]): { made: Histogram; 
   const spreads = new Map<string, Spread>()
   const observe = (value: number, labels: Labels = {}): void => {
     const written = labelText(labels)
-    const key = spreads.has(written) || spreads.size < MOST_SERIES ? written : ''
+    const key = spreads.has(written) || spreads.size < MAX_SERIES ? written : ''
     const spread = spreads.get(key) ?? { counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }
     const at = bounds.findIndex((bound) => value <= bound)
     const slot = at < 0 ? bounds.length : at
@@ -123,3 +122,18 @@ const labelText = (labels: Labels): string =>
         `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`,
     )
     .join(',')
+
+/** What runs are given as `onPrefix`: it counts, by reason, and tells the caller's own. */
+export function countLeftOut(
+  metrics: Metrics,
+  onPrefix: ((left: LeftOut) => void) | undefined,
+): (left: LeftOut) => void {
+  const parts = metrics.counter(
+    'colloquy_signed_parts_left_out_total',
+    'Signed parts of replies that were left out of requests, by why they could not be sent.',
+  )
+  return (left) => {
+    parts.add({ reason: left.reason }, left.parts)
+    onPrefix?.(left)
+  }
+}

@@ -1,11 +1,12 @@
 /** The operations that say whether a service is up, whether it can serve, and what it is. */
 
+import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { operation, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Live } from '../live/live.ts'
 import { VERSION } from '../version.ts'
-import { writeProbe } from './readiness.ts'
+import type { Metrics } from './metrics.ts'
 
 /** The version of the interface that clients of agent servers go by. */
 const INTERFACE = '1.44.0'
@@ -89,3 +90,84 @@ export const serverOperations = (
     }),
   ),
 ]
+
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy': "frame-ancestors 'none'",
+}
+
+/** `/inspect`: the page holds nothing of any conversation, so that no key is needed for it. None without a page. */
+export const inspectorOperations = (page: string | null): Operation[] =>
+  page === null
+    ? []
+    : [
+        operation(
+          {
+            method: 'get',
+            path: '/inspect',
+            operationId: 'inspect',
+            tag: 'Server',
+            summary: 'A page that shows conversations event by event',
+            open: true,
+            replies: {
+              200: { description: 'Successful Response', mediaType: 'text/html', schema: { type: 'string' } },
+            },
+          },
+          () => new Response(page, { headers: HEADERS }),
+        ),
+      ]
+
+/** `/metrics`, in the text format of Prometheus; it needs a key where keys are configured. */
+export const showMetrics = (metrics: Metrics): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/metrics',
+      operationId: 'metrics',
+      tag: 'Server',
+      summary: 'Measures in the text format of Prometheus',
+      replies: {
+        200: { description: 'Successful Response', mediaType: 'text/plain', schema: { type: 'string' } },
+      },
+    },
+    () =>
+      new Response(metrics.text(), {
+        headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+      }),
+  ),
+]
+
+/** Bytes that are written: more than a page of a database, so that they need room. */
+const SIZE = 16_384
+
+/** Milliseconds for which the outcome of a write holds. */
+const EVERY = 5_000
+
+/**
+ * Whether there is room to write, tried by a write of 16 KiB in place of the last one, at most every five seconds in
+ * all. Any other failure than a full store shows in reads. Never rejects.
+ */
+export function writeProbe(store: Store, now: () => number = Date.now): () => Promise<boolean> {
+  let until = -Infinity
+  let outcome: Promise<boolean> = Promise.resolve(true)
+
+  const write = async (): Promise<boolean> => {
+    const bytes = crypto.getRandomValues(new Uint8Array(SIZE / 2))
+    const noise = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+    try {
+      await store.changeItems([{ collection: 'ready', id: 'probe', put: { body: { noise } } }])
+      return true
+    } catch (error) {
+      return !hasCode(error, 'store_full')
+    }
+  }
+  return () => {
+    if (now() >= until) {
+      until = now() + EVERY
+      outcome = write()
+    }
+    return outcome
+  }
+}

@@ -1,12 +1,10 @@
 /** Organizations of a service with one tenant: names, provisioned users, credits. */
 
 import type { Store } from '../../store/contract/store.ts'
-import type { ApiKeys } from '../auth/api-keys.ts'
+import { type ApiKeys, sha256 } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
-import { sha256 } from '../auth/hash.ts'
-import { MOST_ORG } from '../auth/key-schema.ts'
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { MAX_ORG_ID } from '../request-schema.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { userBody } from '../request-schema.ts'
 import { type Records, recordsOf } from '../records.ts'
@@ -93,7 +91,7 @@ const string = { type: 'string' } as const
 export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
   if (caller.type === 'api_key') return caller.key.org_id
   const named = headers.get('x-org-id')
-  return named === '' || (named?.length ?? 0) > MOST_ORG ? null : named
+  return named === '' || (named?.length ?? 0) > MAX_ORG_ID ? null : named
 }
 
 const USER = objectOf({

@@ -1,7 +1,7 @@
 /** How many conversations may be started in a day, by organization. */
 
 import type { StartBody } from '../agent-server/request-schema.ts'
-import { sha256 } from '../auth/hash.ts'
+import { sha256 } from '../auth/api-keys.ts'
 import { findConversation } from '../conversations/find-conversation.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'

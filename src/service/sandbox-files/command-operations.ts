@@ -2,8 +2,7 @@
 
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { firstInBytes } from '../http/page-bytes.ts'
 import {
   dateTime,

@@ -1,7 +1,6 @@
 /** The files of sandboxes, as an agent server gives them. */
 
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MOST_BYTES, REFUSED, required, type SandboxFiles } from './contract.ts'

@@ -1,8 +1,7 @@
 /** The git of a sandbox's folder: what has changed, and the commits that there are. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { integer, optional, type Parameter, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MOST_BYTES, REFUSED, required, type SandboxFiles } from './contract.ts'

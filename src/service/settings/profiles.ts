@@ -5,10 +5,9 @@ import type { Store } from '../../store/contract/store.ts'
 import { serialQueue } from '../../conversation/async.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
-import { checkDestination } from './destination.ts'
-import { merge } from './merge.ts'
+import { checkDestination, type Kept, type SecretBox } from './secret-box.ts'
+import { merge } from './settings-schema.ts'
 import { hasSecret, shownText } from '../conversations/secrets.ts'
-import type { Kept, SecretBox } from './secret-box.ts'
 
 interface KeptProfile {
   readonly llm: Kept

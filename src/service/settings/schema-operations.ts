@@ -1,11 +1,10 @@
 /** What settings there are, for pages that let users change them, and which models they name. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
-import { AGENT, CONVERSATION } from './form-schema.ts'
+import { AGENT, CONVERSATION } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
 const tag = 'Settings'

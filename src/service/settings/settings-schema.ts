@@ -4,11 +4,14 @@
  */
 
 import * as z from 'zod'
+import { canonicalJson } from '../../event/encode.ts'
+import { isObject } from '../../event/json.ts'
 import { json } from '../../event/shape-schema.ts'
-import { SECRET_NAME } from './named-secrets.ts'
-import { bodyOf } from '../http/body-schema.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { isSecret, MASK, masked, maskedField } from '../conversations/secrets.ts'
+import { bodyOf, integer, text as storable } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
-import { integer, text as storable } from '../http/field-schema.ts'
+import { HttpProblem } from '../http/problem.ts'
 
 /** How a profile may be called. */
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
@@ -19,7 +22,7 @@ const count = integer.min(0).nullable().optional()
 const number = z.number().nullable().optional()
 
 /** What a model is asked with. */
-export const llm = z.strictObject({
+const llm = z.strictObject({
   model: storable(1, 500),
   api_key: text(10_000),
   base_url: text(2_000),
@@ -99,6 +102,9 @@ export const settingsBody = silent(
   ),
 )
 
+/** How one may be called: as an environment variable. */
+export const SECRET_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
+
 const called = z.string().regex(SECRET_NAME, 'Must begin with a letter, and hold letters, digits and _ only.')
 const description = storable(0, 1_000).nullable().optional()
 
@@ -142,3 +148,96 @@ export const agentProfileBody = silent(
 export const storeBody = silent(
   bodyOf(z.looseObject({ agent_settings_diff: diff, conversation_settings_diff: diff })),
 )
+
+/**
+ * Maps are merged at any depth, lists and all else are replaced, null takes a field away; what is given as it was
+ * shown, masked, stays what it was, since who was shown the mask knows no better. O(size).
+ * @throws HttpProblem 400 for a masked secret in a list whose entry is no longer as it was shown, or looks like another
+ * one where there are fewer or more of these than before: it is not known which one it was.
+ *
+ * @example
+ * merge({ a: { b: 1, c: 2 } }, { a: { b: null, d: [3] } }) // { a: { c: 2, d: [3] } }
+ */
+export function merge(before: JsonObject, diff: JsonObject): JsonObject {
+  const merged = new Map<string, JsonValue>(Object.entries(before) as [string, JsonValue][])
+  for (const [name, value] of Object.entries(diff) as [string, JsonValue][]) {
+    const old = merged.get(name)
+    if (value === null) merged.delete(name)
+    else if (isObject(value)) merged.set(name, merge(isObject(old) ? old : {}, value))
+    else if (Array.isArray(value)) merged.set(name, restored(value, Array.isArray(old) ? old : []))
+    else if (value !== MASK && !(old !== undefined && value === maskedField(name, old)))
+      merged.set(name, value)
+  }
+  return Object.fromEntries(merged)
+}
+
+/**
+ * A list, the masked entries in it as they were: those that look alike in their order, when there are as many of them
+ * as there were.
+ */
+function restored(list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
+  const old = Map.groupBy(before, (item) => canonicalJson(masked(item)))
+  const given = Map.groupBy(list, canonicalJson)
+  const taken = new Map<string, number>()
+  return list.map((item) => {
+    const shown = canonicalJson(item)
+    const alike = old.get(shown) ?? []
+    if (alike.length === 0 && !shown.includes(MASK)) return item
+    const at = taken.get(shown) ?? 0
+    taken.set(shown, at + 1)
+    const isSure = alike.length === given.get(shown)?.length || new Set(alike.map(canonicalJson)).size === 1
+    const kept = isSure ? alike[at % alike.length] : undefined
+    if (kept !== undefined) return kept
+    throw new HttpProblem(400, 'Cannot tell which masked secret this is. Send the real value.')
+  })
+}
+
+const labelOf = (name: string): string => {
+  const words = name.replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+function section(key: string, label: string, shape: z.ZodType): JsonObject {
+  const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
+  const fields = Object.entries(properties).map(([name, field]): JsonObject => ({
+    key: `${key}.${name}`,
+    label: labelOf(name),
+    section: key,
+    section_label: label,
+    value_type: typeOf(field as JsonObject),
+    secret: isSecret(name, 'x') && typeOf(field as JsonObject) === 'string',
+    default: null,
+    description: null,
+    choices: [],
+    depends_on: [],
+    prominence: name === 'model' || name === 'api_key' ? 'critical' : 'minor',
+  }))
+  return { key, label, fields }
+}
+
+/** The first type that is not null. */
+function typeOf(field: JsonObject): JsonValue {
+  const { type, anyOf } = field
+  if (typeof type === 'string') return type
+  const inner = (Array.isArray(anyOf) ? anyOf : []).map((one) => typeOf(one as JsonObject))
+  return inner.find((one) => one !== 'null') ?? 'string'
+}
+
+/** The sections of the agent's form. */
+export const AGENT: JsonObject = { model_name: 'AgentSettings', sections: [section('llm', 'Model', llm)] }
+
+/** The sections of the conversation's form. */
+export const CONVERSATION: JsonObject = {
+  model_name: 'ConversationSettings',
+  sections: [
+    section(
+      'conversation',
+      'Conversation',
+      z.strictObject({
+        max_iterations: z.int(),
+        confirmation_mode: z.boolean(),
+        security_analyzer: z.string().nullable(),
+      }),
+    ),
+  ],
+}

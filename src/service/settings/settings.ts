@@ -3,10 +3,9 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { type Records, recordsOf } from '../records.ts'
-import { checkDestination } from './destination.ts'
-import { merge } from './merge.ts'
+import { checkDestination, type Kept, type SecretBox } from './secret-box.ts'
+import { merge } from './settings-schema.ts'
 import type { Profiles } from './profiles.ts'
-import type { Kept, SecretBox } from './secret-box.ts'
 
 /** All settings, with their secrets. */
 export interface SettingsValues {

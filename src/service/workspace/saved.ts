@@ -2,8 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { listOf, maybe, objectOf } from '../http/json-schema.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_WORKSPACES, parentsBody, workspacesBody } from '../request-schema.ts'

@@ -1,8 +1,7 @@
 /** The operations that make directories in the folder that a service may touch, and nowhere else. */
 
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { maybe, objectOf } from '../http/json-schema.ts'
-import { operation, type Operation } from '../http/operation.ts'
+import { maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 

@@ -1,11 +1,11 @@
 /** One sandbox as processes: started, held, resumed and ended, one after the other. */
 
 import { mkdir, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import type { SandboxState, SandboxStatus } from '../../control-plane/sandbox-provider.ts'
 import { serialQueue } from '../../../conversation/async.ts'
+import type { SandboxState, SandboxStatus } from '../../control-plane/sandbox-provider.ts'
 import { type Ended, Group } from './group.ts'
-import { freePort, probe } from './health.ts'
 import { LogFile } from './log-file.ts'
 import { holdMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
@@ -266,3 +266,31 @@ const sayError = (error: unknown): string => (error instanceof Error ? error.mes
 
 const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())
+
+/** Null when a request gets a good response; else why not, in words. Never rejects. */
+async function probe(url: string, timeout: number): Promise<string | null> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(timeout), redirect: 'manual' })
+    await response.body?.cancel()
+    return response.ok ? null : `it responds with ${response.status}`
+  } catch (error) {
+    if (error instanceof Error && error.name === 'TimeoutError')
+      return `it does not respond within ${timeout} ms`
+    const cause = error instanceof Error ? error.cause : null
+    const code =
+      typeof cause === 'object' && cause !== null && 'code' in cause ? ` (${String(cause.code)})` : ''
+    return `it cannot be reached${code}`
+  }
+}
+
+/** A port of this machine that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

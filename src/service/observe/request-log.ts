@@ -1,23 +1,24 @@
 /** Counts, times and logs each request. */
 
 import type { Handled } from '../http/app.ts'
+import { redactForClient } from '../http/problem.ts'
 import type { Metrics } from './metrics.ts'
 
-/** One line of the log, an object to be written as JSON. */
+/** One line of the log, to be written as JSON. */
 export interface RequestLogLine {
   /** ISO 8601, in UTC. */
   readonly time: string
   readonly level: 'info' | 'warn' | 'error'
   readonly message: string
-  /** What ties the lines of one request together; also its `X-Request-ID`. */
+  /** The same in all lines of a request; also its `X-Request-ID`. */
   readonly request_id?: string
   readonly [field: string]: string | number | boolean | null | undefined
 }
 
-/** Where lines go. */
+/** Receives lines. */
 export type RequestLog = (line: RequestLogLine) => void
 
-/** Upper bounds of the times that are told apart, in seconds. */
+/** Upper bounds of the histogram's buckets, in seconds. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Counts requests in the metrics and writes a line for each into the log. */
@@ -42,7 +43,7 @@ export function observeRequests(metrics: Metrics, log: RequestLog | null): () =>
         message: 'request',
         request_id: requestId,
         method,
-        path,
+        path: redactForClient(path),
         operation: name,
         status,
         milliseconds: Math.round(milliseconds * 1_000) / 1_000,
