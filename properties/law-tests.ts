@@ -34,7 +34,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['R7 R8 R9', ['properties/snapshot.test.ts']],
   ['R', ['properties/replay.test.ts', 'properties/regressions.test.ts']],
   ['T', ['properties/tree.test.ts', 'properties/laws.test.ts']],
-  ['P1 P2 P3 P4 P5', ['properties/pairing.test.ts']],
+  ['P1 P2 P3 P4 P5 P12', ['properties/pairing.test.ts']],
   ['P I', [EXECUTION]],
   ['V', ['properties/view.test.ts']],
   ['M11', ['properties/replies.test.ts']],

@@ -168,6 +168,16 @@ describe('the check of any log', () => {
         const dropped = new Set(
           [...state.log.entries].flatMap(({ branch }) => listDroppedResultsIn(branch).map(({ id }) => id)),
         )
+        const unmatched = [...state.log.entries].filter(({ warnings }) =>
+          warnings.some(({ code }) => code === 'nothing_completed'),
+        )
+        const cited = found.filter(({ law }) => law === 'P12').map(({ seq }) => seq)
+        same(
+          'P12',
+          'completions',
+          cited,
+          unmatched.map(({ seq }) => seq),
+        )
         for (const { id } of found.filter(({ law }) => law === 'P4'))
           hold('P4', dropped.has(id ?? ''), `${id} was not dropped`)
       },

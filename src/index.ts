@@ -25,7 +25,15 @@ export { toMessages } from './messages/neutral.ts'
 export { toOpenAIChat } from './messages/openai-chat/write.ts'
 export { toOpenAIResponses } from './messages/openai-responses/write.ts'
 export { stateAt, switchTo } from './state/at.ts'
-export { findEvent, listBranches, listPendingCalls, listWarnings, pathTo, viewEvents } from './state/read.ts'
+export {
+  findEvent,
+  listBranches,
+  listPendingCalls,
+  listWarnings,
+  listWorkingCalls,
+  pathTo,
+  viewEvents,
+} from './state/read.ts'
 export { reduce, replay } from './state/reduce.ts'
 export { initialState, type State } from './state/state.ts'
 export type { Status } from './state/status.ts'

@@ -25,6 +25,7 @@ export function describeBranch(branch: Branch): string {
     cutPointsIn: cutPointsIn(view),
     unhandled: view.unhandledCondensationRequest,
     open: listPendingCallsIn(branch.pendingCalls).map((call) => call.entry.seq),
+    working: listPendingCallsIn(branch.workingCalls).map(({ entry, result }) => [entry.seq, result.seq]),
     systemPrompt: branch.systemPrompt?.seq ?? null,
     lastUserMessage: branch.lastUserMessage?.seq ?? null,
     skills: activatedSkillsIn(branch),
@@ -37,7 +38,10 @@ export function describeBranch(branch: Branch): string {
 /** A unit by positions; the derived summary of a condensation, which has none, with its whole body. */
 export function describeUnit(unit: Unit): object {
   if (unit.type === 'message')
-    return { message: 'seq' in unit.item ? unit.item.seq : sorted(unit.item.event) }
+    return {
+      message: 'seq' in unit.item ? unit.item.seq : sorted(unit.item.event),
+      ...(unit.completes !== undefined && { completes: unit.completes.seq }),
+    }
   return {
     response: unit.responseId,
     calls: [...unit.calls].map((call) => call.seq),
@@ -58,6 +62,7 @@ export function describeReading(reading: BranchReading): string {
     cutPointsIn: cutPointsOf(units),
     unhandled: reading.unhandled,
     open: reading.open,
+    working: reading.working,
     systemPrompt: reading.systemPrompt,
     lastUserMessage: reading.lastUserMessage,
     skills: reading.skills,
@@ -66,7 +71,11 @@ export function describeReading(reading: BranchReading): string {
 }
 
 function describeNaive(unit: NaiveUnit): object {
-  if (unit.type === 'message') return { message: unit.item.at ?? sorted(unit.item.event) }
+  if (unit.type === 'message')
+    return {
+      message: unit.item.at ?? sorted(unit.item.event),
+      ...(unit.completes !== undefined && { completes: unit.completes }),
+    }
   return {
     response: unit.response,
     calls: unit.calls.map((call) => call.at),

@@ -9,6 +9,8 @@ import {
   type ThinkingBlock,
 } from '../../src/event/shapes.ts'
 import { hasCode } from '../../src/event/errors.ts'
+import { completionOf } from '../../src/event/completion.ts'
+import { completionFrame } from '../../src/messages/phrases.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event, ToolResultEvent } from '../../src/event/types.ts'
 import { pathToEntry } from '../../src/log/ancestry.ts'
@@ -205,6 +207,7 @@ export function checkNeutral(facts: readonly Fact[]): void {
 /** A user message that has a name, or the marks of a call or a result, stands alone. */
 function isMarked(unit: Unit): boolean {
   if (unit.type === 'batch' || unit.item.event.kind !== 'MessageEvent') return false
+  if (unit.completes !== undefined) return true
   const { name = null, tool_calls = null, tool_call_id = null } = unit.item.event.llm_message
   return name !== null || tool_calls !== null || tool_call_id !== null
 }
@@ -275,6 +278,16 @@ function userParts(unit: Unit): readonly Content[] {
   if (event.kind === 'CondensationSummaryEvent') return [{ type: 'text', text: event.summary }]
   if (event.kind !== 'MessageEvent' || !['user', 'system'].includes(event.llm_message.role)) return []
   const parts = [...(event.llm_message.content ?? []), ...(event.extended_content ?? [])]
+  if (unit.completes !== undefined) {
+    const { tool_call_id, tool_name } = unit.completes.event
+    return [
+      {
+        type: 'text',
+        text: completionFrame(tool_name, tool_call_id, completionOf(event)?.outcome ?? 'done'),
+      },
+      ...parts,
+    ]
+  }
   const speaks = parts.some((part) =>
     isImagePart(part) ? part.image_urls.length > 0 : isOpenPart(part) || !isBlank(part.text),
   )

@@ -2,9 +2,11 @@
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { isOnPathIn } from '../../src/log/ancestry.ts'
-import { listPendingCallsIn } from '../../src/log/open-calls.ts'
+import { completionOf } from '../../src/event/completion.ts'
+import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
+import { replay } from '../../src/state/reduce.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
-import type { State } from '../../src/state/state.ts'
+import { branchOf, type State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending } from '../../src/view/unit.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
@@ -13,16 +15,34 @@ import { readTree } from '../../test/model/tree.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
-/** P1 to P5, for the branch under HEAD after every fact. */
+/** P1 to P5 and P12, for the branch under HEAD after every fact. */
 export function checkPairing(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
   for (const [length, state] of statesOf(facts).entries()) {
     const { branch } = state
-    const { open, dropped } = readBranch(nodes.slice(0, length), headAt(nodes, length))
+    const { open, dropped, working } = readBranch(nodes.slice(0, length), headAt(nodes, length))
     const seqs = listPendingCallsIn(branch.pendingCalls).map((call) => call.entry.seq)
     same('P3', `open calls after ${length} facts`, seqs, open)
     same('P4', `answers left out after ${length} facts`, listDroppedResultsIn(branch), dropped)
+    const works = listPendingCallsIn(branch.workingCalls).map(({ entry, result }) => [entry.seq, result.seq])
+    same('P12', `working calls after ${length} facts`, works, working)
     checkBatches(state, length)
+  }
+  checkCompletions(facts)
+}
+
+/** P12: a message that names a call completes it or is reported, and each call is completed once on a branch. */
+function checkCompletions(facts: readonly Fact[]): void {
+  for (const entry of replay(facts).log.entries) {
+    if (!entry.inTree || entry.event === null || completionOf(entry.event) === null) continue
+    const reported = entry.warnings.some(({ code }) => code === 'nothing_completed')
+    const before = pendingCallCount(branchOf(entry.parent).workingCalls)
+    const after = pendingCallCount(entry.branch.workingCalls)
+    hold(
+      'P12',
+      after === before - (reported ? 0 : 1),
+      `message ${entry.seq} neither completes a call nor is reported`,
+    )
   }
 }
 

@@ -28,7 +28,9 @@ export function checkTree(facts: readonly Fact[]): void {
   same(
     'T6',
     'reports',
-    listWarningsIn(state.log).map((report) => `${report.seq} ${report.code}`),
+    listWarningsIn(state.log).flatMap(({ seq, code }) =>
+      code === 'nothing_completed' ? [] : `${seq} ${code}`,
+    ),
     nodes.flatMap((node) => node.warnings.map((code) => `${node.at} ${code}`)),
   )
   for (const entry of state.log.entries) checkEntry(state, nodes, entry)

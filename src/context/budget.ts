@@ -117,7 +117,9 @@ function lastCut(blocks: readonly Block[], first: number): number {
 
 /** Whether a unit is sent as a message of its own; a pending batch is not for now. */
 export const speaks = (unit: Unit): boolean =>
-  unit.type === 'batch' ? !isPending(unit) : renderMessage(unit.item.event) !== null
+  unit.type === 'batch'
+    ? !isPending(unit)
+    : unit.completes !== undefined || renderMessage(unit.item.event) !== null
 /**
  * The smallest number of `from` … `to` that fits, or null when `to` does not; for a condition that turns from false to
  * true once. At most 1 + ceil(log2(to - from + 1)) questions, and none where `from` is beyond `to`.

@@ -4,7 +4,7 @@ import type { ActionEvent, Event } from '../event/types.ts'
 import { type Branch, isAnswered } from '../state/branch.ts'
 import { renderMessage } from '../messages/render-message.ts'
 import { isFinish, isFinalReply } from '../state/status.ts'
-import type { Unit } from '../view/unit.ts'
+import type { MessageUnit, Unit } from '../view/unit.ts'
 import type { View } from '../view/view.ts'
 
 /**
@@ -27,10 +27,14 @@ export function isReplied(branch: Branch): boolean {
 function lastSaid({ units }: View): Unit | undefined {
   for (let at = units.length - 1; at >= 0; at -= 1) {
     const unit = units.get(at)
-    if (unit?.type === 'batch' || (unit !== undefined && renderMessage(unit.item.event) !== null)) return unit
+    if (unit?.type === 'batch' || (unit !== undefined && says(unit))) return unit
   }
   return undefined
 }
+
+/** Whether a message says something to a model; the frame of a completion always does. */
+const says = (unit: MessageUnit): boolean =>
+  unit.completes !== undefined || renderMessage(unit.item.event) !== null
 
 function endsTurn(unit: Unit): boolean {
   if (unit.type === 'message') return isFinalReply(unit.item.event)
@@ -44,7 +48,7 @@ function endsTurn(unit: Unit): boolean {
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false
   for (const unit of view.units) {
-    if (unit.type !== 'message') return false
+    if (unit.type !== 'message' || unit.completes !== undefined) return false
     const { kind, source } = unit.item.event
     if (kind !== 'SystemPromptEvent' && source !== 'environment') return false
   }

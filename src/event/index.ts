@@ -1,6 +1,15 @@
 /** The entry `colloquy/events`: what an event is. It needs zod alone, so that a user interface can load it. */
 
 export { isImagePart, isOpenPart, isTextPart, wordsIn } from './shapes.ts'
+export {
+  type CallProgress,
+  completionId,
+  completionOf,
+  type Completes,
+  type CompletionOutcome,
+  isWorkingResult,
+  type WorkingObservation,
+} from './completion.ts'
 export { type Decoded, decodeEvent, decodeLine } from './decode.ts'
 export { withDefaults } from './nested-shapes.ts'
 export { canonicalJson, encodeEvent } from './encode.ts'

@@ -98,6 +98,7 @@ const LAW_OF: Readonly<Record<LogWarning['code'], string>> = {
   head_ignored: 'T6',
   unreadable_timestamp: 'T6',
   reply_not_placed: 'T6',
+  nothing_completed: 'P12',
 }
 
 /** Reports each warning of an entry of the whole log. O(log n), and O(size) for an id that stands twice. */
@@ -117,6 +118,8 @@ function sentenceFor(log: Log, entry: Entry, { code, message }: LogWarning): str
       return `${message}; a correct server moves HEAD to an event that the log has`
     case 'unreadable_timestamp':
       return `${message}; a correct server writes ISO 8601`
+    case 'nothing_completed':
+      return `the message ${message}; a correct server completes a working call once`
     case 'reply_not_placed':
       return `the reply ${message}; a correct server appends a reply before so much else`
   }

@@ -30,6 +30,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   P9: 'An interrupt of what runs gives every pending call of the branch a tool result, in its own batch.',
   P10: 'After recover() has recovered, no call on the branch is pending, and the status is error.',
   P11: 'A call that no run waits for any longer is said to have had no effect only where nothing has begun to execute it, and always where nothing could.',
+  P12: 'A message completes the working call of its branch that it names: once, at the place where it arrived. A second one, and one that names no working call, is a message like any other and is reported. A call that works is not executed again.',
   I1: 'A run ends, whatever happens, with a status, or with `already_running` or `lease_lost` where that is so, and leaves neither the status running nor a lease; one that lost its lease leaves both, if no other run has taken over, but leaves the lease expired, so that it is found. Every error that it ends with was thrown by a model or a tool, or is one of the engine’s own codes.',
   I2: 'In a conversation that is finished, the final reply was made by a model that had read every message of a user or the environment that says something and that no hook blocked.',
   I3: 'Once a pause is acknowledged, no step begins before a caller resumes or runs, but for one that another process was about to begin.',

@@ -165,7 +165,11 @@ const MOST_BLANK = 64
 function lastSaid({ units }: View): Unit | undefined {
   for (let at = units.length - 1; at >= Math.max(0, units.length - MOST_BLANK); at -= 1) {
     const unit = units.get(at)
-    if (unit?.type === 'batch' || (unit !== undefined && renderMessage(unit.item.event) !== null)) return unit
+    if (
+      unit?.type === 'batch' ||
+      (unit !== undefined && (unit.completes !== undefined || renderMessage(unit.item.event) !== null))
+    )
+      return unit
   }
   return undefined
 }

@@ -18,6 +18,7 @@ export interface LogWarning {
     | 'head_ignored'
     | 'unreadable_timestamp'
     | 'reply_not_placed'
+    | 'nothing_completed'
   /** One sentence for people. */
   readonly message: string
 }

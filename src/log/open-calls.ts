@@ -1,6 +1,6 @@
 /** The pending calls of a branch as a persistent map: every earlier version stays valid at O(log k) a change. */
 
-import type { ToolResultEvent, ActionEvent } from '../event/types.ts'
+import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { isOnPathIn } from './ancestry.ts'
 import { callIdOf, type DropReason, type EventEntry } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
@@ -15,16 +15,21 @@ export interface PendingCall {
   readonly first: number
 }
 
-/**
- * A persistent search tree of pending calls, ordered by tool call id and position; null when none is pending. A treap
- * whose priorities come from the positions: balanced however the ids were chosen, and the same for the same calls.
- */
-export type PendingCallIndex = OpenCallNode | null
+/** A call whose first result says that it works on, and which no message has completed yet. */
+export interface WorkingCall extends PendingCall {
+  readonly result: EventEntry<ObservationEvent>
+}
 
-interface OpenCallNode {
-  readonly call: PendingCall
-  readonly left: PendingCallIndex
-  readonly right: PendingCallIndex
+/**
+ * A persistent search tree of calls, ordered by tool call id and position; null when there are none. A treap whose
+ * priorities are made of the positions: balanced whatever the ids, and the same for the same calls.
+ */
+export type PendingCallIndex<C extends PendingCall = PendingCall> = OpenCallNode<C> | null
+
+interface OpenCallNode<C extends PendingCall> {
+  readonly call: C
+  readonly left: PendingCallIndex<C>
+  readonly right: PendingCallIndex<C>
   readonly size: number
 }
 
@@ -36,18 +41,18 @@ interface OpenCallNode {
 export const pendingCallCount = (calls: PendingCallIndex): number => calls?.size ?? 0
 
 /** The pending calls in log order. O(k log k) for k pending calls. */
-export const listPendingCallsIn = (calls: PendingCallIndex): PendingCall[] =>
+export const listPendingCallsIn = <C extends PendingCall>(calls: PendingCallIndex<C>): C[] =>
   [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
 
 /** The pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
-export function* eachPendingCall(calls: PendingCallIndex): IterableIterator<PendingCall> {
-  const stack: OpenCallNode[] = []
+export function* eachPendingCall<C extends PendingCall>(calls: PendingCallIndex<C>): IterableIterator<C> {
+  const stack: OpenCallNode<C>[] = []
   for (let at = calls; at !== null || stack.length > 0;) {
     if (at !== null) {
       stack.push(at)
       at = at.left
     } else {
-      const node = stack.pop() as OpenCallNode
+      const node = stack.pop() as OpenCallNode<C>
       yield node.call
       at = node.right
     }
@@ -55,7 +60,10 @@ export function* eachPendingCall(calls: PendingCallIndex): IterableIterator<Pend
 }
 
 /** The calls with one more. O(log k). */
-export function withOpenCall(calls: PendingCallIndex, call: PendingCall): PendingCallIndex {
+export function withOpenCall<C extends PendingCall>(
+  calls: PendingCallIndex<C>,
+  call: C,
+): PendingCallIndex<C> {
   if (calls === null) return join(call, null, null)
   if (priority(call) > priority(calls.call)) {
     const [below, above] = split(calls, call)
@@ -67,7 +75,10 @@ export function withOpenCall(calls: PendingCallIndex, call: PendingCall): Pendin
 }
 
 /** The calls without this one. O(log k). */
-export function withoutOpenCall(calls: PendingCallIndex, call: PendingCall): PendingCallIndex {
+export function withoutOpenCall<C extends PendingCall>(
+  calls: PendingCallIndex<C>,
+  call: PendingCall,
+): PendingCallIndex<C> {
   if (calls === null) return null
   const order = compare(call, calls.call)
   if (order === 0) return merge(calls.left, calls.right)
@@ -77,11 +88,11 @@ export function withoutOpenCall(calls: PendingCallIndex, call: PendingCall): Pen
 }
 
 /** The pending call made by this action, if it is pending. O(log k). */
-export function openCallOf(
-  calls: PendingCallIndex,
+export function openCallOf<C extends PendingCall>(
+  calls: PendingCallIndex<C>,
   toolCallId: string,
   seq: number,
-): PendingCall | undefined {
+): C | undefined {
   const found = latestAtOrBefore(calls, toolCallId, seq)
   return found?.entry.seq === seq ? found : undefined
 }
@@ -91,8 +102,12 @@ export function latestOpenCall(calls: PendingCallIndex, toolCallId: string): Pen
   return latestAtOrBefore(calls, toolCallId, Number.POSITIVE_INFINITY)
 }
 
-function latestAtOrBefore(calls: PendingCallIndex, id: string, seq: number): PendingCall | undefined {
-  let best: PendingCall | undefined
+function latestAtOrBefore<C extends PendingCall>(
+  calls: PendingCallIndex<C>,
+  id: string,
+  seq: number,
+): C | undefined {
+  let best: C | undefined
   for (let at = calls; at !== null;) {
     work.probes += 1
     if (compareKeys(at.call.entry, id, seq) <= 0) {
@@ -119,12 +134,19 @@ function priority(call: PendingCall): number {
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-function join(call: PendingCall, left: PendingCallIndex, right: PendingCallIndex): OpenCallNode {
+function join<C extends PendingCall>(
+  call: C,
+  left: PendingCallIndex<C>,
+  right: PendingCallIndex<C>,
+): OpenCallNode<C> {
   work.slots += 1
   return { call, left, right, size: 1 + pendingCallCount(left) + pendingCallCount(right) }
 }
 
-function split(calls: PendingCallIndex, at: PendingCall): [PendingCallIndex, PendingCallIndex] {
+function split<C extends PendingCall>(
+  calls: PendingCallIndex<C>,
+  at: PendingCall,
+): [PendingCallIndex<C>, PendingCallIndex<C>] {
   if (calls === null) return [null, null]
   if (compare(calls.call, at) < 0) {
     const [below, above] = split(calls.right, at)
@@ -134,7 +156,10 @@ function split(calls: PendingCallIndex, at: PendingCall): [PendingCallIndex, Pen
   return [below, join(calls.call, above, calls.right)]
 }
 
-function merge(left: PendingCallIndex, right: PendingCallIndex): PendingCallIndex {
+function merge<C extends PendingCall>(
+  left: PendingCallIndex<C>,
+  right: PendingCallIndex<C>,
+): PendingCallIndex<C> {
   if (left === null) return right
   if (right === null) return left
   return priority(left.call) > priority(right.call)

@@ -3,6 +3,7 @@
  * names of the wire.
  */
 
+import type { CompletionOutcome } from '../event/completion.ts'
 import type { ReplyRecord } from '../event/reply.ts'
 import type {
   Content,
@@ -27,6 +28,18 @@ export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
   readonly name: string | null
+  /** The working call that the message completes, with the result as the tool gave it. */
+  readonly completes?: CompletedCall
+}
+
+/** A call that is completed behind its reply. */
+export interface CompletedCall {
+  /** The id under which the call and its working result are sent. */
+  readonly tool_call_id: string
+  readonly name: string
+  readonly outcome: CompletionOutcome
+  /** The content without the frame. */
+  readonly content: readonly Content[]
 }
 
 /** A call as the provider wrote it, under the id that its result carries too. */
@@ -59,6 +72,8 @@ export interface ToolMessage {
   readonly name: string
   /** Whether the tool failed, the scaffold could not run it, or the call was refused or has no result. */
   readonly is_error: boolean
+  /** Whether the call works on, and this is what the model is told meanwhile. */
+  readonly working?: true
 }
 
 /** A message of any role, told apart by `role`; each can be read as a wire Message. */

@@ -8,7 +8,7 @@ import type { State } from '../state/state.ts'
 import { type BatchUnit, isPending, type MessageUnit, type Unit } from '../view/unit.ts'
 import { batchMessages } from './batch.ts'
 import type { MessageOptions, NeutralMessage, SystemMessage } from './message.ts'
-import { renderMessage, hasContent } from './render-message.ts'
+import { completionMessage, hasContent, renderMessage } from './render-message.ts'
 
 /** How many calls an error names in words; its data name them all. */
 const NAMED = 5
@@ -52,6 +52,11 @@ export function toMessages(state: State, options: MessageOptions = {}): NeutralM
     const { event } = unit.item
     if (options.system === 'append' && event.kind === 'SystemPromptEvent') {
       if (unit.item.id !== first?.id) messages.push(...systemMessage(event))
+      open = null
+      continue
+    }
+    if (unit.completes !== undefined && event.kind === 'MessageEvent') {
+      messages.push(completionMessage(event, unit.completes.event))
       open = null
       continue
     }

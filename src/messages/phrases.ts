@@ -3,6 +3,8 @@
  * prefix.
  */
 
+import type { CompletionOutcome } from '../event/completion.ts'
+
 /** Leads the result of a tool that failed, and stands alone where such a result says nothing. */
 export const ERROR_LINE = '[An error occurred during execution.]'
 
@@ -30,6 +32,17 @@ export const NOT_EXECUTABLE =
 
 /** The error of a call after the finish of the same reply. */
 export const AFTER_FINISH = 'The call came after finish in the same reply, so it was not executed.'
+
+/** Leads the message that completes a call which has worked on behind its reply. */
+export const completionFrame = (toolName: string, callId: string, outcome: CompletionOutcome): string =>
+  `[The call ${callId} of ${toolName} ${ENDS[outcome]}]`
+
+const ENDS: Readonly<Record<CompletionOutcome, string>> = {
+  done: 'is done. Its result:',
+  failed: 'has failed:',
+  cancelled: 'was cancelled:',
+  lost: 'was lost; whether it took effect is not known:',
+}
 
 /** Stands for an image that the provider cannot take. */
 export const NO_IMAGE = '[An image that cannot be shown here.]'

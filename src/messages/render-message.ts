@@ -6,9 +6,11 @@
 import { isImagePart, isTextPart, type Content } from '../event/shapes.ts'
 import type { EventWith } from '../event/kinds.ts'
 import { replyOf } from '../event/reply.ts'
-import type { Event, MessageEvent } from '../event/types.ts'
+import { completionOf } from '../event/completion.ts'
+import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
 import type { AssistantMessage, UserMessage } from './message.ts'
+import { completionFrame } from './phrases.ts'
 import { hasOthers } from './reply-parts.ts'
 import { isWhitespace } from './text.ts'
 
@@ -66,6 +68,22 @@ const contentOf = ({ llm_message, extended_content }: MessageEvent): Content[] =
 function userMessage(event: MessageEvent): RenderedMessage | null {
   const { name = null, tool_calls = null, tool_call_id = null } = event.llm_message
   return userSaid(contentOf(event), name, name === null && tool_calls === null && tool_call_id === null)
+}
+
+/** What the user's side says when a call that has worked on is completed: a fixed frame, then the result. */
+export function completionMessage(
+  event: MessageEvent,
+  { tool_call_id, tool_name }: ActionEvent,
+): UserMessage {
+  const outcome = completionOf(event)?.outcome ?? 'done'
+  const content = contentOf(event)
+  const frame: Content = { type: 'text', text: completionFrame(tool_name, tool_call_id, outcome) }
+  return {
+    role: 'user',
+    content: [frame, ...content],
+    name: null,
+    completes: { tool_call_id, name: tool_name, outcome, content },
+  }
 }
 
 const userSaid = (content: readonly Content[], name: string | null, plain: boolean): RenderedMessage | null =>

@@ -1,5 +1,6 @@
 /** Writes the result of a call as a tool message. */
 
+import { isWorkingResult } from '../event/completion.ts'
 import { isTextPart, type Content, type TextContent } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
@@ -15,7 +16,8 @@ const REJECTED = 'User rejected the action'
  * may carry another. Texts longer than `maxLength` lose their middle. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
-  return messageFor(call, contentWithin(result, maxLength), isError(result))
+  const message = messageFor(call, contentWithin(result, maxLength), isError(result))
+  return isWorkingResult(result) ? { ...message, working: true } : message
 }
 
 interface Shown {

@@ -1,22 +1,32 @@
 /** The branch state: what depends on the path to HEAD, and follows HEAD when it moves. */
 
 import { type EventWith, KINDS } from '../event/kinds.ts'
-import type { ActionEvent, ToolResultEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
+import { completionOf, isWorkingResult } from '../event/completion.ts'
+import type {
+  ActionEvent,
+  ToolResultEvent,
+  Event,
+  MessageEvent,
+  ObservationEvent,
+  SystemPromptEvent,
+} from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
-import type { DropReason, Entry, EventEntry } from '../log/entry.ts'
-import type { Log } from '../log/log.ts'
+import { callIdOf, type DropReason, type Entry, type EventEntry } from '../log/entry.ts'
+import { findEventIn, type Log } from '../log/log.ts'
 import {
+  matchResult,
+  openCallOf,
   type PendingCallIndex,
   pendingCallCount,
+  type WorkingCall,
   withOpenCall,
   withoutOpenCall,
-  matchResult,
 } from '../log/open-calls.ts'
 import { Vector } from '../log/vector.ts'
 import { withResult, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'
 import { replyPlace } from '../view/reply-place.ts'
-import { orderAt } from '../view/unit.ts'
+import { type MessageUnit, orderAt } from '../view/unit.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
 /**
@@ -39,6 +49,8 @@ export interface Branch {
   readonly view: View
   /** Pending calls, in the view or forgotten; read them with `listPendingCallsIn`. */
   readonly pendingCalls: PendingCallIndex
+  /** Calls whose work goes on behind their reply; read them with `listWorkingCalls`. */
+  readonly workingCalls: PendingCallIndex<WorkingCall>
   /** The latest system prompt on the path. */
   readonly systemPrompt: EventEntry<SystemPromptEvent> | null
   /** The latest MessageEvent on the path whose source is user. */
@@ -52,6 +64,7 @@ export interface Branch {
 const EMPTY: Branch = Object.freeze({
   view: emptyView(),
   pendingCalls: null,
+  workingCalls: null,
   systemPrompt: null,
   lastUserMessage: null,
   skills: null,
@@ -91,7 +104,7 @@ export function foldBranch(
   const { unit } = KINDS[event.kind]
   switch (unit) {
     case 'message':
-      return afterMessage(branch, as<EventWith<'unit', 'message'>>(entry), index)
+      return afterMessage(branch, as<EventWith<'unit', 'message'>>(entry), index, log)
     case 'call':
       return afterAction(branch, as<EventWith<'unit', 'call'>>(entry), index)
     case 'result':
@@ -114,13 +127,14 @@ function afterMessage(
   branch: Branch,
   entry: EventEntry<EventWith<'unit', 'message'>>,
   index: number,
+  log: Log,
 ): Branch {
   const { event } = entry
   switch (event.kind) {
     case 'SystemPromptEvent':
       return { ...withMessage(branch, entry), systemPrompt: as<SystemPromptEvent>(entry) }
     case 'MessageEvent':
-      return { ...withMessage(branch, entry, index), ...saidIn(branch, as<MessageEvent>(entry)) }
+      return afterSaid(branch, as<MessageEvent>(entry), index, log)
     case 'CondensationSummaryEvent':
       return withMessage(branch, entry)
     default:
@@ -132,17 +146,39 @@ function withMessage(
   branch: Branch,
   entry: EventEntry<EventWith<'unit', 'message'>>,
   index = branch.view.units.length,
+  completed?: WorkingCall,
 ): Branch {
   const { rank, first } = orderAt(branch.view.units, index, entry.seq)
-  return { ...branch, view: withUnit(branch.view, { type: 'message', rank, first, item: entry }, index) }
+  const unit: MessageUnit = {
+    type: 'message',
+    rank,
+    first,
+    item: entry,
+    ...(completed !== undefined && { completes: completed.entry }),
+  }
+  return { ...branch, view: withUnit(branch.view, unit, index) }
 }
 
-function saidIn(branch: Branch, entry: EventEntry<MessageEvent>): Pick<Branch, 'lastUserMessage' | 'skills'> {
+function afterSaid(branch: Branch, entry: EventEntry<MessageEvent>, index: number, log: Log): Branch {
   const { source, activated_skills: names = [] } = entry.event
+  const completed = completedCall(branch, entry.event, log)
   return {
+    ...withMessage(branch, entry, index, completed),
     lastUserMessage: source === 'user' ? entry : branch.lastUserMessage,
     skills: names.length === 0 ? branch.skills : { names, before: branch.skills },
+    workingCalls:
+      completed === undefined ? branch.workingCalls : withoutOpenCall(branch.workingCalls, completed),
   }
+}
+
+/** The working call of the branch that a message completes. O(log n). */
+function completedCall(branch: Branch, event: MessageEvent, log: Log): WorkingCall | undefined {
+  const completes = branch.workingCalls === null ? null : completionOf(event)
+  const action = completes === null ? undefined : findEventIn(log, completes.action_id)
+  const toolCallId = action === undefined ? null : callIdOf(action)
+  return action === undefined || toolCallId === null
+    ? undefined
+    : openCallOf(branch.workingCalls, toolCallId, action.seq)
 }
 
 function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, index: number): Branch {
@@ -157,8 +193,11 @@ function afterAnswer(branch: Branch, entry: EventEntry<ToolResultEvent>, log: Lo
   }
   const view = withResult(branch.view, call, entry)
   const pendingCalls = withoutOpenCall(branch.pendingCalls, call)
-  if (view !== undefined) return { ...branch, view, pendingCalls }
+  const workingCalls = isWorkingResult(entry.event)
+    ? withOpenCall(branch.workingCalls, { ...call, result: as<ObservationEvent>(entry) })
+    : branch.workingCalls
+  if (view !== undefined) return { ...branch, view, pendingCalls, workingCalls }
   // The call was forgotten: it has its result now, but what is forgotten stays forgotten (U6).
   const dropped = branch.dropped.push({ entry, reason: 'orphan_result' })
-  return { ...branch, pendingCalls, dropped }
+  return { ...branch, pendingCalls, workingCalls, dropped }
 }

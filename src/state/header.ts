@@ -2,7 +2,9 @@
 
 import { produce, type Draft } from 'immer'
 import { type EventWith, KINDS } from '../event/kinds.ts'
+import { type CallProgress, progressOf } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
+import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
@@ -28,6 +30,8 @@ export interface Header {
   readonly confirmationPolicy: JsonObject | null
   /** What was settled about pending calls; a call may have got its result since. */
   readonly callStatuses: readonly PendingCallStatus[]
+  /** The latest progress of calls, until they are completed on any branch. */
+  readonly callProgress: readonly CallProgress[]
 }
 
 /** An event with what the header needs to know of its place. */
@@ -36,6 +40,8 @@ export interface HeaderStep {
   readonly id: string
   /** The branch part after the event: that of the new HEAD when the event moved it. */
   readonly branch: Branch
+  /** The branch part at the event itself. */
+  readonly placed: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
   /**
@@ -43,6 +49,8 @@ export interface HeaderStep {
    * false.
    */
   readonly newResponse: boolean
+  /** The id of the action whose call the event completed; null for none. */
+  readonly completed: string | null
 }
 
 /** The header of a conversation without events. */
@@ -54,6 +62,7 @@ const INITIAL: Header = Object.freeze({
   inFlight: null,
   confirmationPolicy: null,
   callStatuses: Object.freeze([]),
+  callProgress: Object.freeze([]),
 })
 
 /** The header after an event (design section 3). The same object when nothing changes. Total, O(1). */
@@ -63,13 +72,40 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
   const error = step.event.kind === 'ConversationErrorEvent' && next === 'error'
   const inFlight = step.event.kind === 'ActionEvent' && isFirstReply(header, step)
   const { callStatuses, confirmationPolicy } = consent(header, step)
-  const agreed = callStatuses === header.callStatuses && confirmationPolicy === header.confirmationPolicy
+  const callProgress = progressAfter(header.callProgress, step)
+  const agreed =
+    callStatuses === header.callStatuses &&
+    confirmationPolicy === header.confirmationPolicy &&
+    callProgress === header.callProgress
   const moves = next !== header.status || error || inFlight
   if (!moves && agreed) return header
   return produce(header, (draft) => {
     if (moves) change(draft, next, step)
-    if (!agreed) Object.assign(draft, { callStatuses, confirmationPolicy })
+    if (!agreed) Object.assign(draft, { callStatuses, confirmationPolicy, callProgress })
   })
+}
+
+/** The progress of calls after an event: an update counts where its call works at the update. O(calls with progress). */
+function progressAfter(
+  before: readonly CallProgress[],
+  { event, placed, completed }: HeaderStep,
+): readonly CallProgress[] {
+  const ended = completed ?? null
+  if (ended !== null) {
+    return before.some(({ action_id }) => action_id === ended)
+      ? before.filter(({ action_id }) => action_id !== ended)
+      : before
+  }
+  if (placed.workingCalls === null || event.kind !== 'ConversationStateUpdateEvent') return before
+  const progress = progressOf(event)
+  if (progress === null) return before
+  const index = before.findIndex(({ action_id }) => action_id === progress.action_id)
+  const isWorking =
+    index >= 0 || listPendingCallsIn(placed.workingCalls).some(({ entry }) => entry.id === progress.action_id)
+  if (!isWorking) return before
+  // A report without a task keeps the last one.
+  const merged = { ...before[index], ...progress }
+  return index < 0 ? [...before, merged] : before.with(index, merged)
 }
 
 /** What users have agreed to, and must be asked. */
@@ -117,7 +153,7 @@ function nextStatus(header: Header, step: HeaderStep): Status {
     case 'ConversationErrorEvent':
       return status === 'deleting' ? status : 'error'
     case 'MessageEvent':
-      return afterMessage(status, event)
+      return afterMessage(status, event, step.completed !== null)
     case 'ActionEvent':
       return afterAction(header, step, event)
     case 'ObservationEvent':
@@ -147,8 +183,8 @@ function afterUpdate(status: Status, step: HeaderStep, key: unknown, value: unkn
   return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? 'idle' : status
 }
 
-function afterMessage(status: Status, event: MessageEvent): Status {
-  if (event.source === 'user') {
+function afterMessage(status: Status, event: MessageEvent, completes: boolean): Status {
+  if (event.source === 'user' || completes) {
     return status === 'finished' || status === 'stuck' ? 'idle' : status
   }
   if (!isFinalReply(event)) return status

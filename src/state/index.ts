@@ -18,8 +18,10 @@ export {
   listPendingBatches,
   listPendingCalls,
   listWarnings,
+  listWorkingCalls,
   pathTo,
   viewEvents,
+  type WorkingCallInfo,
 } from './read.ts'
 export { reduce, replay } from './reduce.ts'
 export { type Checkpoint, initialState, type State, type StateOptions } from './state.ts'
@@ -33,7 +35,7 @@ export {
   type LogWarning,
 } from '../log/entry.ts'
 export type { Log } from '../log/log.ts'
-export type { PendingCall, PendingCallIndex } from '../log/open-calls.ts'
+export type { PendingCall, PendingCallIndex, WorkingCall } from '../log/open-calls.ts'
 export type { Vector } from '../log/vector.ts'
 export {
   type BatchUnit,

@@ -2,7 +2,9 @@
  * What can be asked of a state: its events, branches, view, calls and warnings. Each function takes the whole state.
  */
 
+import type { CallProgress, WorkingObservation } from '../event/completion.ts'
 import { canonicalJson } from '../event/encode.ts'
+import type { JsonValue } from '../event/shapes.ts'
 import { eventKindOf, type EventEntry, type Entry, type LogWarning } from '../log/entry.ts'
 import { listWarningsIn, logPrefix, findEventIn } from '../log/log.ts'
 import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-calls.ts'
@@ -11,7 +13,7 @@ import { isPending, type Unit, unitEvents, type BatchUnit, type ViewItem } from 
 import { activatedSkillsIn } from './branch.ts'
 import { listDroppedResultsIn, type DroppedResult } from './dropped.ts'
 import { type State, branchOf } from './state.ts'
-import type { ToolResultEvent } from '../event/types.ts'
+import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/types.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { quote } from '../event/text.ts'
 import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
@@ -121,6 +123,36 @@ export function listPendingCalls(state: State): PendingCall[] {
   return listPendingCallsIn(state.branch.pendingCalls)
 }
 
+/** A call that works on behind its reply. */
+export interface WorkingCallInfo {
+  /** The call, and the result that it got at once. */
+  readonly action: EventEntry<ActionEvent>
+  readonly result: EventEntry<ObservationEvent>
+  /** The latest handle of the work; null for none. */
+  readonly task: JsonValue
+  /** The latest progress that was reported; null for none. */
+  readonly progress: CallProgress | null
+}
+
+/**
+ * The calls on HEAD's branch whose work goes on, in log order: those whose first result is a WorkingObservation, and
+ * which no message has completed. O(k log k) for k calls.
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
+ *   tool_call: call, llm_response_id: 'r' }
+ * const result = { kind: 'ObservationEvent', action_id: 'a', tool_name: 'ls', tool_call_id: 'c',
+ *   observation: { kind: 'WorkingObservation', task: 7 } }
+ * listWorkingCalls(replay([action, result])).map(({ action, task }) => [action.id, task]) // [['a', 7]]
+ */
+export function listWorkingCalls({ branch, header }: State): WorkingCallInfo[] {
+  return listPendingCallsIn(branch.workingCalls).map(({ entry: action, result }) => {
+    const progress = header.callProgress.find(({ action_id }) => action_id === action.id) ?? null
+    const { task = null } = result.event.observation as WorkingObservation
+    return { action, result, task: progress?.task ?? task, progress }
+  })
+}
+
 /**
  * The events of the view of HEAD's branch, in order (U9). Lazy; O(events read).
  * @example
@@ -224,6 +256,10 @@ export function encodeState(state: State): string {
     cut_points: cutPointsIn(branch.view),
     unhandled_condensation_request: branch.view.unhandledCondensationRequest,
     open_calls: listPendingCallsIn(branch.pendingCalls).map((call) => call.entry.seq),
+    working_calls: listPendingCallsIn(branch.workingCalls).map(({ entry, result }) => [
+      entry.seq,
+      result.seq,
+    ]),
     system_prompt: branch.systemPrompt?.seq ?? null,
     last_user_message: branch.lastUserMessage?.seq ?? null,
     activated_skills: activatedSkillsIn(branch),
@@ -233,6 +269,9 @@ export function encodeState(state: State): string {
 
 /** A unit by its ids; a derived summary with its whole body, which stands nowhere else. */
 function encodeUnit(unit: Unit): unknown {
-  if (unit.type === 'message') return 'seq' in unit.item ? unit.item.id : unit.item.event
+  if (unit.type === 'message') {
+    if (unit.completes !== undefined) return { message: unit.item.id, completes: unit.completes.seq }
+    return 'seq' in unit.item ? unit.item.id : unit.item.event
+  }
   return { pending: isPending(unit), items: [...unitEvents(unit)].map((item) => item.id) }
 }

@@ -1,11 +1,13 @@
 /** The reducer: applies one event to a state. Total, pure, and as fast at any length. */
 
+import { completionOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
 import { headAfter, headIgnored, place as placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
 import { MOST_PASSED, replyPlace } from '../view/reply-place.ts'
 import { type Branch, emptyBranch, foldBranch } from './branch.ts'
+import { quote } from '../event/text.ts'
 import { foldHeader, type Header } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
@@ -23,16 +25,21 @@ import { branchOf, initialState, type Checkpoint, type State, type StateOptions 
 export function reduce(state: State, fact: Fact): State {
   const { conversationId, log } = state
   const checkpoint = unfolded(placeFact(log, fact, conversationId), state.header)
+  let completed: string | null = null
   if (checkpoint.inTree) {
     const branch = branchOf(checkpoint.parent)
     const place = replyPlace(branch.view, checkpoint, log)
     checkpoint.branch = foldBranch(branch, checkpoint, log, place)
     if (place === null) checkpoint.warnings = [...checkpoint.warnings, notPlaced(checkpoint)]
+    const completes = checkpoint.event === null ? null : completionOf(checkpoint.event)
+    if (completes !== null && checkpoint.branch.workingCalls === branch.workingCalls)
+      checkpoint.warnings = [...checkpoint.warnings, nothingCompleted(checkpoint, completes.action_id)]
+    else completed = completes?.action_id ?? null
   }
   const { head, move } = headAfter(log, checkpoint)
   if (move === 'unknown') checkpoint.warnings = [...checkpoint.warnings, headIgnored(checkpoint)]
   const branch = branchOf(head)
-  checkpoint.header = headerAfter(state, checkpoint, branch, move === 'made')
+  checkpoint.header = headerAfter(state, checkpoint, branch, move === 'made', completed)
   return {
     conversationId,
     header: checkpoint.header,
@@ -61,6 +68,13 @@ const notPlaced = ({ seq, id }: Entry): LogWarning => ({
   message: `stands at the end: more than ${MOST_PASSED} messages came after the event that it was asked at`,
 })
 
+const nothingCompleted = ({ seq, id }: Entry, actionId: string): LogWarning => ({
+  seq,
+  id,
+  code: 'nothing_completed',
+  message: `completes no working call of its branch: ${quote(actionId)}`,
+})
+
 /** A checkpoint that is still being worked out; no caller has seen it. */
 type Unfolded = { -readonly [K in keyof Checkpoint]: Checkpoint[K] }
 
@@ -84,11 +98,17 @@ function unfolded(entry: Entry, header: Header): Unfolded {
   }
 }
 
-function headerAfter(state: State, entry: Entry, branch: Branch, moved: boolean): Header {
+function headerAfter(
+  state: State,
+  entry: Checkpoint,
+  branch: Branch,
+  moved: boolean,
+  completed: string | null,
+): Header {
   const { event, id } = entry
   if (event === null || id === null || !entry.inTree) return state.header
   // Only a pause asks, so that the rest of the log is not searched for nothing.
   const asks = state.header.status === 'paused' && event.kind === 'ActionEvent'
   const newResponse = asks && !hasResponse(state.log, event.llm_response_id)
-  return foldHeader(state.header, { event, id, branch, moved, newResponse })
+  return foldHeader(state.header, { event, id, branch, placed: entry.branch, moved, newResponse, completed })
 }

@@ -84,6 +84,9 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [6, anyAnswer()],
     [2, condensation()],
     [2, head()],
+    [1, working()],
+    [1, completion()],
+    [1, progress()],
     [2, status()],
     [2, kind('CondensationRequest', 'CondensationSummaryEvent')],
     [1, kind('SystemPromptEvent')],
@@ -147,6 +150,9 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [1, several(kind('ConversationErrorEvent'), kind('MessageEvent'))],
     [1, several(condensation(backTo(3), 1), underIdOf(backTo(0, true)))],
     [2, several(kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), condensation(backTo(0), 1))],
+    [3, several(fresh(), working(), progress(), message(), completion())],
+    [2, several(fresh(), same(), working(), completion(), working(), completion(), completion())],
+    [1, several(fresh(), working(), condensation(backTo(0), 1), progress(), head(backTo(2)), completion())],
     [2, several(update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent'))],
   )
 }
@@ -293,6 +299,46 @@ const ANSWERS: readonly AnswerKind[] = [
 const anyAnswer = () => result(ANSWERS)
 /** A result of any kind of the latest pending call. */
 const latest = () => result(ANSWERS, always({ to: 'open', n: 0 }))
+
+/** A result that says that its call works on. */
+const working = () =>
+  say(
+    fc.tuple(BODIES.ObservationEvent(), anyCall()).map(([body, which]): Saying => ({
+      say: 'result',
+      body: { ...body, observation: { kind: 'WorkingObservation', content: [], task: 1 } },
+      call: which,
+      names: 'call',
+      other: { to: 'back', n: 0 },
+      callId: null,
+    })),
+  )
+
+/** What ends the work of a call, or of what is none: mostly of one of the latest calls. */
+const completion = () =>
+  say(
+    shape({
+      say: always('completion'),
+      call: weighed<Ref>([6, fc.nat(2).map((n) => ({ to: 'call', n }))], [1, back()]),
+      field: weighed<JsonObject>(
+        [6, fc.constantFrom('done', 'failed', 'cancelled', 'lost').map((outcome) => ({ outcome }))],
+        [1, fc.constantFrom<JsonObject>({ outcome: 7 }, { action_id: null }, { tool_call_id: 1 })],
+      ),
+    }),
+  )
+
+const progress = () =>
+  say(
+    shape({
+      say: always('progress'),
+      call: weighed<Ref>([6, fc.nat(2).map((n) => ({ to: 'call', n }))], [1, back()]),
+      field: fc.constantFrom<JsonObject>(
+        { progress: 0.5 },
+        { task: 2, content: 'half' },
+        { action_id: 4 },
+        {},
+      ),
+    }),
+  )
 
 const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, text('unknown', 'e0', 'e1')])
 

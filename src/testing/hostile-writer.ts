@@ -131,6 +131,19 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
             : 'nothing'
       return { ...link, action_id: actionId }
     }
+    case 'completion': {
+      const completes = { action_id: idOf(written, saying.call), ...saying.field }
+      const llm_message = {
+        role: 'user',
+        content: [{ type: 'text', text: 'it is done' }],
+        completes,
+      } as const
+      return { kind: 'MessageEvent', source: 'environment', llm_message }
+    }
+    case 'progress': {
+      const value = { action_id: idOf(written, saying.call), ...saying.field }
+      return { kind: 'ConversationStateUpdateEvent', source: 'environment', key: 'call_progress', value }
+    }
     case 'condensation':
       return {
         ...saying.body,
@@ -216,6 +229,12 @@ export type Saying =
       readonly other: Ref
       /** The tool call id of the call, or a text of its own. */
       readonly callId: string | null
+    }
+  | {
+      /** A message that completes a call, or its progress; `field` is what else it has of a completion, or is not. */
+      readonly say: 'completion' | 'progress'
+      readonly call: Ref
+      readonly field: JsonObject
     }
   | { readonly say: 'condensation'; readonly body: EventOf<'Condensation'>; readonly list: readonly Ref[] }
   | { readonly say: 'head'; readonly value: Ref | null | 7 | 'absent' }

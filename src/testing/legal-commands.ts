@@ -16,7 +16,7 @@ interface PlannedCall {
 }
 
 /** How a call is ended. */
-export type AnswerForm = 'result' | 'failure' | 'rejected' | 'blocked' | 'error'
+export type AnswerForm = 'result' | 'working' | 'failure' | 'rejected' | 'blocked' | 'error'
 
 /** What a user says while a model replies, and how many calls of the reply have come by then. */
 export interface Meanwhile {
@@ -49,6 +49,9 @@ export type Command =
       readonly form: AnswerForm
       readonly content: readonly Content[]
     }
+  /** A working call reports, or ends. */
+  | { readonly do: 'report'; readonly n: number }
+  | { readonly do: 'complete'; readonly n: number; readonly content: readonly Content[] }
   /** Ends all pending calls, the latest first. */
   | { readonly do: 'settle'; readonly form: AnswerForm; readonly content: readonly Content[] }
   | {
@@ -90,7 +93,7 @@ const call = (): fc.Arbitrary<PlannedCall> =>
   )
 
 const form = (): fc.Arbitrary<AnswerForm> =>
-  fc.constantFrom('result', 'result', 'result', 'failure', 'rejected', 'blocked', 'error')
+  fc.constantFrom('result', 'result', 'result', 'working', 'failure', 'rejected', 'blocked', 'error')
 
 const some = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
 
@@ -168,6 +171,8 @@ function command(): fc.Arbitrary<Command> {
       8,
       simple.map((name) => ({ do: name })),
     ),
+    some(2, shape<Do<'report'>>({ do: fc.constant('report'), n: fc.nat(3) })),
+    some(4, shape<Do<'complete'>>({ do: fc.constant('complete'), n: fc.nat(3), content: plainContent() })),
     some(3, condense),
     some(3, shape<Do<'go'>>({ do: fc.constant('go'), back: fc.option(fc.nat(30), { freq: 6 }) })),
     some(

@@ -13,10 +13,12 @@ import {
   type Meanwhile,
 } from './legal-commands.ts'
 import { ROOT } from '../event/ids.ts'
+import { completionMessage, PROGRESS_KEY, WORKING } from '../event/completion.ts'
 import { earlyEndOf, type ReplyRecord } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { type Entry, type EventEntry, kindOf } from '../log/entry.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
+import { listWorkingCalls } from '../state/read.ts'
 import { reduce } from '../state/reduce.ts'
 import { initialState, type State } from '../state/state.ts'
 import type { Status } from '../state/status.ts'
@@ -84,6 +86,9 @@ class Server {
       case 'settle':
         for (const call of this.#open().toReversed()) this.#answerCall(call, command)
         return
+      case 'report':
+      case 'complete':
+        return this.#ofWorking(command)
       case 'condense':
         return this.#condense(command)
       case 'go':
@@ -304,8 +309,25 @@ class Server {
       })
       return { kind: 'UserRejectObservation', ...link, rejection_source: 'hook' }
     }
-    const observation = { kind: 'ClientToolObservation', content, is_error: form === 'failure' }
+    const observation =
+      form === 'working'
+        ? { kind: WORKING, content, task: this.events.length }
+        : { kind: 'ClientToolObservation', content, is_error: form === 'failure' }
     return { kind: 'ObservationEvent', ...link, observation }
+  }
+
+  /** Calls work on whatever else happens, also while others are pending. */
+  #ofWorking(command: Do<'report'> | Do<'complete'>): void {
+    const calls = listWorkingCalls(this.#state)
+    const action = calls[command.n % Math.max(1, calls.length)]?.action
+    if (action === undefined) return
+    if (command.do === 'complete') {
+      const { id: _, ...message } = completionMessage(action, command.content, 'done')
+      this.#write(message)
+      return
+    }
+    const value = { action_id: action.id, progress: 0.5, task: this.events.length }
+    this.#write({ kind: 'ConversationStateUpdateEvent', key: PROGRESS_KEY, value })
   }
 
   #finish(): void {

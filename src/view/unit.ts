@@ -34,6 +34,8 @@ export const orderAt = (units: Vector<Unit>, index: number, first: number): Unit
 export interface MessageUnit extends UnitOrder {
   readonly type: 'message'
   readonly item: ViewItem<EventWith<'unit', 'message'>>
+  /** The working call that the message completes. */
+  readonly completes?: EventEntry<ActionEvent>
 }
 
 /** A tool result and the call it ends. */

@@ -11,6 +11,8 @@ import { isBlank } from '../../src/laws/grammars/json.ts'
 export interface BranchReading {
   readonly units: readonly Unit[]
   readonly open: readonly number[]
+  /** The calls that work on, and the results that say so. */
+  readonly working: readonly (readonly [call: number, result: number])[]
   readonly unhandled: boolean
   readonly systemPrompt: number | null
   readonly lastUserMessage: number | null
@@ -31,6 +33,7 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
   const path = pathOf(nodes, at)
   let units: Unit[] = []
   let open: number[] = []
+  let working: [call: number, result: number][] = []
   let unhandled = false
   let systemPrompt: number | null = null
   let lastUserMessage: number | null = null
@@ -57,7 +60,11 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
         for (const name of event.activated_skills ?? []) {
           if (!skills.includes(name)) skills.push(name)
         }
-        units = withMessage(units, item, passedBy(units, nodes, item, note))
+        {
+          const completed = completedBy(nodes, node, event, working, note)
+          units = withMessage(units, item, passedBy(units, nodes, item, note), completed)
+          working = working.filter(([call]) => call !== completed)
+        }
         break
       case 'ActionEvent': {
         const passed = passedBy(units, nodes, item, note)
@@ -77,6 +84,13 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
         }
         open = open.filter((position) => position !== call)
         results.set(call, here)
+        if (event.kind === 'ObservationEvent' && event.observation.kind === 'WorkingObservation') {
+          working = [...working, [call, here]].toSorted(
+            ([a], [b]) => (a as number) - (b as number),
+          ) as typeof working
+          note('call_works')
+          if (open.length > 0) note('works_in_open_batch')
+        }
         const index = units.findIndex(
           (unit) => unit.type === 'batch' && unit.calls.some((each) => each.at === call),
         )
@@ -107,7 +121,18 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
         break
     }
   }
-  return { units, open, unhandled, systemPrompt, lastUserMessage, skills, dropped, results, forgottenBy }
+  return {
+    units,
+    open,
+    working,
+    unhandled,
+    systemPrompt,
+    lastUserMessage,
+    skills,
+    dropped,
+    results,
+    forgottenBy,
+  }
 }
 
 /** U2: into the last unit, or a batch of its own. */
@@ -143,10 +168,48 @@ function withCall(
 }
 
 /** A message at the end, or before what it passes. */
-function withMessage(units: readonly Unit[], item: Item, passed: readonly Unit[]): Unit[] {
+function withMessage(
+  units: readonly Unit[],
+  item: Item,
+  passed: readonly Unit[],
+  completes: number | null = null,
+): Unit[] {
   const before = units.slice(0, units.length - passed.length)
-  return [...before, { type: 'message', rank: rankOf(before, item, passed), item }, ...passed]
+  const unit: Unit = {
+    type: 'message',
+    rank: rankOf(before, item, passed),
+    item,
+    ...(completes !== null && { completes }),
+  }
+  return [...before, unit, ...passed]
 }
+
+/** U11: the position of the working call that a message completes: what names it by its action's id comes first. */
+function completedBy(
+  nodes: readonly Node[],
+  node: Node,
+  event: Event,
+  working: readonly (readonly [call: number, result: number])[],
+  note: Note,
+): number | null {
+  if (event.kind !== 'MessageEvent' || event.source !== 'environment') return null
+  const { role, completes } = event.llm_message as {
+    role: string
+    completes?: { action_id?: unknown } | null
+  }
+  const named = completes?.action_id
+  if (role !== 'user' || Array.isArray(completes) || typeof named !== 'string') return null
+  const call = working.find(([at]) => nodes[at]?.id === named)
+  const before = nodes.slice(0, node.at)
+  if (call !== undefined) note('call_completed')
+  else if (before.some((each) => isCompletion(each.event, named))) note('completed_again')
+  else note('completes_nothing')
+  return call?.[0] ?? null
+}
+
+const isCompletion = (event: Event | null, actionId: string): boolean =>
+  event?.kind === 'MessageEvent' &&
+  (event.llm_message as { completes?: { action_id?: unknown } | null }).completes?.action_id === actionId
 
 const rankOf = (before: readonly Unit[], item: Item, passed: readonly Unit[]): number =>
   passed.length === 0 ? (item.at ?? -1) : (before.at(-1)?.rank ?? -1)

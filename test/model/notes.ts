@@ -42,6 +42,12 @@ export type Situation =
   | 'foreign_answer'
   | 'answer_by_call_id'
   | 'late_answer'
+  // calls that work on
+  | 'call_works'
+  | 'works_in_open_batch'
+  | 'call_completed'
+  | 'completed_again'
+  | 'completes_nothing'
   // replies and what they were asked at
   | 'reply_placed'
   | 'reply_before_summary'

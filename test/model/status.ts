@@ -44,6 +44,11 @@ export function readStatus(nodes: readonly Node[], length: number, note: Note = 
   return { status, error }
 }
 
+/** Whether a message completes a working call. */
+const completes = (nodes: readonly Node[], node: Node): boolean =>
+  readBranch(nodes.slice(0, node.at + 1), node.at).working.length <
+  readBranch(nodes.slice(0, node.at), node.parent).working.length
+
 /** The status that the first fitting row gives, or null when none fits. */
 function row(
   nodes: readonly Node[],
@@ -73,7 +78,7 @@ function row(
     return is('idle', 'running') ? 'paused' : null
   }
   if (event.kind === 'ConversationErrorEvent') return is('deleting') ? null : 'error'
-  if (event.kind === 'MessageEvent' && event.source === 'user') {
+  if (event.kind === 'MessageEvent' && (event.source === 'user' || completes(nodes, node))) {
     return is('finished', 'stuck') ? 'idle' : null
   }
   if (event.kind === 'ActionEvent') {

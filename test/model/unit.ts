@@ -16,7 +16,13 @@ export interface Answer extends Item {
 
 /** A message, or one LLM response with its calls and answers; `rank` is its position, or that of what it was put behind. */
 export type Unit =
-  | { readonly type: 'message'; readonly rank: number; readonly item: Item }
+  | {
+      readonly type: 'message'
+      readonly rank: number
+      readonly item: Item
+      /** The position of the working call that it completes. */
+      readonly completes?: number
+    }
   | {
       readonly type: 'batch'
       readonly rank: number

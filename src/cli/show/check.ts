@@ -84,6 +84,7 @@ const REPORTS = {
   head_ignored: 'HEAD not moved',
   unreadable_timestamp: 'unreadable time',
   reply_not_placed: 'reply not placed',
+  nothing_completed: 'nothing completed',
 } as const
 
 const DROPPED = {

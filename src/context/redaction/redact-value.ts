@@ -211,6 +211,7 @@ const CRITIC: Shape = { score: 'keep', message: 'open', metadata: 'open' }
 const MESSAGE: Shape = {
   role: 'keep',
   reply: REPLY,
+  completes: { action_id: 'keep', tool_call_id: 'keep', tool_name: 'name', outcome: 'keep' },
   content: CONTENT,
   tool_calls: CALL,
   tool_call_id: 'keep',
@@ -296,6 +297,7 @@ const UPDATES: ReadonlyMap<string, Shape> = new Map(
     approved_actions: { value: 'keep' },
     held_actions: { value: 'keep' },
     started_actions: { value: 'keep' },
+    call_progress: { value: { action_id: 'keep' } },
     stats: {},
   }).map(([key, shape]) => [key, { ...EVENT, key: 'keep', ...shape }]),
 )

@@ -6,7 +6,12 @@ import type { Event, ActionEvent } from '../../event/types.ts'
 import { aligned, seal, unseal, type Label, type Seal } from '../../log/columnar/sealed.ts'
 import { bytesOf, Texts, wordsIn, writeTexts } from '../../log/columnar/columns.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
-import { listPendingCallsIn, type PendingCallIndex, withOpenCall } from '../../log/open-calls.ts'
+import {
+  listPendingCallsIn,
+  type PendingCallIndex,
+  type WorkingCall,
+  withOpenCall,
+} from '../../log/open-calls.ts'
 import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
 import { Vector } from '../../log/vector.ts'
 import type { MessageUnit, Unit } from '../../view/unit.ts'
@@ -19,7 +24,7 @@ import type { State } from '../state.ts'
  * not given, it is the position of the first entry.
  */
 type UnitRecord =
-  | readonly ['message', rank: number, seq: number]
+  | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly ['summary', rank: number, first: number, item: MessageUnit['item']]
   | readonly [
       'batch',
@@ -47,6 +52,7 @@ export interface StateRecord {
   readonly viewLength: number
   readonly unhandledCondensationRequest: boolean
   readonly pendingCalls: readonly (readonly [seq: number, rank: number, first: number])[]
+  readonly workingCalls: readonly (readonly [seq: number, rank: number, first: number, result: number])[]
   readonly systemPrompt: number
   readonly lastUserMessage: number
   readonly skills: readonly string[]
@@ -75,6 +81,12 @@ export function recordOf(state: State, { size, seal, createdAt }: ChunkEnd): Sta
       rank,
       first,
     ]),
+    workingCalls: listPendingCallsIn(branch.workingCalls).map(({ entry, rank, first, result }) => [
+      entry.seq,
+      rank,
+      first,
+      result.seq,
+    ]),
     systemPrompt: branch.systemPrompt?.seq ?? -1,
     lastUserMessage: branch.lastUserMessage?.seq ?? -1,
     skills: activatedSkillsIn(branch),
@@ -85,7 +97,9 @@ function unitRecord(unit: Unit): UnitRecord {
   const { rank, first } = unit
   if (unit.type === 'message') {
     return 'seq' in unit.item
-      ? ['message', rank, (unit.item as EventEntry).seq]
+      ? unit.completes === undefined
+        ? ['message', rank, (unit.item as EventEntry).seq]
+        : ['message', rank, (unit.item as EventEntry).seq, unit.completes.seq]
       : ['summary', rank, first, unit.item]
   }
   const calls = [...unit.calls].map((call) => call.seq)
@@ -94,7 +108,13 @@ function unitRecord(unit: Unit): UnitRecord {
 }
 
 /** The bodies that a branch needs, by position. O(view + pending calls). */
-export function bodiesOf({ view, pendingCalls, systemPrompt, lastUserMessage }: Branch): Map<number, Event> {
+export function bodiesOf({
+  view,
+  pendingCalls,
+  workingCalls,
+  systemPrompt,
+  lastUserMessage,
+}: Branch): Map<number, Event> {
   const bodies = new Map<number, Event>()
   const add = (entry: EventEntry | null) => {
     if (entry !== null) bodies.set(entry.seq, entry.event)
@@ -102,12 +122,17 @@ export function bodiesOf({ view, pendingCalls, systemPrompt, lastUserMessage }: 
   for (const unit of view.units) {
     if (unit.type === 'message') {
       if ('seq' in unit.item) add(unit.item as EventEntry)
+      add(unit.completes ?? null)
       continue
     }
     for (const call of unit.calls) add(call)
     for (const result of unit.results) add(result.entry)
   }
   for (const { entry } of listPendingCallsIn(pendingCalls)) add(entry)
+  for (const { entry, result } of listPendingCallsIn(workingCalls)) {
+    add(entry)
+    add(result)
+  }
   add(systemPrompt)
   add(lastUserMessage)
   return bodies
@@ -124,6 +149,9 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
   let pendingCalls: PendingCallIndex = null
   for (const [seq, rank, first] of record.pendingCalls)
     pendingCalls = withOpenCall(pendingCalls, { entry: at(seq), rank, first })
+  let workingCalls: PendingCallIndex<WorkingCall> = null
+  for (const [seq, rank, first, result] of record.workingCalls)
+    workingCalls = withOpenCall(workingCalls, { entry: at(seq), rank, first, result: at(result) })
   return {
     view: {
       units: Vector.from(record.units.map((unit) => unitFrom(unit, at))),
@@ -131,6 +159,7 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
       unhandledCondensationRequest: record.unhandledCondensationRequest,
     },
     pendingCalls,
+    workingCalls,
     systemPrompt: orNull(record.systemPrompt),
     lastUserMessage: orNull(record.lastUserMessage),
     skills: record.skills.length === 0 ? null : { names: record.skills, before: null },
@@ -146,7 +175,13 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
 function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventEntry<E>): Unit {
   switch (unit[0]) {
     case 'message':
-      return { type: 'message', rank: unit[1], first: unit[2], item: at(unit[2]) }
+      return {
+        type: 'message',
+        rank: unit[1],
+        first: unit[2],
+        item: at(unit[2]),
+        ...(unit[3] !== undefined && { completes: at<ActionEvent>(unit[3]) }),
+      }
     case 'summary':
       return { type: 'message', rank: unit[1], first: unit[2], item: unit[3] }
     case 'batch': {
@@ -175,7 +210,7 @@ function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventE
  * What a snapshot says depends on how the fold reads the log. Raise this whenever the fold, the header or the form of a
  * part changes: snapshots of another version do not open, and the log is folded again.
  */
-export const FOLD_VERSION = 6
+export const FOLD_VERSION = 7
 
 /** The head part: the state but for its log. */
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }

@@ -1,0 +1,107 @@
+/** Calls that outlive their reply: the working result that a call gets at once, its progress, and its completion. */
+
+import { isLegalId } from './ids.ts'
+import { isObject } from './json.ts'
+import type { Content, JsonObject, JsonValue, Observation } from './shapes.ts'
+import { hashText } from './text.ts'
+import type {
+  ActionEvent,
+  ConversationStateUpdateEvent,
+  Event,
+  MessageEvent,
+  ObservationEvent,
+} from './types.ts'
+
+/** The kind of the observation that says that a call works on. */
+export const WORKING = 'WorkingObservation'
+
+/** The first result of a call that outlives its reply. */
+export interface WorkingObservation extends Observation {
+  readonly kind: typeof WORKING
+  /** A handle with which another process can continue the work. */
+  readonly task?: JsonValue
+}
+
+/** How the work of a call has ended. */
+export type CompletionOutcome = 'done' | 'failed' | 'cancelled' | 'lost'
+
+const OUTCOMES: readonly unknown[] = ['done', 'failed', 'cancelled', 'lost'] satisfies CompletionOutcome[]
+
+/** The field `completes` of a message: the call that it completes. */
+export interface Completes {
+  readonly action_id: string
+  readonly tool_call_id: string
+  readonly tool_name: string
+  readonly outcome: CompletionOutcome
+}
+
+/** Progress of a call: the value of a state update with the key `call_progress`. */
+export interface CallProgress {
+  readonly action_id: string
+  /** From 0 to 1, or whatever the tool reports. */
+  readonly progress?: JsonValue
+  readonly content?: JsonValue
+  /** Replaces the handle of the working result. */
+  readonly task?: JsonValue
+}
+
+export const PROGRESS_KEY = 'call_progress'
+
+/**
+ * Whether an event says that its call works on. O(1).
+ * @example
+ * isWorkingResult({ kind: 'ObservationEvent', tool_name: 'search', tool_call_id: 'c', action_id: 'a',
+ *   observation: { kind: 'WorkingObservation' } }) // true
+ */
+export const isWorkingResult = (event: Event): event is ObservationEvent =>
+  event.kind === 'ObservationEvent' && event.observation.kind === WORKING
+
+/**
+ * What a message says that it completes; null for any other event. Whether it does, the fold decides: the first message
+ * of a branch that names a working call completes it. O(1).
+ */
+export function completionOf(event: Event): Completes | null {
+  if (event.kind !== 'MessageEvent' || event.source !== 'environment') return null
+  const { role, completes } = event.llm_message as { readonly role: string; readonly completes?: JsonValue }
+  if (role !== 'user' || !isObject(completes) || typeof completes['action_id'] !== 'string') return null
+  const { action_id, tool_call_id, tool_name, outcome } = completes
+  return {
+    action_id,
+    tool_call_id: typeof tool_call_id === 'string' ? tool_call_id : '',
+    tool_name: typeof tool_name === 'string' ? tool_name : '',
+    outcome: OUTCOMES.includes(outcome) ? (outcome as CompletionOutcome) : 'done',
+  }
+}
+
+/** The progress that a state update reports; null for any other. O(1). */
+export function progressOf({ key, value }: ConversationStateUpdateEvent): CallProgress | null {
+  return key === PROGRESS_KEY && isObject(value) && typeof value['action_id'] === 'string'
+    ? (value as JsonObject & CallProgress)
+    : null
+}
+
+/**
+ * The id of the message that completes a call, so that completing it twice is one append.
+ * @example
+ * completionId('a1') // 'a1-completion'
+ */
+export function completionId(actionId: string): string {
+  const id = `${actionId}-completion`
+  return isLegalId(id) ? id : `${hashText(actionId)}-completion`
+}
+
+/** The message that completes a call. */
+export const completionMessage = (
+  { id, event }: { readonly id: string; readonly event: ActionEvent },
+  content: readonly Content[],
+  outcome: CompletionOutcome,
+): MessageEvent => {
+  const { tool_call_id, tool_name } = event
+  const completes: Completes = { action_id: id, tool_call_id, tool_name, outcome }
+  return {
+    kind: 'MessageEvent',
+    id: completionId(id),
+    source: 'environment',
+    llm_message: { role: 'user', content, completes },
+  } as MessageEvent
+}
