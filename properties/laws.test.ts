@@ -7,7 +7,7 @@ import { makeLines } from '../bench/workload.ts'
 import { EVENT_KINDS } from '../src/event/kinds.ts'
 import { loadValue } from '../src/event/load.ts'
 import { isQuarantined } from '../src/event/quarantine.ts'
-import type { Grammar } from '../src/event/reply.ts'
+import { GRAMMARS as ALL } from '../src/messages/grammars.ts'
 import { checkLog } from '../src/laws/check-log.ts'
 import { LAWS } from '../src/laws/sentences.ts'
 import { pendingCallCount } from '../src/log/open-calls.ts'
@@ -41,7 +41,7 @@ const perEvent = (length: number, options: Parameters<typeof makeLines>[1]) => {
   return { cost, written }
 }
 
-const GRAMMARS: readonly Grammar[] = ['anthropic', 'openai-chat', 'openai-responses', 'ai-sdk', 'google']
+const GRAMMARS = ALL.map(({ name }) => name)
 
 /** The laws that a log breaks which has come to its end. */
 const brokenAtEnd = (facts: readonly object[]): string[] =>

@@ -1,6 +1,6 @@
 /** Pinned logs whose messages and results hold parts that few have: counterexamples that the laws of requests found, and that of status. */
 
-import type { Grammar } from '../src/event/reply.ts'
+import type { GrammarName } from '../src/event/reply.ts'
 import type { JsonValue } from '../src/event/shapes.ts'
 import type { Event } from '../src/event/types.ts'
 import { agent, call, type Pinned, result, user } from './pinned.ts'
@@ -11,7 +11,7 @@ const OUTPUT = { type: 'program_output', id: 'co_1', call_id: 'p', result: '1', 
 const SEARCH = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'oak' } }
 const FOUND = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
 
-const toolCall = (grammar: Grammar, ...parts: readonly JsonValue[]) => ({
+const toolCall = (grammar: GrammarName, ...parts: readonly JsonValue[]) => ({
   tool_call: { id: 'c', name: 'ls', arguments: '{}', origin: 'completion', reply: { grammar, parts } },
 })
 

@@ -2,15 +2,14 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Grammar } from '../src/event/reply.ts'
+import { grammarNamed } from '../src/messages/grammars.ts'
 import type { Event } from '../src/event/types.ts'
 import type { NeutralMessage } from '../src/messages/message.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { requestRecord } from '../src/messages/prefix.ts'
-import type { ReadOptions } from '../src/messages/reply-events.ts'
+import type { ReadOptions } from '../src/messages/reply.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { decodeEvent } from '../src/event/decode.ts'
-import { see } from '../src/testing/provider/signing.ts'
 import { jsonValue } from '../src/testing/json.ts'
 import { GRAMMARS } from '../test/messages/grammars.ts'
 import { always, RUNS } from './run.ts'
@@ -67,8 +66,11 @@ const OTHER: NeutralMessage = { role: 'user', content: [{ text: 'Hello.' }], nam
 
 /** What of a request its provider has signed, or a router has for it. */
 function signedIn(request: object): readonly unknown[] {
-  const grammar = requestRecord(request)?.grammar as Grammar
-  if (grammar !== 'openai-chat') return see(grammar, request).blocks.filter(({ token }) => token !== null)
+  const grammar = requestRecord(request)?.grammar ?? ''
+  if (grammar !== 'openai-chat')
+    return grammarNamed(grammar)
+      .sight.see(request)
+      .blocks.filter(({ token }) => token !== null)
   return (request as readonly object[]).filter((message) => 'reasoning_details' in message)
 }
 

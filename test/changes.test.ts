@@ -26,7 +26,6 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
     ],
   ],
   'a status, or a rule of one': [['state/status.ts', "  | 'deleting'\n", "  | 'deleting'\n  | 'asleep'\n"]],
-  'a grammar': [['cli/args/commands.ts', "  'ai-sdk',\n] as const", "  'ai-sdk',\n  'bedrock',\n] as const"]],
   'a filter of events': [
     [
       'store/kit/query/event-query.ts',

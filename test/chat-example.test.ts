@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { helpfulModel } from '../src/testing/provider/helpful.ts'
+import { helpfulModel } from '../src/messages/model.ts'
 import { type ProviderServer, providerServer } from '../src/testing/node/provider-server.ts'
 import { clientsOf, project, ROOT } from './pages.ts'
 

@@ -1,26 +1,21 @@
 /** Makes the tables of docs/kinds.md of what the writers do, and holds the page to them; `-u` writes it anew. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import type { OpenPart } from '../src/event/shapes.ts'
-import { LIMITS as AI_SDK } from '../src/messages/ai-sdk/limits.ts'
-import { LIMITS as ANTHROPIC } from '../src/messages/anthropic/limits.ts'
-import { LIMITS as GOOGLE } from '../src/messages/google/limits.ts'
-import { readImage } from '../src/messages/images.ts'
-import { type Said, saidOf } from '../src/messages/kinds-in-words.ts'
-import type { Kind, Kinds } from '../src/messages/kinds.ts'
-import { LIMITS as CHAT } from '../src/messages/openai-chat/limits.ts'
-import { LIMITS as RESPONSES } from '../src/messages/openai-responses/limits.ts'
-import { formOf } from '../src/messages/part-forms.ts'
+import { GRAMMARS } from '../src/messages/grammars.ts'
+import { readImage } from '../src/messages/files.ts'
+import { type Said, saidOf } from '../src/messages/told.ts'
+import type { Kind } from '../src/messages/blocks.ts'
+import { formOf } from '../src/messages/pieces.ts'
 import type { Limits } from '../src/messages/turns.ts'
 import { SAMPLES, type Sample } from './messages/user-parts.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PAGE = readFileSync(join(ROOT, 'docs/kinds.md'), 'utf8')
-const FOLDERS = join(ROOT, 'src/messages')
 
-const GRAMMARS: readonly Limits[] = [ANTHROPIC, RESPONSES, CHAT, AI_SDK, GOOGLE]
+const LIMITS: readonly Limits[] = GRAMMARS.map(({ limits }) => limits)
 
 /** What a grammar makes of a part, in the words of the page. */
 function madeOf(part: OpenPart, limits: Limits, { grammar, place }: Sample): string {
@@ -47,7 +42,7 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, place }: Sample): str
 function usersRows(): readonly (readonly string[])[] {
   const kinds = Map.groupBy(SAMPLES, ({ grammar, kind }) => `${grammar} ${kind}`)
   return [...kinds.values()].map((samples) => {
-    const cells = GRAMMARS.map((limits) =>
+    const cells = LIMITS.map((limits) =>
       [...new Set(samples.map((sample) => madeOf(sample.make('abcdabcd'), limits, sample)))].join(', '),
     )
     return [samples[0]?.grammar ?? '', `\`${samples[0]?.kind ?? ''}\``, ...cells]
@@ -56,8 +51,8 @@ function usersRows(): readonly (readonly string[])[] {
 
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
-function cellsOf({ in: how, signed, more = {} }: Kind, said: Said = []): string[] {
-  const named = said === null || said.length === 0 ? 'its name' : `its name, with ${list(said)}`
+function cellsOf({ in: how, signed, more = {} }: Kind, said: Said = ''): string[] {
+  const named = said === null || said === '' ? 'its name' : `its name, with ${list(said.split(' '))}`
   const others =
     said === null || how === 'about' ? 'nothing' : how === 'standard' || how === 'call' ? 'the same' : named
   const own = {
@@ -71,22 +66,12 @@ function cellsOf({ in: how, signed, more = {} }: Kind, said: Said = []): string[
   return [own + added, others, signed === undefined ? '' : `by \`${signed}\``]
 }
 
-async function repliesRows(): Promise<readonly (readonly string[])[]> {
-  const folders = readdirSync(FOLDERS).filter((name) => readdirSafe(join(FOLDERS, name)).includes('kinds.ts'))
-  const found = await Promise.all(
-    folders.map(async (name) => {
-      const { KINDS } = (await import(join(FOLDERS, name, 'kinds.ts'))) as { readonly KINDS: Kinds }
-      return Object.entries(KINDS)
-        .filter(([, { side }]) => side !== 'user')
-        .map(([kind, of]) => [name, `\`${kind}\``, ...cellsOf(of, saidOf(name, kind))])
-    }),
+const repliesRows = (): readonly (readonly string[])[] =>
+  LIMITS.flatMap(({ grammar, table }) =>
+    Object.entries(table)
+      .filter(([, { side }]) => side !== 'user')
+      .map(([kind, of]) => [grammar, `\`${kind}\``, ...cellsOf(of, saidOf(grammar, kind))]),
   )
-  return found.flat()
-}
-
-function readdirSafe(path: string): readonly string[] {
-  return path.endsWith('.ts') ? [] : readdirSync(path)
-}
 
 /** The rows below a head, in columns. */
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -101,8 +86,8 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
 
 it('has the kinds of today, and what becomes of each', async () => {
   const tables = [
-    tableOf(['Grammar', 'Kind', ...GRAMMARS.map(({ grammar }) => grammar)], usersRows()),
-    tableOf(['Grammar', 'Kind', 'There', 'Elsewhere', 'Signed'], await repliesRows()),
+    tableOf(['Grammar', 'Kind', ...LIMITS.map(({ grammar }) => grammar)], usersRows()),
+    tableOf(['Grammar', 'Kind', 'There', 'Elsewhere', 'Signed'], repliesRows()),
   ]
   const page = PAGE.replaceAll(/^(?:\|.*\n)+/gm, () => `${tables.shift() ?? ''}\n`)
   expect(tables).toEqual([])

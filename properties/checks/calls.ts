@@ -3,7 +3,7 @@
 import type { ActionEvent } from '../../src/event/types.ts'
 import { NEVER_STARTED } from '../../src/messages/phrases.ts'
 import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
-import { renderMessage } from '../../src/messages/render-message.ts'
+import { renderMessage } from '../../src/messages/neutral.ts'
 import { isAnswered } from '../../src/state/branch.ts'
 import { isFinalReply } from '../../src/state/status.ts'
 import type { State } from '../../src/state/state.ts'

@@ -14,7 +14,7 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { hold } from '../../src/testing/failure.ts'
-import { isBlank } from '../../src/laws/grammars/json.ts'
+import { isBlank } from '../../src/messages/rules.ts'
 
 /** What the summariser does when it is asked once more. */
 export type Act = 'summary' | 'long' | 'blank' | 'nothing' | 'throw'

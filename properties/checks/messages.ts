@@ -26,13 +26,12 @@ import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending, type Unit } from '../../src/view/unit.ts'
 import { validateAiSdk } from '../../test/validators/ai-sdk.ts'
-import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
-import { validateGoogle } from '../../src/laws/grammars/google.ts'
-import { validateOpenAiChat } from '../../src/laws/grammars/openai-chat.ts'
-import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
-import type { Violation } from '../../src/laws/grammars/rule.ts'
+import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
+import { validateGoogle } from '../../src/messages/google/rules.ts'
+import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
+import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
+import { type Violation, isBlank } from '../../src/messages/rules.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
-import { isBlank } from '../../src/laws/grammars/json.ts'
 
 interface Grammar {
   readonly law: string

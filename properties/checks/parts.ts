@@ -3,7 +3,7 @@
 import { isOpenPart, type Content, type OpenPart } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { placeholderOf } from '../../src/messages/placeholder.ts'
+import { placeholderOf } from '../../src/messages/pieces.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { hold, total } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'

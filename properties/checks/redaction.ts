@@ -18,7 +18,7 @@ import { isPending, unitEvents } from '../../src/view/unit.ts'
 import type { Hidden } from '../hidden-secrets.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { branchesOf } from './messages.ts'
-import { isBlank } from '../../src/laws/grammars/json.ts'
+import { isBlank } from '../../src/messages/rules.ts'
 
 /** X5, X6 and X8: the redacted fact is one, redacting is done once and for all, and changes no input. */
 export function checkRedacted(fact: Fact, rules: RedactionRules): void {

@@ -17,7 +17,7 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { isPending } from '../../src/view/unit.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
-import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
+import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import { ANTHROPIC_UNITS, type ServerBlock } from '../replies/anthropic-parts.ts'
 
 /** What the user says. */

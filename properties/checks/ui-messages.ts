@@ -2,8 +2,8 @@
 
 import { isTextPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
-import type { UIPart } from '../../src/messages/ai-sdk/ui-types.ts'
-import { replyId, replyParts, toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
+import type { UIPart } from '../../src/messages/ui/types.ts'
+import { replyId, replyParts, toUIMessages } from '../../src/messages/ui/write.ts'
 import { type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'
 import type { Entry } from '../../src/log/entry.ts'
 import type { State } from '../../src/state/state.ts'

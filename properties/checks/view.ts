@@ -19,7 +19,7 @@ import { readTree, realAt } from '../../test/model/tree.ts'
 import { describeBranch, describeReading, describeUnit } from './describe.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
-import { isBlank } from '../../src/laws/grammars/json.ts'
+import { isBlank } from '../../src/messages/rules.ts'
 
 /** V1: incremental = rebuilt = naive, for every prefix of every branch. */
 export function checkViews(facts: readonly Fact[]): void {

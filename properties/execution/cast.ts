@@ -3,7 +3,7 @@
 import type { EarlyEnd, ReplyRecord } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import type { Reply as Reader, ReplyOutcome } from '../../src/messages/reply-events.ts'
+import type { Reply as Reader, ReplyOutcome } from '../../src/messages/reply.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'
 import type { StepTool } from '../../src/steps/index.ts'
 import { type Made, type Part, recordOf, replyParts, type WireGrammar } from '../wire/reply.ts'

@@ -30,7 +30,7 @@ const NEAREST: readonly (readonly [folder: string, checks: readonly LogCheck[]])
   ['state/read.ts', [(facts) => checkTimeline(facts)]],
   ['state/', [checkTree, checkViews, checkReplay, checkOneSnapshot]],
   ['messages/timeline.ts', [checkTimeline]],
-  ['messages/ai-sdk/ui-write.ts', [(facts) => checkUIMessages(facts)]],
+  ['messages/ui/write.ts', [(facts) => checkUIMessages(facts)]],
   ['messages/', [checkWire, checkNeutral, checkWords, checkThinking, checkParts, checkGrammars]],
   [
     'context/',

@@ -1,9 +1,8 @@
 /** Steps of the AI SDK made of whatever its content may hold, with what providers add for themselves, in any order. */
 
 import * as fc from 'fast-check'
-import { collectAiSdk } from '../../src/messages/ai-sdk/collect.ts'
-import { fromAiSdk } from '../../src/messages/ai-sdk/read.ts'
-import type { AiSdkMessage } from '../../src/messages/ai-sdk/types.ts'
+import { collectAiSdk, fromAiSdk } from '../../src/messages/ai-sdk/read.ts'
+import type { AiSdkMessage } from '../../src/messages/ai-sdk/blocks.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { inputs, pieces, toolNames, words } from './texts.ts'

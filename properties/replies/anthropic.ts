@@ -1,9 +1,8 @@
 /** Replies of Anthropic Messages made of every kind of block, in any order that the provider gives. */
 
 import * as fc from 'fast-check'
-import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
-import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
-import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
+import { collectAnthropic, fromAnthropic } from '../../src/messages/anthropic/read.ts'
+import type { AnthropicRequest } from '../../src/messages/anthropic/blocks.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { isWhitespace, trimTrailing } from '../../src/messages/text.ts'
 import { ANTHROPIC_UNITS, type ServerBlock } from './anthropic-parts.ts'

@@ -1,9 +1,8 @@
 /** Replies of Gemini made of thoughts, texts, calls and parts of its other kinds, signed or not, in the orders that it gives. */
 
 import * as fc from 'fast-check'
-import { collectGoogle } from '../../src/messages/google/collect.ts'
-import { fromGoogle } from '../../src/messages/google/read.ts'
-import type { GoogleRequest } from '../../src/messages/google/types.ts'
+import { collectGoogle, fromGoogle } from '../../src/messages/google/read.ts'
+import type { GoogleRequest } from '../../src/messages/google/blocks.ts'
 import { NO_SIGNATURE, toGoogle } from '../../src/messages/google/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { inputs, pieces, toolNames, words } from './texts.ts'

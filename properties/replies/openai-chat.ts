@@ -1,9 +1,8 @@
 /** Replies of OpenAI Chat Completions made of words, refusals, calls, and what servers add. */
 
 import * as fc from 'fast-check'
-import { collectOpenAIChat } from '../../src/messages/openai-chat/collect.ts'
-import { fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
-import type { ChatMessage } from '../../src/messages/openai-chat/types.ts'
+import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import type { ChatMessage } from '../../src/messages/openai-chat/blocks.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { inputs, pieces, said, toolNames, words } from './texts.ts'

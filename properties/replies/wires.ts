@@ -1,9 +1,8 @@
 /** What providers reply, whole and streamed, for the law that it is written as it came. */
 
 import type { Arbitrary } from 'fast-check'
-import type { ReplyCollector } from '../../src/messages/collector.ts'
+import type { ReplyCollector, ReadOptions, Reply } from '../../src/messages/reply.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
-import type { ReadOptions, Reply } from '../../src/messages/reply-events.ts'
 import { AI_SDK } from './ai-sdk.ts'
 import { ANTHROPIC } from './anthropic.ts'
 import { GOOGLE } from './google.ts'

@@ -1,27 +1,26 @@
 /** Replies of providers that bind their reasoning, each part signed behind what the provider has seen and said, as a reader gives them. */
 
-import type { Grammar, ReplyRecord } from '../../src/event/reply.ts'
+import type { ReplyRecord } from '../../src/event/reply.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
-import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/limits.ts'
+import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
-import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/limits.ts'
+import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
-import { LIMITS as GOOGLE } from '../../src/messages/google/limits.ts'
+import { LIMITS as GOOGLE } from '../../src/messages/google/blocks.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { LIMITS as CHAT } from '../../src/messages/openai-chat/limits.ts'
+import { LIMITS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
-import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/limits.ts'
+import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
-import { ownDigest } from '../../src/messages/own-digest.ts'
-import { partsOf } from '../../src/messages/parts-in-order.ts'
-import { requestRecord } from '../../src/messages/prefix.ts'
+import { ownDigest, requestRecord } from '../../src/messages/prefix.ts'
+import { partsOf } from '../../src/messages/reply-parts.ts'
 import type { Limits } from '../../src/messages/turns.ts'
 import { replay } from '../../src/state/reduce.ts'
-import type { Seen } from '../../src/testing/provider/grammar.ts'
-import { contentBlocks, sign } from '../../src/testing/provider/signing.ts'
+import { type Seen, sign } from '../../src/messages/provider.ts'
+import { grammarNamed } from '../../src/messages/grammars.ts'
 
 /** A part of a reply, in the order in which the provider gives them. */
 export type Part = 'think' | 'redacted' | 'say' | 'blank' | 'call' | 'search'
@@ -35,13 +34,13 @@ interface Wire {
 }
 
 /** The grammars, and what a reply of their providers is made of. */
-export const WIRES: Readonly<Record<Grammar, Wire>> = {
+export const WIRES = {
   anthropic: { limits: ANTHROPIC, write: toAnthropic },
   'ai-sdk': { limits: AI_SDK, write: toAiSdk },
   google: { limits: GOOGLE, write: toGoogle },
   'openai-responses': { limits: RESPONSES, write: toOpenAIResponses },
   'openai-chat': { limits: CHAT, write: toOpenAIChat },
-}
+} as const satisfies Readonly<Record<string, Wire>>
 
 /** The grammars that a story is told in. */
 export type WireGrammar = keyof typeof WIRES
@@ -88,11 +87,18 @@ export function replyParts(
   const said = (content: object, token: string | null = null): void => {
     // Of what Gemini thinks it sees only what it has signed.
     const given = grammar === 'google' && token !== null ? { ...content, thoughtSignature: token } : content
-    blocks.push(...contentBlocks(grammar, { ...given }).map((block) => ({ ...block, token })))
+    blocks.push(
+      ...grammarNamed(grammar)
+        .sight.contentBlocks({ ...given })
+        .map((block) => ({ ...block, token })),
+    )
   }
   const signed = (content: object): string => {
     const given = grammar === 'google' ? { ...content, thoughtSignature: '' } : content
-    const token = sign({ ...seen, blocks }, contentBlocks(grammar, { ...given })[0]?.body ?? '')
+    const token = sign(
+      { ...seen, blocks },
+      grammarNamed(grammar).sight.contentBlocks({ ...given })[0]?.body ?? '',
+    )
     said(content, token)
     return token
   }

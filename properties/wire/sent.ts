@@ -4,8 +4,8 @@ import type { MessageOptions, NeutralMessage } from '../../src/messages/message.
 import { toMessages } from '../../src/messages/neutral.ts'
 import { requestRecord } from '../../src/messages/prefix.ts'
 import type { State } from '../../src/state/state.ts'
-import type { Seen } from '../../src/testing/provider/grammar.ts'
-import { refusals, see } from '../../src/testing/provider/signing.ts'
+import { type Seen, refusals } from '../../src/messages/provider.ts'
+import { grammarNamed } from '../../src/messages/grammars.ts'
 import { hold, same } from '../../src/testing/failure.ts'
 import { type WireGrammar, WIRES } from './reply.ts'
 
@@ -63,7 +63,7 @@ export function send(
   model = 'any',
 ): Sent {
   const request = WIRES[grammar].write(messages, { tools, model })
-  const { front, blocks } = see(grammar, request, tools)
+  const { front, blocks } = grammarNamed(grammar).sight.see(request, tools)
   // A model takes nothing that another one has signed.
   return { messages, request, seen: { front: `${model} ${front}`, blocks } }
 }

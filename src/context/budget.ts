@@ -1,8 +1,7 @@
 /** Cuts the oldest part of the view until the request fits, at legal cut points only, with few token counts (K4). */
 
 import type { NeutralMessage } from '../messages/message.ts'
-import { toMessages } from '../messages/neutral.ts'
-import { renderMessage } from '../messages/render-message.ts'
+import { toMessages, renderMessage } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
 import { isPending, type Unit } from '../view/unit.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'

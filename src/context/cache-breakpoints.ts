@@ -2,7 +2,7 @@
 
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage } from '../messages/message.ts'
-import { saysSomething } from '../messages/render-message.ts'
+import { saysSomething } from '../messages/neutral.ts'
 import { checkNumber } from './check-number.ts'
 
 /**

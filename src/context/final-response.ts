@@ -2,7 +2,7 @@
 
 import type { Event } from '../event/types.ts'
 import { type Entry, loadedEvent } from '../log/entry.ts'
-import { hasContent } from '../messages/render-message.ts'
+import { hasContent } from '../messages/neutral.ts'
 import type { State } from '../state/state.ts'
 import { shownOf } from './text.ts'
 

@@ -1,7 +1,7 @@
 /** Shortens texts without cutting a character in two. */
 
 import { type Content, isImagePart, isTextPart } from '../event/shapes.ts'
-import { partName } from '../messages/placeholder.ts'
+import { partName } from '../messages/pieces.ts'
 const DOTS = '...'
 
 /** The beginning of a text; where something is left out, three dots say so within the length. O(max). */

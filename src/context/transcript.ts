@@ -9,7 +9,7 @@ import type { ACPToolCallEvent, ActionEvent, MessageEvent, ToolResultEvent } fro
 import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { type Entry, type EventEntry, loadedEvent } from '../log/entry.ts'
 import { callsEnded } from '../state/read.ts'
-import { resultMessage } from '../messages/tool-result.ts'
+import { resultMessage } from '../messages/results.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 

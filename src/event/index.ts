@@ -24,7 +24,7 @@ export type { ActionOf, PublishedAction } from './published/actions.ts'
 export { isAction, isObservation } from './published/payload-schema.ts'
 export type { ObservationOf, PublishedObservation } from './published/observations.ts'
 export { type Fact, isQuarantined, type Quarantined } from './quarantine.ts'
-export type { EarlyEnd, Grammar, ReplyRecord } from './reply.ts'
+export type { EarlyEnd, GrammarName, ReplyRecord } from './reply.ts'
 export {
   type Action,
   type Content,

@@ -7,8 +7,8 @@ import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from './types.ts'
 
-/** A provider's grammar that replies are read from and requests are written in. */
-export type Grammar = 'anthropic' | 'openai-chat' | 'openai-responses' | 'ai-sdk' | 'google'
+/** Name of a provider's grammar, such as `anthropic`, in which requests are written and replies are read. */
+export type GrammarName = string
 
 /**
  * What can end a reply early. `truncated`: a limit on tokens. `paused`: it goes on when it is sent back. `refused`: the
@@ -32,7 +32,7 @@ export interface ReplyRecord {
    */
   readonly after?: string | true | null
   /** The grammar in which the model was asked and has replied. */
-  readonly grammar?: Grammar
+  readonly grammar?: GrammarName
   /** The model's name, as the provider gave it. */
   readonly model?: string
   /** The name by which the model was asked, where that is another one and the reply has signed parts. */

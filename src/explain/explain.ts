@@ -9,7 +9,7 @@ import { type Held, judge, type Verdict } from './verdict.ts'
 import { quote } from '../event/text.ts'
 import { askedAfter } from '../event/reply.ts'
 import type { Branch } from '../state/branch.ts'
-import { renderMessage } from '../messages/render-message.ts'
+import { renderMessage } from '../messages/neutral.ts'
 import { summaryId } from '../view/condense.ts'
 import {
   type BatchUnit,

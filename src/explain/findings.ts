@@ -1,7 +1,7 @@
 /** What is wrong or remarkable in a conversation, the worst first. */
 
 import type { Loaded } from '../event/load.ts'
-import { type Grammar, replyOf } from '../event/reply.ts'
+import { type GrammarName, replyOf } from '../event/reply.ts'
 import { type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
 import type { RequestWriter } from '../laws/requests.ts'
 import { loadedEvent } from '../log/entry.ts'
@@ -17,12 +17,13 @@ import {
   pendingFindings,
 } from './conversation-findings.ts'
 import { prefixFindings } from './prefix-findings.ts'
-import { type Finder, type Found, found, isGrammar, requestOn, type Scene, sentOf } from './scene.ts'
+import { DEFAULT_GRAMMAR, isGrammarName } from '../messages/grammars.ts'
+import { type Finder, type Found, found, requestOn, type Scene, sentOf } from './scene.ts'
 import { counted } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
 import { checkLog } from '../laws/check-log.ts'
 import { judgeResult } from './verdict.ts'
-import { readArguments } from '../messages/arguments.ts'
+import { readArguments } from '../messages/text.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { redact } from '../context/redaction/redact.ts'
 import { redactionRules } from '../context/redaction/rules.ts'
@@ -123,7 +124,7 @@ const withoutAdvice = (message: string): string =>
 
 export interface FindingOptions {
   /** The grammars in which requests are checked. Default: those that replies record, else Anthropic's. */
-  readonly grammars?: readonly Grammar[]
+  readonly grammars?: readonly GrammarName[]
   /** How the server writes requests, if it masks or cuts them. Default: `toMessages`. */
   readonly messages?: RequestWriter
   /** Whether the conversation is over: then no call may be pending. Default: no. */
@@ -190,13 +191,13 @@ function sceneOf(log: State | Iterable<LogItem>, options: FindingOptions): Scene
   return seen(state, items)
 }
 
-function grammarsIn({ log }: State): readonly Grammar[] {
-  const named = new Set<Grammar>()
+function grammarsIn({ log }: State): readonly GrammarName[] {
+  const named = new Set<GrammarName>()
   for (const { event } of log.entries) {
     const grammar = event === null ? undefined : replyOf(event)?.grammar
-    if (isGrammar(grammar)) named.add(grammar)
+    if (isGrammarName(grammar)) named.add(grammar)
   }
-  return named.size === 0 ? ['anthropic'] : [...named]
+  return named.size === 0 ? [DEFAULT_GRAMMAR] : [...named]
 }
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note']

@@ -1,24 +1,20 @@
 /** What every finder is given, and how it says what it has found. */
 
 import type { Loaded } from '../event/load.ts'
-import type { Grammar } from '../event/reply.ts'
+import type { GrammarName } from '../event/reply.ts'
 import type { RequestWriter } from '../laws/requests.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import type { State } from '../state/state.ts'
 import type { Finding, FindingKind, Severity } from './finding.ts'
-import { toAiSdk } from '../messages/ai-sdk/write.ts'
-import { toAnthropic } from '../messages/anthropic/write.ts'
-import { toGoogle } from '../messages/google/write.ts'
+import { DEFAULT_GRAMMAR, grammarNamed } from '../messages/grammars.ts'
 import { toMessages } from '../messages/neutral.ts'
-import { toOpenAIChat } from '../messages/openai-chat/write.ts'
-import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
-import type { LeftOut, WriteOptions } from '../messages/prefix.ts'
+import type { LeftOut } from '../messages/prefix.ts'
 import type { Branch } from '../state/branch.ts'
 
 export interface Scene {
   readonly state: State
   readonly items: readonly Loaded[]
-  readonly grammars: readonly Grammar[]
+  readonly grammars: readonly GrammarName[]
   readonly ended: boolean
   /** The messages that the server sends for a state, as far as the log records it. */
   readonly messages: (state: State) => readonly NeutralMessage[]
@@ -46,19 +42,6 @@ export function found(
   return { kind, severity, text, rule, law, seq: at.seq, ids: [...new Set(named)], ...(cost && { cost }) }
 }
 
-const WRITERS: Readonly<
-  Record<Grammar, (messages: readonly NeutralMessage[], options: WriteOptions) => object>
-> = {
-  'openai-chat': toOpenAIChat,
-  'openai-responses': toOpenAIResponses,
-  anthropic: toAnthropic,
-  'ai-sdk': toAiSdk,
-  google: toGoogle,
-}
-
-export const isGrammar = (text: unknown): text is Grammar =>
-  typeof text === 'string' && Object.hasOwn(WRITERS, text)
-
 interface Request {
   readonly messages: readonly NeutralMessage[]
   /** In the grammar, with the tools of the system prompt; null where there is nothing to send. */
@@ -75,7 +58,7 @@ const SYSTEMS = ['replace', 'append'] as const
  */
 export function sentOf(
   state: State,
-  grammar: Grammar = 'anthropic',
+  grammar: GrammarName = DEFAULT_GRAMMAR,
   messages: RequestWriter = toMessages,
 ): Scene['messages'] {
   const ways = SYSTEMS.map((system) => (one: State) => messages(one, { system }))
@@ -84,11 +67,16 @@ export function sentOf(
 }
 
 /** The request for a branch. O(content of the view). */
-export function requestOn(state: State, branch: Branch, grammar: Grammar, sent: Scene['messages']): Request {
+export function requestOn(
+  state: State,
+  branch: Branch,
+  grammar: GrammarName,
+  sent: Scene['messages'],
+): Request {
   const messages = sent({ ...state, branch })
   const leftOut: LeftOut[] = []
   if (messages.length === 0) return { messages, written: null, leftOut }
-  const request = WRITERS[grammar](messages, { onPrefix: (left) => leftOut.push(left) })
+  const request = grammarNamed(grammar).write(messages, { onPrefix: (left) => leftOut.push(left) })
   const list = Array.isArray(request) ? { messages: request } : request
   return { messages, written: { ...list, tools: branch.systemPrompt?.event.tools ?? [] }, leftOut }
 }

@@ -1,6 +1,6 @@
 /** Holds a log that some server wrote to the laws, whatever that server is. */
 
-import type { Grammar } from '../event/reply.ts'
+import type { GrammarName } from '../event/reply.ts'
 import type { Loaded } from '../event/load.ts'
 import { branchOf, type Checkpoint, initialState, type State } from '../state/state.ts'
 import { reduce } from '../state/reduce.ts'
@@ -35,7 +35,7 @@ export interface CheckOptions {
    * The grammars in which requests are judged: what would be sent, where a model was asked, by the provider's rules,
    * and what replies record of their requests. Default: none.
    */
-  readonly grammars?: readonly Grammar[]
+  readonly grammars?: readonly GrammarName[]
   /** What the server sends of a state, where that is not what `toMessages` gives: with masks, limits or cuts. */
   readonly messages?: RequestWriter
   /** Part of the ids of events that have none. Default: the empty string. */

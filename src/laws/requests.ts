@@ -4,25 +4,17 @@
  */
 
 import { quote } from '../event/text.ts'
-import { type Grammar, replyOf } from '../event/reply.ts'
+import { type GrammarName, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import { toAiSdk } from '../messages/ai-sdk/write.ts'
-import { toAnthropic } from '../messages/anthropic/write.ts'
-import { toGoogle } from '../messages/google/write.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
+import type { Grammar } from '../messages/grammar.ts'
+import { findGrammar } from '../messages/grammars.ts'
 import { toMessages } from '../messages/neutral.ts'
-import { toOpenAIChat } from '../messages/openai-chat/write.ts'
-import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
-import { type LeftOut, requestRecord, type WriteOptions } from '../messages/prefix.ts'
+import { type LeftOut, requestRecord } from '../messages/prefix.ts'
 import { isPart } from '../messages/reply-parts.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
-import { validateAnthropic } from './grammars/anthropic.ts'
-import { validateGoogle } from './grammars/google.ts'
-import { validateOpenAiChat } from './grammars/openai-chat.ts'
-import { validateOpenAiResponses } from './grammars/openai-responses.ts'
-import type { Violation } from './grammars/rule.ts'
 import { askedOn, isCutOff, replyStarts } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
@@ -31,23 +23,8 @@ export type RequestWriter = (state: State, options: MessageOptions) => readonly 
 
 /** How requests are judged. */
 export interface RequestOptions {
-  readonly grammars?: readonly Grammar[]
+  readonly grammars?: readonly GrammarName[]
   readonly messages?: RequestWriter
-}
-
-interface Wire {
-  readonly law: string
-  readonly write: (messages: readonly NeutralMessage[], options?: WriteOptions) => object
-  /** Null where the rules are those of a package. */
-  readonly judge: ((request: object) => readonly Violation[]) | null
-}
-
-const WIRES: Readonly<Record<Grammar, Wire>> = {
-  'openai-chat': { law: 'M1', write: toOpenAIChat, judge: validateOpenAiChat },
-  'openai-responses': { law: 'M2', write: toOpenAIResponses, judge: validateOpenAiResponses },
-  anthropic: { law: 'M3', write: toAnthropic, judge: (request) => validateAnthropic(request) },
-  'ai-sdk': { law: 'M4', write: toAiSdk, judge: null },
-  google: { law: 'M16', write: toGoogle, judge: validateGoogle },
 }
 
 /** A place where a model was asked, and the first event that it replied. */
@@ -85,10 +62,10 @@ export function watchRequests(
       const last = state.log.entries.last()
       if (last === undefined) return
       const looked = sampled([...places, { asked: state.log.head, reply: last }])
-      for (const grammar of new Set(grammars)) {
-        const wire = Object.hasOwn(WIRES, grammar) ? WIRES[grammar] : undefined
-        if (wire === undefined) continue
-        for (const place of looked) checkRequest(state, place, wire, messages, report)
+      for (const name of new Set(grammars)) {
+        const grammar = findGrammar(name)
+        if (grammar === undefined) continue
+        for (const place of looked) checkRequest(state, place, grammar, messages, report)
         checkSigned(state, records, grammar, messages, report)
       }
     },
@@ -146,13 +123,13 @@ const seenFrom = (state: State, entry: Checkpoint | null): State => ({ ...state,
 function checkRequest(
   state: State,
   { asked, reply }: Place,
-  { law, write, judge }: Wire,
+  { law, write, rules }: Grammar,
   messages: RequestWriter,
   report: Report,
 ): void {
   const list = messages(seenFrom(state, asked), {})
-  if (list.length === 0 || judge === null) return
-  const [found] = judge(write(list))
+  if (list.length === 0 || rules === null) return
+  const [found] = rules(write(list))
   if (found === undefined) return
   const { rule, path, message } = found
   report(law, reply, `what would be sent here breaks the provider's rule ${rule} at ${path}: ${message}`)
@@ -165,11 +142,10 @@ const SYSTEMS = ['append', 'replace'] as const
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,
-  grammar: Grammar,
+  { write }: Grammar,
   messages: RequestWriter,
   report: Report,
 ): void {
-  const { write } = WIRES[grammar]
   const tries = SYSTEMS.map((system) => {
     const list = messages(state, { system })
     const left: LeftOut[] = []

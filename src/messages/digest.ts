@@ -21,8 +21,9 @@ export function followedBy(before: Digest, next: Digest): Digest {
   }
 }
 
-/** The digest of several in order, the first being the tag of what they are. O(parts). */
-export const digestOfAll = (tag: Digest, ...parts: readonly Digest[]): Digest => parts.reduce(followedBy, tag)
+/** The digest of several in order, behind a tag that says what they are. O(parts). */
+export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
+  parts.reduce(followedBy, digestOf(tag))
 
 /** The digest in 16 hexadecimal digits. */
 export const nameOf = ({ high, low }: Digest): string => hex32(high) + hex32(low)
@@ -51,4 +52,38 @@ export function digestBeside(source: object | null, slot: number, text: string):
   const digest = digestOf(text)
   slots[slot] = { text, digest }
   return digest
+}
+
+/** The function, which makes its result once for each object and keeps it beside that. */
+export function keptBeside<Of extends object, T extends object | string | null>(
+  make: (of: Of) => T,
+): (of: Of) => T {
+  const known = new WeakMap<Of, T>()
+  return (of) => {
+    let made = known.get(of)
+    if (made === undefined) known.set(of, (made = make(of)))
+    return made
+  }
+}
+
+/** A lone surrogate, as `JSON.stringify` escapes it. */
+const LONE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/
+
+/**
+ * The JSON text of a value; null where it has none that could be sent: nested too deep, or with a lone surrogate.
+ * O(size) the first time.
+ */
+export const jsonOf = /* @__PURE__ */ keptBeside((value: object): string | null => {
+  try {
+    const json = JSON.stringify(value)
+    return LONE.test(json) ? null : json
+  } catch {
+    return null
+  }
+})
+
+/** The digest of a part as it is sent. O(size) the first time. */
+export function otherDigest(value: object): Digest {
+  const json = jsonOf(value)
+  return json === null ? digestOf('unsent') : digestOfAll('other', digestBeside(value, 0, json))
 }

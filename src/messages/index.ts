@@ -1,9 +1,9 @@
 /** The entry `colloquy/messages`: what the model is sent, in each provider's grammar. */
 
-export { collectAiSdk } from './ai-sdk/collect.ts'
+export { collectAiSdk } from './ai-sdk/read.ts'
 export { type AiSdkStep, fromAiSdk } from './ai-sdk/read.ts'
-export type { AiSdkMessage } from './ai-sdk/types.ts'
-export { fromUIMessage } from './ai-sdk/ui-read.ts'
+export type { AiSdkMessage } from './ai-sdk/blocks.ts'
+export { fromUIMessage } from './ui/read.ts'
 export type {
   AiSdkUIMessage,
   UIChunk,
@@ -15,16 +15,16 @@ export type {
   UITextPart,
   UIToolPart,
   UIToolState,
-} from './ai-sdk/ui-types.ts'
-export { toUIMessages } from './ai-sdk/ui-write.ts'
+} from './ui/types.ts'
+export { toUIMessages } from './ui/write.ts'
 export { toAiSdk } from './ai-sdk/write.ts'
-export { collectAnthropic } from './anthropic/collect.ts'
+export { collectAnthropic } from './anthropic/read.ts'
 export { type AnthropicReply, fromAnthropic } from './anthropic/read.ts'
-export type { AnthropicBlock, AnthropicMessage, AnthropicRequest } from './anthropic/types.ts'
+export type { AnthropicBlock, AnthropicMessage, AnthropicRequest } from './anthropic/blocks.ts'
 export { toAnthropic } from './anthropic/write.ts'
-export { collectGoogle } from './google/collect.ts'
+export { collectGoogle } from './google/read.ts'
 export { fromGoogle, type GoogleReply } from './google/read.ts'
-export type { GoogleContent, GooglePart, GoogleRequest } from './google/types.ts'
+export type { GoogleContent, GooglePart, GoogleRequest } from './google/blocks.ts'
 export { toGoogle } from './google/write.ts'
 export type {
   AssistantMessage,
@@ -51,16 +51,16 @@ export {
   type TimelineResult,
   toTimeline,
 } from './timeline.ts'
-export type { ReplyCollector } from './collector.ts'
-export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply-events.ts'
+export type { ReplyCollector } from './reply.ts'
+export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply.ts'
 export { type RecordedUsage, type ReplyTokens, tokensIn, tokensOfReply } from './reply-usage.ts'
-export { collectOpenAIChat } from './openai-chat/collect.ts'
+export { collectOpenAIChat } from './openai-chat/read.ts'
 export { type ChatReply, fromOpenAIChat } from './openai-chat/read.ts'
-export type { ChatMessage } from './openai-chat/types.ts'
+export type { ChatMessage } from './openai-chat/blocks.ts'
 export { toOpenAIChat } from './openai-chat/write.ts'
-export { collectOpenAIResponses } from './openai-responses/collect.ts'
+export { collectOpenAIResponses } from './openai-responses/read.ts'
 export { fromOpenAIResponses, type ResponsesReply } from './openai-responses/read.ts'
-export type { ResponsesItem, ResponsesRequest } from './openai-responses/types.ts'
+export type { ResponsesItem, ResponsesRequest } from './openai-responses/blocks.ts'
 export { toOpenAIResponses } from './openai-responses/write.ts'
 export {
   digestOfTools,

@@ -4,7 +4,8 @@
  */
 
 import type { CompletionOutcome } from '../event/completion.ts'
-import type { ReplyRecord } from '../event/reply.ts'
+import { type ReplyRecord, replyOf } from '../event/reply.ts'
+import type { Event } from '../event/types.ts'
 import type {
   Content,
   MessageToolCall,
@@ -103,4 +104,10 @@ export interface MessageOptions {
    * take system messages there.
    */
   readonly system?: 'replace' | 'append'
+}
+
+/** The record of the reply that an event came in, as a field of its message. */
+export function withReply(event: Event): Pick<AssistantMessage, 'reply'> {
+  const reply = replyOf(event)
+  return reply === null ? {} : { reply }
 }

@@ -3,9 +3,8 @@
  * where a history has lost one of them, words stand for both.
  */
 
-import { signedOf, unsent, wordsOf } from './parts-in-order.ts'
+import { type OtherRef, signedOf, unsent, wordsOf } from './reply-parts.ts'
 import { type BlockPiece, inWords, isItem } from './pieces.ts'
-import type { OtherRef } from './reply-parts.ts'
 import type { AssistantTurn, Limits, Turn } from './turns.ts'
 
 /**

@@ -1,14 +1,97 @@
 /** Splits the content of messages into texts, single images and parts of other kinds that can be sent. */
 
+import { imageFollows, imageMoved, NO_IMAGE, partFollows, partMoved } from './phrases.ts'
 import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
-import { type Digest, digestBeside, digestOf, digestOfAll } from './digest.ts'
-import { readPart } from './files.ts'
-import { type Image, readImage } from './images.ts'
-import { keptBeside } from './kept-beside.ts'
-import { formOf, type PartTable, type Places, WORDS_ONLY } from './part-forms.ts'
-import { NO_IMAGE } from './phrases.ts'
-import { placeholderOf } from './placeholder.ts'
+import { type Digest, digestBeside, digestOf, digestOfAll, keptBeside } from './digest.ts'
+import { type FileRef, type Image, readImage, readPart } from './files.ts'
+import type { Shape } from './shape.ts'
 import { isWhitespace, wellFormed } from './text.ts'
+import type { AssistantTurn, Result } from './turns.ts'
+
+/** Where a part may stand. */
+interface Places {
+  readonly user: boolean
+  readonly result: boolean
+  /** Whether it stands beside messages or results, and not in them: what a model has asked for. */
+  readonly item?: boolean
+}
+
+/** A kind of part that a grammar has. */
+interface OwnKind extends Places {
+  /** What a part must be to be sent; without `cache_prompt`, which is ours, and the grammar's own mark. */
+  readonly fits: Shape<object>
+}
+
+/** The kinds of parts that a grammar has, and how it says a file. */
+export interface PartTable extends Places {
+  readonly kinds: Readonly<Record<string, OwnKind>>
+  /** A file in the grammar's words, for the places that the table names; null where it has none. */
+  readonly write: (file: FileRef) => JsonObject | null
+}
+
+/** How a part is said. */
+type PartForm =
+  | ({ readonly as: 'block'; readonly block: JsonObject } & Places)
+  | { readonly as: 'text'; readonly text: string }
+  | { readonly as: 'image'; readonly url: string }
+  | { readonly as: 'name' }
+
+/** For content in which nothing but words can stand. */
+const WORDS_ONLY: PartTable = { kinds: {}, write: () => null, user: false, result: false }
+
+const BY_NAME: PartForm = { as: 'name' }
+
+/** The latest form of each part of a log. */
+const KNOWN = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
+
+/** The form of a part in a grammar. O(size) the first time; a part that is not frozen may change, and is read again. */
+export function formOf(part: OpenPart, table: PartTable): PartForm {
+  const known = KNOWN.get(part)
+  if (known?.table === table) return known.form
+  const form = read(part, table)
+  if (Object.isFrozen(part)) KNOWN.set(part, { table, form })
+  return form
+}
+
+function read(part: OpenPart, table: PartTable): PartForm {
+  const own = Object.hasOwn(table.kinds, part.type) ? table.kinds[part.type] : undefined
+  if (own !== undefined) {
+    const { cache_prompt: _, cache_control: __, ...block } = part as JsonObject
+    const { user, result, item = false } = own
+    if (own.fits(block)) return { as: 'block', block, user, result, item }
+  }
+  const said = readPart(part)
+  if (said === null) return BY_NAME
+  if (said.as !== 'file') return said
+  const block = table.write(said.file)
+  return block === null ? BY_NAME : { as: 'block', block, user: table.user, result: table.result }
+}
+
+/** Longer kinds and names say no more. */
+const LONGEST = 100
+
+/**
+ * What a part is called: its kind, and the title, the name of its file or of the tool that it bears. O(1).
+ *
+ * @example
+ * partName({ type: 'document', title: 'Plan' }) // 'document "Plan"'
+ */
+export function partName(part: OpenPart): string {
+  const { type, title, filename, file, tool_name } = part
+  const inner = typeof file === 'object' && file !== null && 'filename' in file ? file.filename : null
+  const name = [title, filename, inner, tool_name].find(
+    (each) => typeof each === 'string' && !isWhitespace(each),
+  )
+  return typeof name === 'string' ? `${oneLine(type)} "${oneLine(name)}"` : oneLine(type)
+}
+
+/** The text in place of a part that cannot be sent. O(1). */
+export const placeholderOf = (part: OpenPart): string =>
+  `[A part that cannot be shown here: ${partName(part)}.]`
+
+/** The beginning of a text, on one line. */
+const oneLine = (text: string): string =>
+  wellFormed(text.slice(0, LONGEST).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '))
 
 /** A text that says something. */
 export interface TextPiece {
@@ -116,15 +199,13 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-const [TEXT, IMAGE, BLOCK] = [digestOf('text'), digestOf('image'), digestOf('block')] as const
-
 /** The digest of a piece as it is sent, cache marks aside. O(length) the first time. */
 export function pieceDigest(piece: Piece): Digest {
-  if (piece.type === 'text') return digestOfAll(TEXT, digestBeside(piece.source, 0, piece.text))
-  if (piece.type === 'block') return digestOfAll(BLOCK, blockDigest(piece.block))
+  if (piece.type === 'text') return digestOfAll('text', digestBeside(piece.source, 0, piece.text))
+  if (piece.type === 'block') return digestOfAll('block', blockDigest(piece.block))
   const { image, source, slot } = piece
   const [kind, body] = image.from === 'web' ? ['web', image.url] : [image.mediaType, image.data]
-  return digestOfAll(IMAGE, digestOf(kind), digestBeside(source, slot, body))
+  return digestOfAll('image', digestOf(kind), digestBeside(source, slot, body))
 }
 
 /** Kept beside the block, which stays the same object for the same part of a log. */
@@ -133,3 +214,44 @@ const blockDigest = /* @__PURE__ */ keptBeside((block: JsonObject) => digestOf(J
 /** The texts as one, a line break between two. */
 export const joinTexts = (pieces: readonly TextPiece[]): string =>
   pieces.map((piece) => piece.text).join('\n')
+
+/** The results of one turn, and what a user message behind the last of them shows. */
+export interface Moved {
+  readonly results: readonly Result[]
+  /** Each moved piece behind a line with its number; empty when none was moved. */
+  readonly pieces: readonly Piece[]
+}
+
+/**
+ * The results without the images that must move, and the parts that results do not take; in results of errors only
+ * words stand where `errors` says so. A part that must move is named where users cannot send it, and where the reply
+ * waits, since a user message would end it. O(pieces).
+ */
+export function moveParts(
+  { results, waits }: Pick<AssistantTurn, 'results' | 'waits'>,
+  mustMove: (piece: ImagePiece, result: Result) => boolean,
+  errors: 'words' | 'any',
+): Moved {
+  const pieces: Piece[] = []
+  let number = 0
+  const move = (piece: ImagePiece | BlockPiece): Piece => {
+    const isImage = piece.type === 'image'
+    if (waits || (!isImage && !piece.user))
+      return textPiece(isImage ? NO_IMAGE : placeholderOf(piece.source), piece.cache)
+    number += 1
+    pieces.push(textPiece(isImage ? imageFollows(number) : partFollows(number)), piece)
+    return textPiece(isImage ? imageMoved(number) : partMoved(number))
+  }
+  const kept = results.map((result): Result => {
+    const wordsOnly = errors === 'words' && result.isError
+    return {
+      ...result,
+      pieces: result.pieces.map((piece) => {
+        if (piece.type === 'text') return piece
+        const moves = wordsOnly || (piece.type === 'image' ? mustMove(piece, result) : !piece.result)
+        return moves ? move(piece) : piece
+      }),
+    }
+  })
+  return { results: kept, pieces }
+}

@@ -3,12 +3,126 @@
  * whose prefix has changed; a reply of which that is not so goes back without its signed parts.
  */
 
-import type { Grammar } from '../event/reply.ts'
+import {
+  isImagePart,
+  isTextPart,
+  type ReasoningItemModel,
+  type RedactedThinkingBlock,
+  type ThinkingBlock,
+} from '../event/shapes.ts'
 import type { CacheTime } from './cache-marks.ts'
-import { digestOf, digestOfAll, followedBy, nameOf } from './digest.ts'
-import { ownDigestOf } from './own-digest.ts'
-import type { AssistantTurn } from './turns.ts'
-import { type Role, roleDigest, type Written } from './written.ts'
+import {
+  type Digest,
+  digestBeside,
+  digestOf,
+  digestOfAll,
+  followedBy,
+  nameOf,
+  otherDigest,
+} from './digest.ts'
+import type { AssistantMessage } from './message.ts'
+import { type FieldRef, type PartRef, type PartsInOrder, reasoningItems } from './reply-parts.ts'
+import { pieceDigest } from './pieces.ts'
+import type { AssistantTurn, Call, Result } from './turns.ts'
+
+/** A block of a request. */
+export interface Written<Block> {
+  readonly block: Block
+  /** Made only where it is asked for. */
+  readonly digest: () => Digest
+}
+
+/** Who says a block: `front` is the system prompt before all messages; results are the user's. */
+export type Role = 'front' | 'system' | 'user' | 'result' | 'assistant'
+
+/** Digest of a role's block. O(1). */
+const roleDigest = (role: Role, digest: Digest): Digest =>
+  digestOfAll(role === 'result' ? 'user' : role, digest)
+
+/**
+ * The digest of a call as it is sent; `item` is the id that the provider gave it in its own list, where that is sent
+ * too.
+ */
+export const callDigest = ({ id, name, source }: Call, item = ''): Digest =>
+  digestOfAll('call', digestOf(id), digestOf(name), digestBeside(source, 0, source.arguments), digestOf(item))
+
+/** The digest of a result as it is sent. */
+export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
+  digestOfAll(isError ? 'error' : 'result', digestOf(call.id), ...pieces.map(pieceDigest))
+
+/** The digest of parts of a reply as the log has them. O(parts) where they were seen before, else O(length). */
+const ownDigestOf = (message: AssistantMessage, refs: readonly PartRef[]): Digest =>
+  digestOfAll('own', ...refs.map((ref) => partDigest(message, ref)))
+
+/**
+ * The digest that a reply's record keeps as `own`: of what its last signed part is bound to within it, in the order
+ * that its `reply.parts` give. A reader makes the message of the reply first, then this. O(length).
+ */
+export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
+  nameOf(ownDigestOf(message, refs.slice(0, bound)))
+
+/** The digest of one part as the log has it, with what its standard field lacks. */
+function partDigest(message: AssistantMessage, ref: PartRef): Digest {
+  if (ref.kind === 'other')
+    return ref.placeholder === null ? otherDigest(ref.value) : digestOf(ref.placeholder)
+  const digest = fieldDigest(message, ref)
+  return ref.more === null ? digest : followedBy(digest, otherDigest(ref.more))
+}
+
+function fieldDigest(message: AssistantMessage, { kind, at }: FieldRef): Digest {
+  switch (kind) {
+    case 'thinking': {
+      const block = message.thinking_blocks[at]
+      return block === undefined ? digestOf('absent') : thinkingDigest(block)
+    }
+    case 'text': {
+      const part = message.content[at]
+      if (part === undefined) return digestOf('absent')
+      if (isTextPart(part)) return digestOfAll('text', digestBeside(kept(part), 0, part.text))
+      if (isImagePart(part)) return digestOfAll('image', ...part.image_urls.map(digestOf))
+      return digestOfAll('part', digestOf(JSON.stringify(part)))
+    }
+    case 'call': {
+      const call = message.tool_calls[at]
+      if (call === undefined) return digestOf('absent')
+      const { id, name, arguments: given, responses_item_id } = call
+      return digestOfAll(
+        'call',
+        digestOf(id),
+        digestOf(name),
+        digestBeside(call, 0, given),
+        digestOf(responses_item_id ?? ''),
+      )
+    }
+    case 'reasoning': {
+      const item = reasoningItems(message)[at]
+      return item === undefined ? digestOf('absent') : reasoningDigest(item)
+    }
+  }
+}
+
+/** What stands in a log is asked for again; a reply that is being read is not. */
+const kept = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
+
+/** The digest of a thinking block, signature and all. */
+export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
+  if (!('thinking' in block)) return digestOfAll('redacted', digestBeside(kept(block), 0, block.data))
+  const { thinking, signature } = block
+  const beside = kept(block)
+  return digestOfAll('thinking', digestBeside(beside, 0, thinking), digestBeside(beside, 1, signature ?? ''))
+}
+
+/** The digest of what is sent of a reasoning item. */
+export function reasoningDigest(item: ReasoningItemModel): Digest {
+  const { id, encrypted_content, summary } = item
+  const beside = kept(item)
+  return digestOfAll(
+    'reasoning',
+    digestOf(id ?? ''),
+    digestBeside(beside, 0, encrypted_content ?? ''),
+    ...(summary ?? []).map((text, slot) => digestBeside(beside, slot + 1, text)),
+  )
+}
 
 /** How a list of messages is written in a provider's grammar. */
 export interface WriteOptions {
@@ -60,7 +174,7 @@ export interface LeftOut {
 
 /** What is known of a request that was written here, for the record of the reply that it gets. */
 export interface RequestRecord {
-  readonly grammar: Grammar
+  readonly grammar: string
   /** Digest of the system prompt and of all messages. */
   readonly prefix: string
   /** Digest of the tool list, where that was given. */
@@ -73,7 +187,7 @@ export interface RequestRecord {
  * Changes whenever a grammar writes the same turn in another way: what was recorded before then proves nothing any
  * more.
  */
-const VERSION = 1
+const VERSION = 2
 
 /** The digest of what has been written so far, and what it proves. */
 export interface Proof {
@@ -89,16 +203,15 @@ const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
  * The record of a request that one of the grammars wrote, or of its list of messages: also of an object that was spread
- * from it, as long as it has the same `messages`, `input` or `contents`. Null for any other, and where nothing was
+ * from it, as long as it has the same list of messages. Null for any other, and where nothing was
  * proved. O(1).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'
  */
 export function requestRecord(request: object): RequestRecord | null {
-  const { messages, input, contents } = request as Readonly<Record<string, unknown>>
-  for (const key of [request, messages, input, contents]) {
-    const record = typeof key === 'object' && key !== null ? RECORDS.get(key) : undefined
+  for (const key of [request, ...Object.values(request)]) {
+    const record = typeof key === 'object' && key !== null ? RECORDS.get(key as object) : undefined
     if (record !== undefined) return record
   }
   return null
@@ -133,11 +246,11 @@ export function modelName(model: unknown): string | null {
 export const undated = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
 /** The proof of one request, as its blocks are written. */
-export function startProof(grammar: Grammar, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
+export function startProof(grammar: string, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
   if (!prove) return { add: () => undefined, keeps: () => true, record: () => undefined }
   const toolList = tools === undefined ? null : digestOfTools(tools)
   const leftOut: LeftOut[] = []
-  let digest = digestOfAll(digestOf(`${grammar} ${VERSION}`))
+  let digest = digestOf(`${grammar} ${VERSION}`)
   /** Whether the latest reply stands where its record says, or no reply so far says otherwise. */
   let isProven = true
 

@@ -3,8 +3,202 @@
  * and calls go back in the order in which they came and nothing is stored twice, and whole what no field holds.
  */
 
-import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import {
+  isTextPart,
+  type Content,
+  type JsonObject,
+  type JsonValue,
+  type ReasoningItemModel,
+  type RedactedThinkingBlock,
+  type ThinkingBlock,
+} from '../event/shapes.ts'
 import { isObject } from '../event/json.ts'
+import { isReturnable, isSealed } from './blocks.ts'
+import { keptBeside } from './digest.ts'
+import type { AssistantMessage } from './message.ts'
+import { textPiece, type TextPiece, textsOf } from './pieces.ts'
+import { isWellFormed } from './text.ts'
+import { replyPlaceholder } from './told.ts'
+import type { Limits } from './turns.ts'
+
+export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
+
+/** First the thinking, then the words, then the calls: how a reply is written of which nothing more is known. */
+export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
+  allOf(counts, ...THINKING_KINDS)
+
+/** Whether a part is thinking that its provider takes back. */
+export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, at }: FieldRef): boolean {
+  const block = kind === 'thinking' ? thinking_blocks[at] : undefined
+  return block !== undefined && returnable(block) !== null
+}
+
+/** The texts of one part of a reply's content; `exact` keeps a blank one too, as it came. */
+export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>
+  exact && isTextPart(part) ? [textPiece(part.text, part.cache_prompt === true, part)] : textsOf([part])
+
+/** Whether the last part of a reply that says something is signed thinking. */
+export function endsInThinking(message: AssistantMessage, refs: readonly PartRef[]): boolean {
+  const last = refs.findLast((ref) => {
+    if (ref.kind === 'other') return true
+    const part = ref.kind === 'text' ? message.content[ref.at] : undefined
+    if (part !== undefined) return textsOf([part]).length > 0
+    return ref.kind === 'call' || isSignedThinking(message, ref)
+  })
+  return last?.kind === 'thinking'
+}
+
+/** The parts of a reply, and which of them are signed. */
+export interface PartsInOrder {
+  /** In the order in which they are written. */
+  readonly refs: readonly PartRef[]
+  /** How many of them end with the last signed one; 0 when none is signed. */
+  readonly bound: number
+  /** How many of them are signed. */
+  readonly signed: number
+}
+
+/**
+ * The parts of a reply in their order: that of its record, where the grammar is the one that it was made in, else the
+ * grammar's own, with a placeholder for each part that it cannot say behind the words that it came behind. O(parts).
+ */
+export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder {
+  const { reply } = message
+  const isOwn = reply?.grammar === limits.grammar
+  const counts = countsOf(message, limits.kinds)
+  const own = isOwn ? refsOf(reply.parts, counts) : null
+  const refs =
+    own === null
+      ? withPlaceholders(limits.order(message, counts), isOwn ? [] : othersOf(message))
+      : own.flatMap((ref): readonly PartRef[] => (ref.kind === 'other' ? ownPart(ref, limits) : [ref]))
+  return signedOf(
+    message,
+    own !== null && limits.callsLast ? callsBehind(message, refs, limits) : refs,
+    limits,
+  )
+}
+
+/** Which of the parts of a reply are signed. O(parts). */
+export function signedOf(message: AssistantMessage, refs: readonly PartRef[], limits: Limits): PartsInOrder {
+  const signed = refs.map((ref) =>
+    ref.kind === 'other'
+      ? ref.placeholder === null && isSealed(limits, ref.value)
+      : limits.isSigned(message, ref),
+  )
+  return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
+}
+
+/**
+ * The reasoning items of a reply: its own, then those of its calls. Each of its parts asks for them. O(calls) the first
+ * time.
+ */
+export const reasoningItems = /* @__PURE__ */ keptBeside(
+  ({ responses_reasoning_item, tool_calls }: AssistantMessage): readonly ReasoningItemModel[] =>
+    [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
+      (item) => item !== null,
+    ),
+)
+
+/** How many parts of the kinds given a reply has. */
+function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCounts {
+  const { thinking_blocks, content, tool_calls } = message
+  const lengths = { thinking: thinking_blocks.length, text: content.length, call: tool_calls.length }
+  const counts: Partial<Record<PartKind, number>> = {}
+  for (const kind of kinds)
+    counts[kind] = kind === 'reasoning' ? reasoningItems(message).length : lengths[kind]
+  return counts
+}
+
+/** A part in the grammar that made it: itself, or where that cannot be sent its placeholder. */
+function ownPart(ref: OtherRef, limits: Limits): OtherRef[] {
+  return isReturnable(limits, ref.value) ? [ref] : unsent(ref, limits.grammar)
+}
+
+/** The placeholder of a part; none for reasoning. */
+export function unsent(ref: OtherRef, grammar: unknown): OtherRef[] {
+  const placeholder = replyPlaceholder(grammar, ref.value)
+  return placeholder === null ? [] : [{ ...ref, placeholder }]
+}
+
+/** The other parts of a reply for a grammar that did not make it, each with how many texts stand before it. */
+function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef; readonly texts: number }[] {
+  const { parts, grammar } = message.reply ?? {}
+  let texts = 0
+  return (refsOf(parts, countsOf(message, kindsIn(parts))) ?? []).flatMap((ref) => {
+    if (ref.kind === 'text') texts += 1
+    return ref.kind === 'other' ? unsent(ref, grammar).map((sent) => ({ ref: sent, texts })) : []
+  })
+}
+
+/** The kinds of fields that parts refer to: those that the grammar has which made them. */
+function kindsIn(parts: unknown): PartKind[] {
+  const names = new Set(Array.isArray(parts) ? parts.flatMap((part: unknown) => Object.keys(part ?? {})) : [])
+  return KINDS.filter((kind) => names.has(kind))
+}
+
+/** The parts with the placeholders of others behind the texts that they came behind. */
+function withPlaceholders(
+  refs: readonly PartRef[],
+  others: readonly { readonly ref: OtherRef; readonly texts: number }[],
+): readonly PartRef[] {
+  if (others.length === 0) return refs
+  const out: PartRef[] = []
+  let next = 0
+  const add = (texts: number): void => {
+    for (let other = others[next]; other !== undefined && other.texts <= texts; other = others[next]) {
+      out.push(other.ref)
+      next += 1
+    }
+  }
+  let texts = 0
+  for (const ref of refs) {
+    // What came before the next text, or among the last ones, stands before what is called.
+    if (ref.kind === 'text') add(texts)
+    else if (ref.kind === 'call') add(Infinity)
+    if (ref.kind === 'text') texts += 1
+    out.push(ref)
+  }
+  add(Infinity)
+  return out
+}
+
+/**
+ * The parts as they came up to the last thinking that leads to a call, which is bound to all before it, and the calls
+ * last behind that. What a server's tool said is refused behind a call; then they are last in all.
+ */
+function callsBehind(
+  message: AssistantMessage,
+  refs: readonly PartRef[],
+  limits: Limits,
+): readonly PartRef[] {
+  const last = refs.findLastIndex(({ kind }) => kind === 'call')
+  const bound = refs.findLastIndex(
+    (ref, at) => at < last && ref.kind === 'thinking' && limits.isSigned(message, ref),
+  )
+  const head = refs.slice(0, Math.max(0, bound))
+  const first = head.findIndex(({ kind }) => kind === 'call')
+  if (first >= 0 && head.slice(first).some(({ kind }) => kind === 'other')) return callsLast(refs)
+  return [...head, ...callsLast(refs.slice(head.length))]
+}
+
+/** The parts with the calls behind all else, as they stand where thinking between them is not sent. O(parts). */
+export function callsLast(refs: readonly PartRef[]): readonly PartRef[] {
+  const first = refs.findIndex(({ kind }) => kind === 'call')
+  if (first < 0 || refs.slice(first).every(({ kind }) => kind === 'call')) return refs
+  return [...refs.filter(({ kind }) => kind !== 'call'), ...refs.filter(({ kind }) => kind === 'call')]
+}
+
+/** What a reply says in words, placeholders too, in the order in which it is written. */
+export const wordsOf = (message: AssistantMessage, refs: readonly PartRef[]): TextPiece[] =>
+  refs.flatMap((ref) => {
+    if (ref.kind === 'other') return ref.placeholder === null ? [] : [textPiece(ref.placeholder)]
+    const part = ref.kind === 'text' ? message.content[ref.at] : undefined
+    return part === undefined ? [] : textsOf([part])
+  })
+
+/** Whether a reply has a part that no standard field holds, and that is written as it came. */
+export const hasOwnParts = ({ refs }: Pick<PartsInOrder, 'refs'>): boolean =>
+  refs.some((ref) => ref.kind === 'other' && ref.placeholder === null)
 
 /** A part that stands in a standard field of the reply's events, all of them taken together. */
 export type PartKind = 'thinking' | 'text' | 'call' | 'reasoning'
@@ -42,27 +236,19 @@ const KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
  */
 export function refsOf(parts: unknown, counts: PartCounts): readonly (FieldRef | OtherRef)[] | null {
   if (!Array.isArray(parts)) return null
+  const left = new Set(allOf(counts, ...KINDS).map(nameOfRef))
   const refs = parts.map(refOf)
-  const named = new Set<string>()
-  let fields = 0
-  for (const ref of refs) {
-    if (ref === null) return null
-    if (ref.kind === 'other') continue
-    if (ref.at >= (counts[ref.kind] ?? 0)) return null
-    named.add(`${ref.kind} ${ref.at}`)
-    fields += 1
-  }
-  const total = KINDS.reduce((sum, kind) => sum + (counts[kind] ?? 0), 0)
-  return fields === total && named.size === total ? refs.filter((ref) => ref !== null) : null
+  const isWhole = refs.every((ref) => ref !== null && (ref.kind === 'other' || left.delete(nameOfRef(ref))))
+  return isWhole && left.size === 0 ? (refs as (FieldRef | OtherRef)[]) : null
 }
 
+const nameOfRef = ({ kind, at }: FieldRef): string => `${kind} ${at}`
+
 /** References to all parts of the kinds given, in their order. */
-export function allOf(counts: PartCounts, ...kinds: readonly PartKind[]): FieldRef[] {
-  const refs: FieldRef[] = []
-  for (const kind of kinds)
-    for (let at = 0; at < (counts[kind] ?? 0); at += 1) refs.push({ kind, at, more: null })
-  return refs
-}
+export const allOf = (counts: PartCounts, ...kinds: readonly PartKind[]): FieldRef[] =>
+  kinds.flatMap((kind) =>
+    Array.from({ length: counts[kind] ?? 0 }, (_, at): FieldRef => ({ kind, at, more: null })),
+  )
 
 /** Whether a record holds a part that no standard field holds. O(parts). */
 export const hasOthers = (parts: unknown): boolean =>
@@ -83,4 +269,28 @@ function refOf(part: JsonValue, index: number): FieldRef | OtherRef | null {
   const at = part[kind]
   if (typeof at !== 'number' || !Number.isInteger(at) || at < 0) return null
   return { kind, at, more: isObject(more) ? more : null }
+}
+
+/** Thinking under its signature. */
+interface SignedThinking {
+  readonly thinking: string
+  readonly signature: string
+}
+
+/** Thinking that only its provider can read. */
+interface RedactedThinking {
+  readonly data: string
+}
+
+/**
+ * What a provider takes back of a block: null when it is unsigned or empty, or holds a lone surrogate, since a text
+ * without bytes cannot go back byte for byte. O(length).
+ */
+export function returnable(
+  block: ThinkingBlock | RedactedThinkingBlock,
+): SignedThinking | RedactedThinking | null {
+  if (!('thinking' in block))
+    return block.data !== '' && isWellFormed(block.data) ? { data: block.data } : null
+  const { thinking, signature } = block
+  return signature && isWellFormed(signature) && isWellFormed(thinking) ? { thinking, signature } : null
 }

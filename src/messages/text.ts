@@ -1,8 +1,108 @@
 /** What providers ask of a text: that it says something, ends a request in no white space, and has bytes. */
 
-import { SPACES } from '../event/text.ts'
+import { isWhitespace, SPACES } from '../event/text.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonObject } from '../event/shapes.ts'
 
-export { isWhitespace } from '../event/text.ts'
+/** Objects nested deeper than this cannot be written by every JSON writer (design D17). */
+const MAX_DEPTH = 512
+
+/**
+ * The arguments as the JSON text of an object: as they are, byte for byte, when they are one; `{}` where there are
+ * none, as many servers write a call without arguments; else wrapped. O(length).
+ *
+ * @example
+ * argumentText('{"a": 1}') // '{"a": 1}'
+ * argumentText('ls') // '{"_raw":"ls"}'
+ */
+export function argumentText(given: string): string {
+  const text = wellFormed(given)
+  if (isWhitespace(text)) return '{}'
+  return parseObject(text) === null ? JSON.stringify({ _raw: text }) : text
+}
+
+/**
+ * The arguments as an object, wrapped when they are none, or one that is nested too deep to be written again.
+ * O(length).
+ *
+ * @example
+ * argumentObject('[1]') // { _raw: '[1]' }
+ */
+export function argumentObject(given: string): JsonObject {
+  const text = wellFormed(given)
+  if (isWhitespace(text)) return {}
+  const parsed = parseObject(text)
+  if (parsed === null || isDeep(parsed)) return { _raw: text }
+  return mayEscapeSurrogate(text) ? repaired(parsed) : parsed
+}
+
+/**
+ * The arguments as a tool may be given them: `{}` where there are none; null where they are no JSON object, or one that
+ * is nested too deep to be written again. `object` is what the text was written from, where that is known. O(length).
+ *
+ * @example
+ * readArguments('{"a": 1}') // { a: 1 }
+ * readArguments('[1]') // null
+ */
+export function readArguments(given: string, object: JsonObject | null = null): JsonObject | null {
+  if (object === null && isWhitespace(given)) return {}
+  const parsed = object ?? parseObject(given)
+  // What is short has no room for it.
+  return parsed === null || (given.length > MAX_DEPTH && isDeep(parsed)) ? null : parsed
+}
+
+function parseObject(text: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** Whether a value is nested too deep; no deeper than that is it walked. O(values). */
+function isDeep(value: unknown, room = MAX_DEPTH): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (room === 0) return true
+  // A list has its items as its values.
+  for (const item of Object.values(value)) if (isDeep(item, room - 1)) return true
+  return false
+}
+
+const mayEscapeSurrogate = (json: string): boolean => /\\u[dD][89a-fA-F]/.test(json)
+
+/**
+ * The object with U+FFFD for each lone surrogate that was written as an escape; `JSON.stringify` escapes only the lone
+ * ones.
+ */
+function repaired(value: JsonObject): JsonObject {
+  const json = JSON.stringify(value).replace(/\\(?:ud[89a-f]..|.)/gs, (escape) =>
+    escape.length > 2 ? '\\ufffd' : escape,
+  )
+  return JSON.parse(json) as JsonObject
+}
+
+/**
+ * The name with an underscore for every other character, cut to `maxLength`; `tool` for one that is empty. O(length).
+ */
+export function toolName(given: string, maxLength: number): string {
+  return given.replace(/[^a-zA-Z0-9_-]/gu, '_').slice(0, maxLength) || 'tool'
+}
+
+/** The kind of a tool's actions, made from its name: `file_editor` gives `FileEditorAction`. */
+export function actionKind(name: string): string {
+  const known = ACTION_KINDS.get(name)
+  if (known !== undefined) return known
+  const kind = `${name.replace(/(?:^[^a-zA-Z0-9]*|[^a-zA-Z0-9]+)([a-zA-Z0-9]?)/g, (_, first: string) => first.toUpperCase())}Action`
+  // A conversation has few tools; who names more gains nothing by it.
+  if (ACTION_KINDS.size < 256) ACTION_KINDS.set(name, kind)
+  return kind
+}
+
+/** Those of tools seen before. */
+const ACTION_KINDS = new Map<string, string>()
+
+export { isWhitespace }
 
 const SPACE = new RegExp(`[${SPACES}]`, 'u')
 
@@ -37,3 +137,20 @@ export function clip(text: string, limit: number): string {
 
 const CLIPPED =
   '\n<response clipped> The middle of this result was left out: it is longer than the limit set for results.\n'
+
+/** An object of which nothing is known. */
+export type Found = Readonly<Record<string, unknown>>
+
+const NOTHING: Found = Object.freeze({})
+
+/** The value where it is an object, else an empty one. */
+export const objectOf = (value: unknown): Found => (isObject(value) ? value : NOTHING)
+
+/** The value where it is a text, else an empty one. */
+export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** The values of a list, an empty object for each that is none; nothing where it is no list. */
+export const objectsOf = (value: unknown): readonly Found[] =>
+  !Array.isArray(value) ? NONE : value.every(isObject) ? value : value.map(objectOf)
+
+const NONE: readonly Found[] = Object.freeze([])

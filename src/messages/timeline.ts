@@ -1,9 +1,8 @@
 /** What a user interface shows of a branch: each message and call with what became of it, as plain data. */
 
-import type { EventKind } from '../event/kinds.ts'
-import { isToolResult } from '../event/kinds.ts'
+import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
-import { earlyEndOf, type EarlyEnd, replyOf, type ReplyRecord } from '../event/reply.ts'
+import { askedAfter, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'
 import type { Content, JsonObject, Message, Source, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf, loadedEvent } from '../log/entry.ts'
@@ -14,10 +13,9 @@ import { callsEnded } from '../state/read.ts'
 import { branchOf, type State } from '../state/state.ts'
 import { summaryId } from '../view/condense.ts'
 import { unitEvents } from '../view/unit.ts'
-import { argumentObject } from './arguments.ts'
-import { type Asked, askedAt, replyAt } from './asked-at.ts'
+import { argumentObject } from './text.ts'
 import { type ReplyTokens, tokensIn } from './reply-usage.ts'
-import { resultMessage } from './tool-result.ts'
+import { resultMessage } from './results.ts'
 
 /** Where an item stands. */
 interface ItemBase {
@@ -327,3 +325,53 @@ function reasoningOf(
 }
 
 const joined = (texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
+
+/** Id of the event under HEAD when the model was asked, null for none; undefined where that is not known. */
+type Asked = string | null | undefined
+
+/** A reply of which a call stands on the path. */
+interface ReplyOnPath {
+  readonly id: string
+  readonly after: Asked
+}
+
+/** The reply that the call at an entry is of; null where none is there, or not any more. O(its calls). */
+function replyAt(call: Entry | null): ReplyOnPath | null {
+  if (call?.event?.kind !== 'ActionEvent') return null
+  const id = call.event.llm_response_id
+  for (let at: Entry | null = call; at?.event?.kind === 'ActionEvent'; at = at.parent) {
+    if (at.event.llm_response_id !== id) break
+    const after = afterOf(at, at.event)
+    if (after !== undefined) return { id, after }
+  }
+  return { id, after: undefined }
+}
+
+/** What the event of an entry says that its reply was asked at. */
+function afterOf({ parent }: Entry, event: Event): Asked {
+  const after = askedAfter(event)
+  return after === true ? (parent?.id ?? null) : after
+}
+
+/**
+ * What each event of a path was asked at: calls that say nothing of it are of the reply whose call is before them.
+ * O(path).
+ */
+function askedAt(
+  path: readonly Entry[],
+  events: readonly (Event | null)[],
+  above: ReplyOnPath | null,
+): Asked[] {
+  let reply = above
+  return path.map((entry, at) => {
+    const event = events[at] ?? null
+    const after = event === null ? undefined : afterOf(entry, event)
+    if (event?.kind !== 'ActionEvent') {
+      reply = null
+      return after
+    }
+    if (after !== undefined || reply?.id !== event.llm_response_id)
+      reply = { id: event.llm_response_id, after }
+    return reply.after
+  })
+}

@@ -5,19 +5,64 @@
 
 import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
-import { callIds, type IdForm } from './call-ids.ts'
-import type { Image } from './images.ts'
+import type { Kind, OwnKinds } from './blocks.ts'
+import type { Image } from './files.ts'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall, ToolMessage } from './message.ts'
+import {
+  type FieldRef,
+  type PartCounts,
+  type PartKind,
+  type PartRef,
+  partsOf,
+  wordsOf,
+} from './reply-parts.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
-import type { PartTable } from './part-forms.ts'
-import { type Piece, piecesOf, type TextPiece, textPiece, textsOf } from './pieces.ts'
-import type { Kind, OwnKinds } from './kinds.ts'
-import { partsOf, wordsOf } from './parts-in-order.ts'
-import type { FieldRef, PartCounts, PartKind, PartRef } from './reply-parts.ts'
-import { toolName } from './tool-names.ts'
+import { type PartTable, type Piece, piecesOf, textPiece, type TextPiece, textsOf } from './pieces.ts'
+import { toolName } from './text.ts'
+
+/** Which call ids a provider takes. */
+interface IdForm {
+  /** A global pattern that matches each character it refuses. */
+  readonly illegal: RegExp
+  readonly maxLength: number
+}
+
+/** Room for the number behind a repeated id. */
+const ROOM = 8
+
+/**
+ * A giver of ids for one request. An id that is legal and new stays as it is. What it gives depends on the ids before
+ * only, so that a longer history keeps the ids of a shorter one; it never gives the same id twice. O(1) amortised an
+ * id.
+ *
+ * @example
+ * const give = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
+ * give('c') // 'c'
+ * give('c') // 'c_2'
+ */
+export function callIds(form: IdForm): (given: string) => string {
+  const used = new Set<string>()
+  // Counted by what stands before the number, so that no two counters ever meet, however ids were cut.
+  const numbers = new Map<string, number>()
+  return (given) => {
+    const legal = given.replace(form.illegal, '_').slice(0, form.maxLength) || 'call'
+    let id = legal
+    if (used.has(id)) {
+      const stem = legal.slice(0, form.maxLength - ROOM)
+      let number = numbers.get(stem) ?? 2
+      while (used.has(`${stem}_${number}`)) number += 1
+      numbers.set(stem, number + 1)
+      id = `${stem}_${number}`
+    }
+    used.add(id)
+    return id
+  }
+}
 
 /** What differs between the grammars before a word of them is written. */
 export interface Limits extends OwnKinds {
+  /** What the log calls the origin of its calls. */
+  readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
   readonly toolNameLength: number
   /** Which images the provider takes. */

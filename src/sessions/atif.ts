@@ -2,7 +2,8 @@
 
 import { isTextPart, type Content, type JsonObject, type JsonValue } from '../event/shapes.ts'
 import { isObject } from '../event/json.ts'
-import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import type { State } from '../state/state.ts'

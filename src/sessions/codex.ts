@@ -5,7 +5,8 @@
  */
 
 import type { JsonValue } from '../event/shapes.ts'
-import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { blocksOf, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'

@@ -2,7 +2,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
 /**
  * Text and parts of Anthropic, OpenAI and Gemini as content of ours: texts and images are read, a part of any other

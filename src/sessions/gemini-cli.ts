@@ -2,7 +2,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { Content, JsonObject, JsonValue } from '../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { fromGoogle } from '../messages/google/read.ts'
 import { contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'

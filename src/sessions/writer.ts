@@ -10,8 +10,8 @@ import { quarantine } from '../event/quarantine.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
 import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
-import { type Found, objectsOf } from '../messages/found.ts'
-import type { Reply } from '../messages/reply-events.ts'
+import { type Found, objectsOf } from '../messages/text.ts'
+import type { Reply } from '../messages/reply.ts'
 import type { SessionFact, SessionNote, SessionRecord, UnfitRecord } from './session.ts'
 
 /** Where an event comes from. */

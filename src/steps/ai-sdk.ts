@@ -1,8 +1,8 @@
 /** The step that asks any model of the AI SDK. */
 
 import type { Step } from '../conversation/run/step.ts'
-import { collectAiSdk } from '../messages/ai-sdk/collect.ts'
-import { type AiSdkStep, fromAiSdk } from '../messages/ai-sdk/read.ts'
+import { LIMITS } from '../messages/ai-sdk/blocks.ts'
+import { type AiSdkStep, collectAiSdk, fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { toAiSdk } from '../messages/ai-sdk/write.ts'
 import { type AiSdkTools, sdkAskedWith, sdkToolOf, stepToolOf } from './ai-sdk-tools.ts'
 import { sortTools, type SortedTools, type StepOptions, stepOf } from './step-of.ts'
@@ -34,6 +34,7 @@ export function aiSdkStep(options: AiSdkStepOptions): Step {
   return stepOf(
     {
       model: options.model,
+      limits: LIMITS,
       tools: sorted.described.map(({ name, description, parameters }) => ({ name, description, parameters })),
       write: (messages, writing) => ({
         // What goes wrong is in the stream; the SDK would write it to the console too.

@@ -2,9 +2,9 @@
 
 import type { Step } from '../conversation/run/step.ts'
 import { isObject } from '../event/json.ts'
-import { collectAnthropic } from '../messages/anthropic/collect.ts'
-import { type AnthropicReply, fromAnthropic } from '../messages/anthropic/read.ts'
-import type { AnthropicRequest } from '../messages/anthropic/types.ts'
+import { LIMITS } from '../messages/anthropic/blocks.ts'
+import { type AnthropicReply, collectAnthropic, fromAnthropic } from '../messages/anthropic/read.ts'
+import type { AnthropicRequest } from '../messages/anthropic/blocks.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import type { CacheTime } from '../messages/cache-marks.ts'
 import { sortTools, type StepOptions, stepOf } from './step-of.ts'
@@ -46,6 +46,7 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
   return stepOf(
     {
       model: options.model,
+      limits: LIMITS,
       tools,
       write: (messages, writing) => ({
         ...rest,

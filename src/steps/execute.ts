@@ -5,14 +5,16 @@ import { quote } from '../event/text.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import type { ActionEvent, AgentErrorEvent, ObservationEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
-import { PARTS as AI_SDK } from '../messages/ai-sdk/part-shapes.ts'
-import { PARTS as ANTHROPIC } from '../messages/anthropic/part-shapes.ts'
-import { readArguments } from '../messages/arguments.ts'
+import { readArguments } from '../messages/text.ts'
 import { readPart } from '../messages/files.ts'
-import { PARTS as OPENAI_CHAT } from '../messages/openai-chat/part-shapes.ts'
-import { PARTS as OPENAI_RESPONSES } from '../messages/openai-responses/part-shapes.ts'
-import { isStandardSchema, type SchemaIssue } from './standard-schema.ts'
-import { type StepTool, TOOL_OBSERVATION, type ToolOutput } from './tool.ts'
+import type { PartTable } from '../messages/pieces.ts'
+import {
+  isStandardSchema,
+  type SchemaIssue,
+  type StepTool,
+  TOOL_OBSERVATION,
+  type ToolOutput,
+} from './tool.ts'
 
 type Call = EventEntry<ActionEvent>
 type Result = AgentErrorEvent | ObservationEvent
@@ -25,9 +27,12 @@ export async function* executeCalls(
   calls: readonly Call[],
   tools: ReadonlyMap<string, StepTool>,
   signal: AbortSignal,
+  blocks: PartTable['kinds'],
 ): AsyncGenerator<Result, void, undefined> {
   const waiting = new Map(
-    calls.map((call) => [call, resultOf(call, tools, signal).then((result) => ({ call, result }))] as const),
+    calls.map(
+      (call) => [call, resultOf(call, tools, signal, blocks).then((result) => ({ call, result }))] as const,
+    ),
   )
   while (waiting.size > 0) {
     // Each round waits for whichever is first.
@@ -43,6 +48,7 @@ async function resultOf(
   { id, event }: Call,
   tools: ReadonlyMap<string, StepTool>,
   signal: AbortSignal,
+  blocks: PartTable['kinds'],
 ): Promise<Result> {
   const tool = tools.get(event.tool_name)
   if (tool === undefined) return notExecuted(event, `there is no tool ${quote(event.tool_name)}`)
@@ -50,15 +56,15 @@ async function resultOf(
     const checked = await check(tool, argumentsOf(event))
     if ('issues' in checked) return notExecuted(event, checked.issues)
     const context = { signal, call: { ...event, id } }
-    return keptOutput(id, event, await tool.execute(checked.args, context))
+    return keptOutput(id, event, await tool.execute(checked.args, context), blocks)
   } catch (error) {
     return kept(id, event, failure(wordsOf(error)))
   }
 }
 
 /** What a tool gave back; where it only looks like content, as JSON. @throws for what is no JSON. */
-function keptOutput(id: string, event: ActionEvent, output: ToolOutput): Result {
-  const observation = observationOf(output)
+function keptOutput(id: string, event: ActionEvent, output: ToolOutput, blocks: PartTable['kinds']): Result {
+  const observation = observationOf(output, blocks)
   const result = resultWith(id, event, observation)
   if (decodeEvent(result).ok) return result
   return kept(id, event, isAllJson(output) ? textObservation(jsonOf(output)) : observation)
@@ -132,9 +138,9 @@ const resultWith = (action_id: string, event: ActionEvent, observation: Observat
 const failure = (text: string): Observation => ({ ...textObservation(text), is_error: true })
 
 /** What a tool gave back as an observation. @throws for what is no JSON. */
-function observationOf(output: ToolOutput): Observation {
+function observationOf(output: ToolOutput, blocks: PartTable['kinds']): Observation {
   if (isObservation(output)) return output
-  if (Array.isArray(output) && output.length > 0 && output.every(isPart))
+  if (Array.isArray(output) && output.length > 0 && output.every((part) => isPart(part, blocks)))
     return { kind: TOOL_OBSERVATION, content: output as readonly Content[] }
   return textObservation(jsonOf(output))
 }
@@ -155,7 +161,7 @@ const isObservation = (output: unknown): output is Observation => {
 }
 
 /** Whether an element of a list is a part of content, and the list not just any JSON. */
-function isPart(part: unknown): boolean {
+function isPart(part: unknown, blocks: PartTable['kinds']): boolean {
   if (typeof part !== 'object' || part === null) return false
   const { type, text, image_urls: urls } = part as Readonly<Record<string, unknown>>
   if (type !== undefined && typeof type !== 'string') return false
@@ -165,14 +171,10 @@ function isPart(part: unknown): boolean {
   if ((type ?? 'image') === 'image') return Array.isArray(urls)
   // Rows of a table may have a type too.
   if (type === undefined || type === 'text') return false
-  return readPart(part as OpenPart) !== null || isOfGrammar(type, part)
+  // A provider takes some parts as they are, which no other may.
+  const block = Object.hasOwn(blocks, type) ? blocks[type] : undefined
+  return readPart(part as OpenPart) !== null || block?.fits(part) === true
 }
-
-/** Whether a provider takes a part as it is, which no other may. */
-const isOfGrammar = (type: string, part: object): boolean =>
-  GRAMMARS.some(({ kinds }) => Object.hasOwn(kinds, type) && kinds[type]?.fits(part))
-
-const GRAMMARS = [AI_SDK, ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES]
 
 /** Whatever a tool has thrown, in words. Never throws. */
 function wordsOf(error: unknown): string {

@@ -1,8 +1,8 @@
 /** The step that asks Google's Gemini. */
 
 import type { Step } from '../conversation/run/step.ts'
-import { collectGoogle } from '../messages/google/collect.ts'
-import { fromGoogle, type GoogleReply } from '../messages/google/read.ts'
+import { LIMITS } from '../messages/google/blocks.ts'
+import { collectGoogle, fromGoogle, type GoogleReply } from '../messages/google/read.ts'
 import { toGoogle } from '../messages/google/write.ts'
 import { sortTools, type StepOptions, stepOf } from './step-of.ts'
 
@@ -53,6 +53,7 @@ export function googleStep(options: GoogleStepOptions): Step {
   return stepOf(
     {
       model: options.model,
+      limits: LIMITS,
       tools,
       write: (messages, writing) => {
         const { contents, ...front } = toGoogle(messages, writing)

@@ -10,6 +10,6 @@ export {
   openaiResponsesStep,
   type OpenAIResponsesStepOptions,
 } from './openai-responses.ts'
-export type { SchemaIssue, SchemaResult, StandardSchema } from './standard-schema.ts'
+export type { SchemaIssue, SchemaResult, StandardSchema } from './tool.ts'
 export type { StepOptions } from './step-of.ts'
 export { type ProviderTool, type StepTool, tool, type ToolContext, type ToolOutput } from './tool.ts'

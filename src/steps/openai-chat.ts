@@ -1,8 +1,8 @@
 /** The step that asks OpenAI Chat Completions, or any server that speaks its grammar. */
 
 import type { Step } from '../conversation/run/step.ts'
-import { collectOpenAIChat } from '../messages/openai-chat/collect.ts'
-import { type ChatReply, fromOpenAIChat } from '../messages/openai-chat/read.ts'
+import { LIMITS } from '../messages/openai-chat/blocks.ts'
+import { type ChatReply, collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { toOpenAIChat } from '../messages/openai-chat/write.ts'
 import { sortTools, type StepOptions, stepOf } from './step-of.ts'
 
@@ -52,6 +52,7 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
   return stepOf(
     {
       model: options.model,
+      limits: LIMITS,
       tools,
       write: (messages, writing) => ({
         ...(stream ? { stream_options: { include_usage: true } } : {}),

@@ -1,8 +1,12 @@
 /** The step that asks OpenAI Responses. */
 
 import type { Step } from '../conversation/run/step.ts'
-import { collectOpenAIResponses } from '../messages/openai-responses/collect.ts'
-import { fromOpenAIResponses, type ResponsesReply } from '../messages/openai-responses/read.ts'
+import { LIMITS } from '../messages/openai-responses/blocks.ts'
+import {
+  collectOpenAIResponses,
+  fromOpenAIResponses,
+  type ResponsesReply,
+} from '../messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
 import { sortTools, type StepOptions, stepOf } from './step-of.ts'
 
@@ -41,6 +45,7 @@ export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
   return stepOf(
     {
       model: options.model,
+      limits: LIMITS,
       tools,
       write: (messages, writing) => ({
         store: false,

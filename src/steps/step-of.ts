@@ -3,11 +3,11 @@
 import type { ActionEvent, ConversationErrorEvent, SystemPromptEvent } from '../event/types.ts'
 import { isReplied } from '../conversation/turn.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
-import type { ReplyCollector } from '../messages/collector.ts'
+import type { ReadOptions, Reply, ReplyCollector } from '../messages/reply.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
+import type { Limits } from '../messages/turns.ts'
 import { modelName, type WriteOptions } from '../messages/prefix.ts'
-import type { ReadOptions, Reply } from '../messages/reply-events.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
 import { executeCalls } from './execute.ts'
@@ -47,6 +47,8 @@ export interface StepOptions {
 export interface Provider {
   /** The model of the request: its name, or a model of the AI SDK. */
   readonly model: unknown
+  /** What the provider accepts. */
+  readonly limits: Limits
   /** The tool list of the request. */
   readonly tools: readonly object[]
   /** The request, as one of the writers begins it. */
@@ -95,7 +97,7 @@ export function stepOf(
         }
   const step = async function* (input: StepInput): AsyncGenerator<Yielded, void, undefined> {
     const { approved, signal, onPrefix } = input
-    if (approved.length > 0) return yield* executeCalls(approved, known, signal)
+    if (approved.length > 0) return yield* executeCalls(approved, known, signal, provider.limits.parts.kinds)
     let { state } = input
     const { branch } = state
     // A run with a condenser does not come here.

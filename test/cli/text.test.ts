@@ -1,7 +1,8 @@
 /** Text made safe, measured and cut. */
 
 import { describe, expect, it } from 'vitest'
-import { fit, glimpse, hideSecrets, pad, plain, safe, toJson, width } from '../../src/cli/print/text.ts'
+import { fit, pad, plain, toJson, width } from '../../src/cli/print/text.ts'
+import { glimpse, hideSecrets, safe } from '../../src/inspector/glimpse.ts'
 import { overgrowth } from '../growth.ts'
 
 describe('text on a terminal', () => {

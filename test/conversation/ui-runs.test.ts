@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { uiMessageStream, type UIStreamOptions } from '../../src/conversation/ui-messages.ts'
-import type { UIChunk } from '../../src/messages/ai-sdk/ui-types.ts'
+import type { UIChunk } from '../../src/messages/ui/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { begun, delta, gate, says, script } from './script.ts'
 import { wrapStore } from './stores.ts'

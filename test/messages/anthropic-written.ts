@@ -2,8 +2,8 @@
 
 import { expect } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
-import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
-import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
+import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
+import type { AnthropicRequest } from '../../src/messages/anthropic/blocks.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'

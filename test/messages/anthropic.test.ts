@@ -7,7 +7,7 @@ import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, reject, system, text, user } from '../build.ts'
-import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
+import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import { messages, write } from './anthropic-written.ts'
 import { PNG } from './part-table.ts'
 

@@ -1,12 +1,12 @@
 /** What it costs to read a streamed reply: as much as it is long, whichever way a provider cuts it up. */
 
 import { describe, expect, it } from 'vitest'
-import { collectAiSdk } from '../../src/messages/ai-sdk/collect.ts'
-import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
-import type { ReplyCollector } from '../../src/messages/collector.ts'
-import { collectGoogle } from '../../src/messages/google/collect.ts'
-import { collectOpenAIChat } from '../../src/messages/openai-chat/collect.ts'
-import { collectOpenAIResponses } from '../../src/messages/openai-responses/collect.ts'
+import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
+import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
+import type { ReplyCollector } from '../../src/messages/reply.ts'
+import { collectGoogle } from '../../src/messages/google/read.ts'
+import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { collectOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { overgrowth } from '../growth.ts'
 
 /** A stream of one grammar, in events. */

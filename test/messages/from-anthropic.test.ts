@@ -1,8 +1,7 @@
 /** Replies of Anthropic Messages as events: what they say, what of them is not executed, and what ended them. */
 
 import { describe, expect, it } from 'vitest'
-import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
-import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
+import { collectAnthropic, fromAnthropic } from '../../src/messages/anthropic/read.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { requestRecord } from '../../src/messages/prefix.ts'

@@ -1,8 +1,7 @@
 /** Replies of Gemini as events: what ended them, what they hold beside words, and pieces of arguments. */
 
 import { describe, expect, it } from 'vitest'
-import { collectGoogle } from '../../src/messages/google/collect.ts'
-import { fromGoogle } from '../../src/messages/google/read.ts'
+import { collectGoogle, fromGoogle } from '../../src/messages/google/read.ts'
 
 const reply = (parts: object[], finishReason = 'STOP', more: object = {}) => ({
   responseId: 'r1',

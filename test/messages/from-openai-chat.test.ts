@@ -1,8 +1,7 @@
 /** Replies of OpenAI Chat Completions as events: what ended them, and what servers make of the grammar. */
 
 import { describe, expect, it } from 'vitest'
-import { collectOpenAIChat } from '../../src/messages/openai-chat/collect.ts'
-import { fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'

@@ -1,13 +1,12 @@
 /** Replies of OpenAI Responses as events: where reasoning stands, what is not executed, and what ended them. */
 
 import { describe, expect, it } from 'vitest'
-import { replyPlaceholder } from '../../src/messages/kinds-in-words.ts'
+import { replyPlaceholder } from '../../src/messages/told.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { collectOpenAIResponses } from '../../src/messages/openai-responses/collect.ts'
-import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
+import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
+import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
 const call = (call_id: string, given = '{}', status = 'completed') => {

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
-import type { GoogleContent } from '../../src/messages/google/types.ts'
+import type { GoogleContent } from '../../src/messages/google/blocks.ts'
 import { NO_SIGNATURE, toGoogle } from '../../src/messages/google/write.ts'
-import { validateGoogle } from '../../src/laws/grammars/google.ts'
+import { validateGoogle } from '../../src/messages/google/rules.ts'
 
 const user = (...content: object[]): NeutralMessage => ({
   role: 'user',

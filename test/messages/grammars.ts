@@ -7,11 +7,11 @@ import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { validateAiSdk } from '../validators/ai-sdk.ts'
-import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
-import { validateGoogle } from '../../src/laws/grammars/google.ts'
-import { validateOpenAiChat } from '../../src/laws/grammars/openai-chat.ts'
-import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
-import type { Violation } from '../../src/laws/grammars/rule.ts'
+import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
+import { validateGoogle } from '../../src/messages/google/rules.ts'
+import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
+import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
+import type { Violation } from '../../src/messages/rules.ts'
 
 interface Grammar {
   readonly write: (messages: readonly NeutralMessage[]) => unknown

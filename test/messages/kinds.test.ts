@@ -7,14 +7,13 @@ import type { ContentPart, ToolSet } from 'ai'
 import type { ChatCompletionMessage, ChatCompletionMessageToolCall } from 'openai/resources/chat/completions'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import { expect, it } from 'vitest'
-import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/kinds.ts'
-import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/kinds.ts'
-import { KINDS as GOOGLE } from '../../src/messages/google/kinds.ts'
-import type { Grammar } from '../../src/event/reply.ts'
-import { replyPlaceholder, saidOf } from '../../src/messages/kinds-in-words.ts'
-import { isReturnable, type Kinds } from '../../src/messages/kinds.ts'
-import type { KINDS as CHAT } from '../../src/messages/openai-chat/kinds.ts'
-import { KINDS as RESPONSES } from '../../src/messages/openai-responses/kinds.ts'
+import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
+import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
+import { KINDS as GOOGLE } from '../../src/messages/google/blocks.ts'
+import { replyPlaceholder, saidOf } from '../../src/messages/told.ts'
+import { isReturnable, type Kinds } from '../../src/messages/blocks.ts'
+import type { KINDS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
+import { KINDS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 
 /** An error here names the kinds that a new version of a package has brought: give each its row in `kinds.ts`. */
 const missing: {
@@ -37,7 +36,7 @@ export type NoneIsMissing = None<
   | (typeof missing)['responses'][number]
 >
 
-const TABLES: readonly [Grammar, Kinds][] = [
+const TABLES: readonly [string, Kinds][] = [
   ['anthropic', ANTHROPIC],
   ['ai-sdk', AI_SDK],
   ['google', GOOGLE],
@@ -47,12 +46,15 @@ const TABLES: readonly [Grammar, Kinds][] = [
 it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent', (grammar, table) => {
   for (const [type, { side, needs }] of Object.entries(table)) {
     expect(replyPlaceholder(grammar, { type })).toBe(saidOf(grammar, type) === null ? null : `[${type}]`)
-    if (side !== 'user' && needs !== undefined) expect(isReturnable({ grammar, table }, { type })).toBe(false)
+    if (side !== 'user' && needs !== undefined)
+      expect(
+        isReturnable({ grammar, table, namedBy: grammar === 'google' ? 'field' : 'type' }, { type }),
+      ).toBe(false)
   }
 })
 
 it('google: a part is sent only when every field beside its kind is of its type', () => {
-  const own = { grammar: 'google', table: GOOGLE } as const
+  const own = { grammar: 'google', table: GOOGLE, namedBy: 'field' } as const
   const part = { codeExecutionResult: { outcome: 'OUTCOME_OK' } }
   expect(isReturnable(own, part)).toBe(true)
   for (const field of Object.keys(GOOGLE.codeExecutionResult.more)) {

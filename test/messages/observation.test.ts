@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Content, Observation } from '../../src/event/shapes.ts'
-import { observationContent } from '../../src/messages/observation.ts'
+import { observationContent } from '../../src/messages/results.ts'
 import { image, text } from '../build.ts'
 
 const PNG = 'iVBORw0KGgoAAAAN'

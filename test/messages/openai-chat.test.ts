@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
-import type { ChatMessage } from '../../src/messages/openai-chat/types.ts'
+import type { ChatMessage } from '../../src/messages/openai-chat/blocks.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, system, text, user } from '../build.ts'
-import { validateOpenAiChat } from '../../src/laws/grammars/openai-chat.ts'
+import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { PNG } from './part-table.ts'
 
 /** The messages of a log; every one of them must be valid. */

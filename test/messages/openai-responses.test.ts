@@ -5,10 +5,10 @@ import type { ReasoningItemModel } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
-import type { ResponsesRequest } from '../../src/messages/openai-responses/types.ts'
+import type { ResponsesRequest } from '../../src/messages/openai-responses/blocks.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, type ActionOptions, agent, observe, pair, system, text, user } from '../build.ts'
-import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
+import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
 
 /** The request of a log; it must be valid. */
 function write(...events: readonly Event[]): ResponsesRequest {

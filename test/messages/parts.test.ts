@@ -2,11 +2,17 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { argumentObject, argumentText } from '../../src/messages/arguments.ts'
-import { callIds } from '../../src/messages/call-ids.ts'
-import { readImage, urlOf } from '../../src/messages/images.ts'
-import { clip, isWhitespace, isWellFormed, wellFormed } from '../../src/messages/text.ts'
-import { toolName } from '../../src/messages/tool-names.ts'
+import {
+  argumentObject,
+  argumentText,
+  clip,
+  isWellFormed,
+  isWhitespace,
+  toolName,
+  wellFormed,
+} from '../../src/messages/text.ts'
+import { callIds } from '../../src/messages/turns.ts'
+import { readImage, urlOf } from '../../src/messages/files.ts'
 import { overgrowth } from '../growth.ts'
 import { character } from '../../src/testing/text.ts'
 

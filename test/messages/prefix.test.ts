@@ -1,17 +1,17 @@
 /** The prefix as the writers prove it: what a reply saw, what it lost when that changed, and the order in which its parts go back. */
 
 import { describe, expect, it } from 'vitest'
-import type { Grammar, ReplyRecord } from '../../src/event/reply.ts'
-import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/limits.ts'
+import type { GrammarName } from '../../src/event/reply.ts'
+import type { ReplyRecord } from '../../src/event/reply.ts'
+import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
-import { ownDigest } from '../../src/messages/own-digest.ts'
-import { partsOf } from '../../src/messages/parts-in-order.ts'
-import { type LeftOut, requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
-import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/limits.ts'
+import { type LeftOut, ownDigest, requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
+import { partsOf } from '../../src/messages/reply-parts.ts'
+import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 
 const user = (text: string): NeutralMessage => ({ role: 'user', content: [{ text }], name: null })
 const system = (text: string): NeutralMessage => ({ role: 'system', content: [{ text }] })
@@ -46,7 +46,7 @@ const WRITERS: Readonly<
 
 /** A reply to a request in a grammar, with the record that its reader would give it. */
 function replied(
-  grammar: Grammar,
+  grammar: GrammarName,
   before: readonly NeutralMessage[],
   reply: AssistantMessage,
   more: ReplyRecord = {},
@@ -61,7 +61,7 @@ function replied(
 }
 
 const leftOut = (
-  grammar: Grammar,
+  grammar: GrammarName,
   messages: readonly NeutralMessage[],
   options: WriteOptions = {},
 ): string[] => {
@@ -225,7 +225,7 @@ const roles = (list: readonly NeutralMessage[]) => toAnthropic(list).messages.ma
 const thinks = (reply: object) =>
   says('more', { reply, thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }] })
 
-const paused = (grammar: Grammar) => says('so far', { reply: { grammar, stop_reason: 'pause_turn' } })
+const paused = (grammar: GrammarName) => says('so far', { reply: { grammar, stop_reason: 'pause_turn' } })
 
 describe('a paused reply', () => {
   it('ends the list, or is gone on with, in the grammar of its provider', () => {

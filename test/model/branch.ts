@@ -5,7 +5,7 @@ import { condensed } from './condense.ts'
 import { type Note, silent } from './notes.ts'
 import { named, type Node, pathOf } from './tree.ts'
 import { held, type Item, pending, type Unit } from './unit.ts'
-import { isBlank } from '../../src/laws/grammars/json.ts'
+import { isBlank } from '../../src/messages/rules.ts'
 
 /** What a branch says. Numbers are positions in the log. */
 export interface BranchReading {

@@ -3,7 +3,7 @@
 import type { Condensation, CondensationSummaryEvent } from '../../src/event/types.ts'
 import type { Note } from './notes.ts'
 import { held, type Item, joined, pending, shown, type Unit, wholes } from './unit.ts'
-import { isBlank } from '../../src/laws/grammars/json.ts'
+import { isBlank } from '../../src/messages/rules.ts'
 
 /** A condensation at its place: the id and the timestamp that the log gives it. */
 export interface PlacedCondensation {

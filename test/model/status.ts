@@ -4,7 +4,7 @@ import type { Event } from '../../src/event/types.ts'
 import { readBranch } from './branch.ts'
 import { type Note, silent } from './notes.ts'
 import type { Node } from './tree.ts'
-import { isBlank } from '../../src/laws/grammars/json.ts'
+import { isBlank } from '../../src/messages/rules.ts'
 
 const EIGHT = [
   'idle',

@@ -1,7 +1,7 @@
 /** A provider that signs takes back what it gave out, and refuses every history that was changed in between. */
 
 import { describe, expect, it } from 'vitest'
-import { refusals, see, seenText, sign } from '../../src/testing/provider/signing.ts'
+import { messageSight, refusals, seenText, sign } from '../../src/messages/provider.ts'
 
 interface Block {
   readonly type: string
@@ -22,8 +22,7 @@ const tools = [{ name: 'ls' }]
 function replied(messages: readonly Message[], ...content: Block[]): Message {
   const said: Block[] = []
   for (const block of content) {
-    const seen = see(
-      'anthropic',
+    const seen = messageSight.see(
       { system, messages: [...messages, { role: 'assistant', content: said }] },
       tools,
     )
@@ -45,7 +44,7 @@ const taken = (
   messages: readonly Message[],
   front: readonly Block[] = system,
   list: unknown = tools,
-): string[] => refusals(see('anthropic', { system: front, messages }, list))
+): string[] => refusals(messageSight.see({ system: front, messages }, list))
 
 /** The history with the content of one message changed. */
 const withContent = (at: number, change: (content: readonly Block[]) => readonly Block[]): Message[] =>

@@ -16,7 +16,7 @@ import {
 import type { Step } from '../../src/conversation/run/step.ts'
 import { begin, branch } from '../conversation/agent.ts'
 import { type ProviderServer, providerServer } from '../../src/testing/node/provider-server.ts'
-import type { Model } from '../../src/testing/provider/reply.ts'
+import type { Model } from '../../src/messages/model.ts'
 
 let server: ProviderServer | null = null
 afterEach(() => server?.close())

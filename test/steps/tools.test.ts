@@ -57,7 +57,12 @@ describe('what a tool gives', () => {
       [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } }],
       undefined,
     ],
-    [[{ type: 'tool_reference', tool_name: 'weather' }], undefined],
+    [[{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }], undefined],
+    // A part that only another provider takes.
+    [
+      [{ type: 'tool_reference', tool_name: 'weather' }],
+      [{ type: 'text', text: '[{"type":"tool_reference","tool_name":"weather"}]' }],
+    ],
     [[{ type: 'image', image_urls: ['https://a.b/c.png'], detail: 'high' }], undefined],
     [{ kind: 'file', path: 'a' }, [{ type: 'text', text: '{"kind":"file","path":"a"}' }]],
   ])('%j', async (output, content) => {

@@ -14,11 +14,12 @@ import {
   openaiResponsesStep,
   type StepOptions,
 } from '../../src/steps/index.ts'
-import { ANTHROPIC } from '../../src/testing/provider/anthropic.ts'
-import { GOOGLE } from '../../src/testing/provider/google.ts'
-import { halves, type ProviderGrammar } from '../../src/testing/provider/grammar.ts'
-import { OPENAI_CHAT } from '../../src/testing/provider/openai-chat.ts'
-import { OPENAI_RESPONSES } from '../../src/testing/provider/openai-responses.ts'
+import { ANTHROPIC } from '../../src/messages/anthropic/grammar.ts'
+import { GOOGLE } from '../../src/messages/google/grammar.ts'
+import type { Grammar } from '../../src/messages/grammar.ts'
+import { halves, type ProviderGrammar } from '../../src/messages/provider.ts'
+import { OPENAI_CHAT } from '../../src/messages/openai-chat/grammar.ts'
+import { OPENAI_RESPONSES } from '../../src/messages/openai-responses/grammar.ts'
 
 /** A call of a tool, its arguments as the text that the model wrote. */
 export interface SaidCall {
@@ -53,7 +54,8 @@ export interface StepWire {
 const failed = (message: string, fields: object): Error => Object.assign(new Error(message), fields)
 
 /** What a provider says in its grammar. */
-const said = (grammar: ProviderGrammar): Pick<StepWire, 'whole' | 'stream'> => {
+const said = ({ provider }: Grammar): Pick<StepWire, 'whole' | 'stream'> => {
+  const grammar = provider as ProviderGrammar
   const contents = ({ text, calls = [] }: Said, no: number) => [
     ...(text === undefined ? [] : grammar.contents(text, `${no}`)),
     ...calls.flatMap(({ id, name, args }, at) => grammar.contents({ call: name, id, args }, `${no}_${at}`)),

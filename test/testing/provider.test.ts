@@ -17,7 +17,7 @@ import {
 } from '../../src/steps/index.ts'
 import { type ProviderServer, providerServer } from '../../src/testing/node/provider-server.ts'
 import { type FakeProvider, fakeProvider } from '../../src/testing/provider/provider.ts'
-import { type ModelTurn, playTurns } from '../../src/testing/provider/reply.ts'
+import { type ModelTurn, playTurns } from '../../src/messages/model.ts'
 import { scriptedModel } from '../../src/testing/provider/script.ts'
 import { RUNS } from '../../properties/run.ts'
 import { begin, branch } from '../conversation/agent.ts'

@@ -1,8 +1,22 @@
 /** The form of AI SDK model messages: which fields they have, and what the rules see of them. */
 
-import { type Ref, type Step, type Turn, turnsOf } from '../../src/laws/grammars/pairing.ts'
-import { asList, asObject, type JsonObject } from '../../src/laws/grammars/rule.ts'
-import { anything, byKey, fields, flag, listOf, object, text, textOr } from '../../src/laws/grammars/shape.ts'
+import {
+  anything,
+  asList,
+  asObject,
+  byKey,
+  fields,
+  flag,
+  type JsonObject,
+  listOf,
+  object,
+  type Ref,
+  type Step,
+  text,
+  textOr,
+  type Turn,
+  turnsOf,
+} from '../../src/messages/rules.ts'
 
 export interface Part {
   readonly path: string

@@ -2,11 +2,25 @@
 
 import { modelMessageSchema } from 'ai'
 import { isExecuted, shape, type View, viewOf } from './ai-sdk-form.ts'
-import { illFormedText, isBlank, notJson } from '../../src/laws/grammars/json.ts'
-import { IMAGE_TYPES, imageUrlFault, isBase64 } from '../../src/laws/grammars/media.ts'
-import { secondResults, orphans, repeatedCalls, withoutResult } from '../../src/laws/grammars/pairing.ts'
-import { asList, asObject, isObject, judge, type Rule, type Violation } from '../../src/laws/grammars/rule.ts'
-import { faults } from '../../src/laws/grammars/shape.ts'
+import {
+  asList,
+  asObject,
+  faults,
+  illFormedText,
+  IMAGE_TYPES,
+  imageUrlFault,
+  isBase64,
+  isBlank,
+  isObject,
+  judge,
+  notJson,
+  orphans,
+  repeatedCalls,
+  type Rule,
+  secondResults,
+  type Violation,
+  withoutResult,
+} from '../../src/messages/rules.ts'
 
 export function validateAiSdk(request: unknown): Violation[] {
   return judge(aiSdkRules, viewOf(request))

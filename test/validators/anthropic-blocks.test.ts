@@ -1,8 +1,7 @@
 /** The Anthropic validator refuses texts, thinking, images and cache marks that the provider refuses. */
 
 import { expect, test } from 'vitest'
-import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
-import { blockRules } from '../../src/laws/grammars/anthropic-blocks.ts'
+import { blockRules, validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import {
   user,
   done,

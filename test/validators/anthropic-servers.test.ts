@@ -1,7 +1,6 @@
 /** The Anthropic validator takes what its own tools have said, and refuses halves of it. */
 
-import { serverRules } from '../../src/laws/grammars/anthropic-servers.ts'
-import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
+import { serverRules, validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import { ask, assistant, call, done, from, result, text, user } from './anthropic-fixtures.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 

@@ -1,9 +1,12 @@
 /** The Anthropic validator takes good requests, and refuses broken ones by the rule they break. */
 
 import { expect, test } from 'vitest'
-import { anthropicRules, validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
-import { blockRules } from '../../src/laws/grammars/anthropic-blocks.ts'
-import { serverRules } from '../../src/laws/grammars/anthropic-servers.ts'
+import {
+  anthropicRules,
+  blockRules,
+  serverRules,
+  validateAnthropic,
+} from '../../src/messages/anthropic/rules.ts'
 import {
   user,
   done,

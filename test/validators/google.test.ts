@@ -1,6 +1,6 @@
 /** The Gemini validator takes good requests, and refuses broken ones by the rule they break. */
 
-import { googleRules, validateGoogle } from '../../src/laws/grammars/google.ts'
+import { googleRules, validateGoogle } from '../../src/messages/google/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 
 const user = { role: 'user', parts: [{ text: 'List the files.' }] }

@@ -1,8 +1,15 @@
 /** The checks that every validator shares: what is no JSON, what is no Unicode text, what is blank, what is an image. */
 
 import { expect, test } from 'vitest'
-import { endsInSpace, illFormedText, isBlank, notJson, parseObject } from '../../src/laws/grammars/json.ts'
-import { imageUrlFault, isBase64 } from '../../src/laws/grammars/media.ts'
+import {
+  endsInSpace,
+  illFormedText,
+  imageUrlFault,
+  isBase64,
+  isBlank,
+  notJson,
+  parseObject,
+} from '../../src/messages/rules.ts'
 
 const cycle: unknown[] = [1]
 cycle.push({ again: cycle })

@@ -1,6 +1,6 @@
 /** The Chat Completions validator takes good requests, and refuses broken ones by the rule they break. */
 
-import { openAiChatRules, validateOpenAiChat } from '../../src/laws/grammars/openai-chat.ts'
+import { openAiChatRules, validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 
 const png = 'data:image/png;base64,aW1n'

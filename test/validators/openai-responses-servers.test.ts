@@ -1,7 +1,6 @@
 /** The Responses validator refuses programs, commands and approvals that do not fit what answers them. */
 
-import { serverRules } from '../../src/laws/grammars/openai-responses-servers.ts'
-import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
+import { serverRules, validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
 import { ask, call, done, out, user } from './openai-responses-fixtures.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 

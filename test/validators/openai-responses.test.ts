@@ -1,7 +1,10 @@
 /** The Responses validator takes good requests, and refuses broken ones by the rule they break. */
 
-import { serverRules } from '../../src/laws/grammars/openai-responses-servers.ts'
-import { openAiResponsesRules, validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
+import {
+  openAiResponsesRules,
+  serverRules,
+  validateOpenAiResponses,
+} from '../../src/messages/openai-responses/rules.ts'
 import { ask, call, done, out, said, user } from './openai-responses-fixtures.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 

@@ -1,7 +1,7 @@
 /** Runs a validator over a table of good and a table of broken requests, and checks that no rule goes untested. */
 
 import { describe, expect, test } from 'vitest'
-import type { Violation } from '../../src/laws/grammars/rule.ts'
+import type { Violation } from '../../src/messages/rules.ts'
 
 export interface Good {
   readonly name: string

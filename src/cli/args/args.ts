@@ -6,7 +6,7 @@ import {
   type FileCommand,
   FORMATS,
   FROM,
-  GRAMMARS,
+  GRAMMAR_NAMES,
   isCommand,
   REPORTS,
   TARGETS,
@@ -133,7 +133,7 @@ function lawRequest(options: Given): LawRequest | null {
   }
   const form = choiceOf(options, 'format', REPORTS) ?? (options.has('json') ? 'json' : 'text')
   if (options.has('json') && form !== 'json') throw new UsageError(`--json is another format than ${form}`)
-  return { ended: options.has('ended'), grammars: choicesOf(options, 'grammar', GRAMMARS), form }
+  return { ended: options.has('ended'), grammars: choicesOf(options, 'grammar', GRAMMAR_NAMES), form }
 }
 
 function condenseOptions(options: Given): Pick<FileRequest, 'maxEvents' | 'summary'> {

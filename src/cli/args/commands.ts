@@ -1,5 +1,6 @@
 /** The table of commands: what each one is called, takes and prints. */
 
+import { GRAMMARS } from '../../laws/index.ts'
 import { SESSION_FORMATS } from '../../sessions/index.ts'
 import { MAX_PAGE_SIZE } from '../../store/kit/index.ts'
 
@@ -62,14 +63,7 @@ export type Flag =
   | 'open'
 
 /** What `messages` can write. */
-export const FORMATS = [
-  'neutral',
-  'openai-chat',
-  'openai-responses',
-  'anthropic',
-  'google',
-  'ai-sdk',
-] as const
+export const FORMATS: readonly string[] = ['neutral', ...GRAMMARS.map(({ name }) => name)]
 
 /** What a file may be said to hold. */
 export const FROM = ['events', ...SESSION_FORMATS] as const
@@ -87,13 +81,13 @@ export const REPORTS = ['text', 'json', 'junit'] as const
 export type ReportForm = (typeof REPORTS)[number]
 
 /** The grammars in which requests can be judged: all that `messages` writes but the neutral form. */
-export const GRAMMARS = ['openai-chat', 'openai-responses', 'anthropic', 'google', 'ai-sdk'] as const
+export const GRAMMAR_NAMES: readonly string[] = GRAMMARS.map(({ name }) => name)
 
 /** What stands in place of what is forgotten, where the user gives no summary. */
 export const PLACEHOLDER_SUMMARY = '[Earlier events were left out.]'
 
 /** One of the grammars that `messages` writes. */
-export type Format = (typeof FORMATS)[number]
+export type Format = string
 
 /** What `export` can write. */
 export const LAYOUTS = ['jsonl', 'directory', 'zip'] as const
@@ -132,7 +126,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
       'Exits with 1 when there is an issue: a line that does not load. Everything else that no correct server writes is a note: what a replay repairs, results that end no call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
       'With --laws, the log of any server is held to the laws of properties/laws.md: its tree, calls and results, view, status and records of replies. What breaks one is named by the law, the event and what a correct server would have written, and the exit code is 1.',
       'With --ended, the server is done with it: no call may be without a result, unless it waits for a user, and the status may not be running.',
-      `With --grammar (${GRAMMARS.join(', ')}), also what would be sent of the log in it, by its provider’s rules, and the prefixes that replies record.`,
+      `With --grammar (${GRAMMAR_NAMES.join(', ')}), also what would be sent of the log in it, by its provider’s rules, and the prefixes that replies record.`,
       `FORMAT is one of ${REPORTS.join(', ')}; junit is one document for all FILEs.`,
     ],
   ),

@@ -2,7 +2,7 @@
 
 import type { EventKind } from '../../index.ts'
 import type { EventFilter } from '../../store/kit/index.ts'
-import type { CommandName, FileCommand, Format, GRAMMARS, Layout, ReportForm, Target } from './commands.ts'
+import type { CommandName, FileCommand, Format, Layout, ReportForm, Target } from './commands.ts'
 import type { Address } from '../db/address.ts'
 import type { From } from '../input/facts.ts'
 
@@ -15,7 +15,7 @@ export interface Stored {
 /** A check by the laws. */
 export interface LawRequest {
   readonly ended: boolean
-  readonly grammars: readonly (typeof GRAMMARS)[number][]
+  readonly grammars: readonly string[]
   readonly form: ReportForm
 }
 

@@ -1,19 +1,9 @@
 /** Shows what the model is sent: a transcript for the neutral format, indented JSON for a provider's. */
 
 import { estimateTokens, fitToBudget } from '../../context/index.ts'
-import {
-  listPendingCalls,
-  maskSecrets,
-  type NeutralMessage,
-  type State,
-  toAiSdk,
-  toAnthropic,
-  toGoogle,
-  toMessages,
-  toOpenAIChat,
-  toOpenAIResponses,
-} from '../../index.ts'
+import { listPendingCalls, maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
 import { contentText } from '../../inspector/index.ts'
+import { GRAMMARS } from '../../laws/index.ts'
 import type { Format } from '../args/commands.ts'
 import type { FileRequest } from '../args/request.ts'
 import { FileError } from '../failure.ts'
@@ -144,19 +134,9 @@ export function messagesIn(
 ): Readonly<Record<string, unknown>> {
   const waiting = messages.length === 0 && format !== 'neutral' ? waitingNote(state) : null
   if (waiting !== null) throw new FileError('empty_view', `there is nothing to send: ${waiting}`)
-  switch (format) {
-    case 'neutral':
-      return { messages }
-    case 'openai-chat':
-      return { messages: toOpenAIChat(messages) }
-    case 'openai-responses':
-      return { messages: toOpenAIResponses(messages) }
-    case 'anthropic':
-      // The grammar leaves the system prompt out where there is none; a result has the same fields always.
-      return { messages: { system: [], ...toAnthropic(messages) } }
-    case 'google':
-      return { messages: { systemInstruction: null, ...toGoogle(messages) } }
-    case 'ai-sdk':
-      return { messages: toAiSdk(messages) }
-  }
+  const grammar = GRAMMARS.find(({ name }) => name === format)
+  if (grammar === undefined) return { messages }
+  const written = grammar.write(messages)
+  // Results have the same fields always, where a writer leaves empty ones out.
+  return { messages: grammar.list === null ? written : { ...grammar.front, ...written } }
 }

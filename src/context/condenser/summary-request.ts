@@ -6,9 +6,9 @@ import type { CondensationPlan } from './plan.ts'
 import { head, tail } from '../text.ts'
 import { type Content, isImagePart, isTextPart, wordsIn } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
-import { partName } from '../../messages/placeholder.ts'
-import { renderMessage } from '../../messages/render-message.ts'
-import { resultMessage } from '../../messages/tool-result.ts'
+import { partName } from '../../messages/pieces.ts'
+import { renderMessage } from '../../messages/neutral.ts'
+import { resultMessage } from '../../messages/results.ts'
 import type { CallResult, MessageUnit, Unit } from '../../view/unit.ts'
 
 /** What the summariser is given. */

@@ -16,7 +16,7 @@ import { add, type RunContext } from './context.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
 import { toMessages } from '../../messages/neutral.ts'
-import type { ReplyOutcome } from '../../messages/reply-events.ts'
+import type { ReplyOutcome } from '../../messages/reply.ts'
 import { requestAfter, errorAfter, errorAfterSilence, isSilence } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 

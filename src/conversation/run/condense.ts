@@ -2,8 +2,8 @@
 
 import { earlyEndOf, isOfReply, replyOf } from '../../event/reply.ts'
 import type { ConversationErrorEvent, Event } from '../../event/types.ts'
-import { renderMessage } from '../../messages/render-message.ts'
-import type { ReplyOutcome } from '../../messages/reply-events.ts'
+import { renderMessage } from '../../messages/neutral.ts'
+import type { ReplyOutcome } from '../../messages/reply.ts'
 import { isFinalReply } from '../../state/status.ts'
 import type { StepOutput } from './step.ts'
 import { hasCode } from '../../event/errors.ts'

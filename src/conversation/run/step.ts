@@ -4,7 +4,7 @@ import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
-import type { Reply, ReplyOutcome } from '../../messages/reply-events.ts'
+import type { Reply, ReplyOutcome } from '../../messages/reply.ts'
 import type { State } from '../../state/state.ts'
 
 /** What a step is handed. */

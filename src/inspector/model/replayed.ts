@@ -8,6 +8,7 @@ import { type LogDocument, lookOf } from '../log-document.ts'
 import { type Usage, usageOfEvents } from '../../context/usage.ts'
 import type { Event } from '../../event/types.ts'
 import { replyOf } from '../../event/reply.ts'
+import { DEFAULT_GRAMMAR, findGrammar } from '../../messages/grammars.ts'
 import { type Finding, findings, type Severity } from '../../explain/index.ts'
 
 /** A log that was folded. */
@@ -115,11 +116,15 @@ export function findingsOf({ states, loaded, document }: Replayed): readonly Fin
   if (document.findings !== null) return document.findings
   const state = states.at(-1) as State
   const made = new Set(
-    loaded.flatMap(({ fact }) => (isQuarantined(fact) ? [] : [replyOf(fact)?.grammar ?? 'anthropic'])),
+    loaded.flatMap(({ fact }) => (isQuarantined(fact) ? [] : [replyOf(fact)?.grammar ?? DEFAULT_GRAMMAR])),
   )
-  const grammars = made.has('openai-responses') ? [] : null
+  const grammars = [...made].some(hasEncrypted) ? [] : null
   return findings(state, { loaded, ...(grammars !== null && { grammars }), ...lookOf(loaded.length) })
 }
+
+/** Whether replies in a grammar contain what is encrypted. */
+export const hasEncrypted = (grammar: string): boolean =>
+  findGrammar(grammar)?.limits.kinds.includes('reasoning') === true
 
 /** The worst that is said of each position, but for what is only worth knowing. */
 export function flagsOf(

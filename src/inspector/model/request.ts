@@ -3,34 +3,26 @@
 import { explainPrefix, type PrefixChange, stablePrefix } from '../../context/explain-prefix.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { isColloquyError } from '../../event/errors.ts'
-import { askedAfter, type Grammar, isOfReply, replyOf } from '../../event/reply.ts'
-import { toAiSdk } from '../../messages/ai-sdk/write.ts'
-import { toAnthropic } from '../../messages/anthropic/write.ts'
-import { toGoogle } from '../../messages/google/write.ts'
+import { askedAfter, type GrammarName, isOfReply, replyOf } from '../../event/reply.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
+import { GRAMMARS, grammarNamed } from '../../messages/grammars.ts'
 import { toMessages } from '../../messages/neutral.ts'
-import { toOpenAIChat } from '../../messages/openai-chat/write.ts'
-import { toOpenAIResponses } from '../../messages/openai-responses/write.ts'
-import { type LeftOut, requestRecord, type WriteOptions } from '../../messages/prefix.ts'
+import { type LeftOut, requestRecord } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
-import { type Replayed, stateOf } from './replayed.ts'
+import { hasEncrypted, type Replayed, stateOf } from './replayed.ts'
 import type { Event } from '../../event/types.ts'
 import { type ReplyTokens, tokensIn } from '../../messages/reply-usage.ts'
 import { anchorOf, type Entry } from '../../log/entry.ts'
 import { findEvent } from '../../state/read.ts'
 
-/** In what a request is shown. */
-export type Form = 'neutral' | Grammar
+/** In what a request is shown: a grammar, or `neutral`. */
+export type Form = GrammarName
 
 /** Every form, with its name for people. */
-export const FORMS: Readonly<Record<Form, string>> = {
-  anthropic: 'Anthropic Messages',
-  'openai-chat': 'OpenAI Chat Completions',
-  'openai-responses': 'OpenAI Responses',
-  google: 'Google Gemini',
-  'ai-sdk': 'AI SDK',
-  neutral: 'neutral messages',
-}
+export const FORMS: Readonly<Record<Form, string>> = Object.fromEntries([
+  ...GRAMMARS.map(({ name, title }) => [name, title] as const),
+  ['neutral', 'neutral messages'],
+])
 
 /** What would be sent of a state. */
 export interface Request {
@@ -45,16 +37,6 @@ export interface Request {
   readonly refused: string | null
 }
 
-const WRITE: Readonly<
-  Record<Grammar, (messages: readonly NeutralMessage[], options: WriteOptions) => object>
-> = {
-  anthropic: toAnthropic,
-  'openai-chat': toOpenAIChat,
-  'openai-responses': toOpenAIResponses,
-  google: toGoogle,
-  'ai-sdk': toAiSdk,
-}
-
 /**
  * What a form makes of a state; never throws. What is encrypted is not on the page, so that for the grammar that has
  * it nothing is proved. O(content of the view).
@@ -64,11 +46,12 @@ export function requestOf(state: State, form: Form): Request {
   const empty = { form, front: {}, messages: [], neutral, leftOut: [] }
   if (form === 'neutral') return { ...empty, messages: neutral, refused: null }
   try {
-    const written = WRITE[form](neutral, { prove: form !== 'openai-responses' })
+    const { write, list } = grammarNamed(form)
+    const written = write(neutral, { prove: !hasEncrypted(form) })
     const leftOut = requestRecord(written)?.leftOut ?? []
     if (Array.isArray(written)) return { ...empty, messages: written, leftOut, refused: null }
-    const { messages, input, contents, ...front } = written as Readonly<Record<string, readonly unknown[]>>
-    return { ...empty, front, messages: messages ?? input ?? contents ?? [], leftOut, refused: null }
+    const { [list ?? '']: messages, ...front } = written as Readonly<Record<string, readonly unknown[]>>
+    return { ...empty, front, messages: messages ?? [], leftOut, refused: null }
   } catch (error) {
     if (isColloquyError(error)) return { ...empty, refused: error.message }
     throw error

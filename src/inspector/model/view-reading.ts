@@ -7,9 +7,9 @@ import type { View } from '../../view/view.ts'
 import { speaks } from '../../context/budget.ts'
 import { fixedUnits } from '../../context/blocks.ts'
 import { estimateTokens } from '../../context/estimate.ts'
-import { batchMessages } from '../../messages/batch.ts'
+import { batchMessages } from '../../messages/results.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
-import { renderMessage } from '../../messages/render-message.ts'
+import { renderMessage } from '../../messages/neutral.ts'
 
 /** What is read off a view. */
 export interface Reading {

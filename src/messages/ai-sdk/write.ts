@@ -4,36 +4,29 @@
  */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { argumentObject } from '../arguments.ts'
-import { type Digest, digestOf, followedBy } from '../digest.ts'
-import { isSealed } from '../kinds.ts'
+import { isSealed } from '../blocks.ts'
+import { digestOf } from '../digest.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { moveParts } from '../moved-parts.ts'
-import { otherDigest } from '../other-parts.ts'
-import { thinkingDigest } from '../own-digest.ts'
+import { isText, joinTexts, moveParts, type Piece, pieceDigest, textPiece } from '../pieces.ts'
 import { NO_ANSWER } from '../phrases.ts'
-import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
-import { startProof, type WriteOptions } from '../prefix.ts'
-import type { FieldRef, OtherRef, PartRef } from '../reply-parts.ts'
-import { isWhitespace, wellFormed } from '../text.ts'
-import { returnable } from '../thinking.ts'
-import { textsOfPart } from '../thinking-parts.ts'
-import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
-import { callDigest, resultDigest, type Role, type Written } from '../written.ts'
-import { LIMITS, optionsOf } from './limits.ts'
-import type { AiSdkCustom, AiSdkPart } from './part-shapes.ts'
-import type {
-  AiSdkAssistantMessage,
-  AiSdkImageData,
-  AiSdkMessage,
-  AiSdkReasoning,
-  AiSdkText,
-  AiSdkToolCall,
-  AiSdkToolResult,
-  AiSdkUserMessage,
-} from './types.ts'
-
-type AssistantPart = AiSdkAssistantMessage['content'][number]
+import type { WriteOptions, Written } from '../prefix.ts'
+import { type FieldRef, type OtherRef, type PartRef, returnable, textsOfPart } from '../reply-parts.ts'
+import { argumentObject, isWhitespace, wellFormed } from '../text.ts'
+import type { AssistantTurn, Result } from '../turns.ts'
+import { replyBlocks, writeConversation } from '../write.ts'
+import {
+  type AiSdkAssistantMessage,
+  type AiSdkCustom,
+  type AiSdkImageData,
+  type AiSdkMessage,
+  type AiSdkPart,
+  type AiSdkReasoning,
+  type AiSdkText,
+  type AiSdkToolResult,
+  type AiSdkUserMessage,
+  LIMITS,
+  optionsOf,
+} from './blocks.ts'
 
 /**
  * The messages for the AI SDK; valid whatever the log holds (law M). The SDK takes a leading system message only with
@@ -47,66 +40,54 @@ type AssistantPart = AiSdkAssistantMessage['content'][number]
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
  */
 export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptions = {}): AiSdkMessage[] {
-  const { system, turns } = turnsOf(messages, LIMITS)
-  const proof = startProof(LIMITS.grammar, options)
   const out: AiSdkMessage[] = []
-  const prove = (role: Role, pieces: readonly Piece[]): void => {
-    for (const block of pieces) proof.add(role, { block, digest: () => pieceDigest(block) })
-  }
-  prove('front', system)
-  if (system.length > 0) out.push({ role: 'system', content: joinTexts(system) })
-  for (const turn of turns) {
-    if (turn.role === 'system') continue
-    if (turn.role === 'user') {
-      prove('user', turn.pieces)
-      out.push({ role: 'user', content: turn.pieces.map(userPart) })
-      continue
-    }
-    const parts = replyParts(turn, proof.keeps(turn))
-    for (const part of parts) proof.add('assistant', part)
-    // The SDK refuses no message without parts, but providers do.
-    if (parts.length > 0) out.push({ role: 'assistant', content: parts.map(({ block }) => block) })
-    if (turn.results.length === 0) continue
-    const moved = moveParts(turn, ({ image }) => image.from === 'web', 'words')
-    for (const block of moved.results) proof.add('user', { block, digest: () => resultDigest(block) })
-    out.push({ role: 'tool', content: moved.results.map(toolResult) })
-    prove('user', moved.pieces)
-    if (moved.pieces.length > 0) out.push({ role: 'user', content: moved.pieces.map(userPart) })
-  }
-  proof.record(out, out)
+  const { record } = writeConversation<Part>(messages, options, {
+    limits: LIMITS,
+    piece: pieceBlock,
+    reply,
+    result: resultBlock,
+    move: (turn) => moveParts(turn, ({ image }) => image.from === 'web', 'words'),
+    add(role, parts) {
+      if (role === 'front')
+        out.push({ role: 'system', content: (parts as AiSdkText[]).map(({ text }) => text).join('\n') })
+      else out.push({ role: role === 'result' ? 'tool' : role, content: parts } as AiSdkMessage)
+    },
+  })
+  record(out, out)
   return out
 }
 
-/**
- * The parts of a reply. Texts before its last signed part stay as they came, as that part is bound to them. A reply
- * that ends in reasoning has a fixed sentence behind it.
- */
-function replyParts(turn: AssistantTurn, keeps: boolean): Written<AssistantPart>[] {
-  const { refs, bound, message, calls } = turn
+type Part = AiSdkAssistantMessage['content'][number] | AiSdkUserMessage['content'][number] | AiSdkToolResult
+
+/** The parts of a reply. One that ends in reasoning has a fixed sentence behind it. */
+function reply(turn: AssistantTurn, keeps: boolean): Written<Part>[] {
+  const { refs, message } = turn
   const sealed = sealedIn(refs)
-  const parts = refs.flatMap((ref, place): Written<AssistantPart>[] => {
-    if (ref.kind === 'other') return keeps || !sealed.has(ref) ? [otherPart(ref, keeps)] : []
-    const { kind, at } = ref
-    const options = keeps ? optionsOf(ref) : null
-    switch (kind) {
-      case 'thinking':
-        return reasoningPart(message.thinking_blocks[at], ref, keeps)
-      case 'text': {
-        const part = message.content[at]
-        const pieces = part === undefined ? [] : textsOfPart(part, keeps && place < bound)
-        return pieces.map((piece) => withOptions(textPart(piece), options))
-      }
-      case 'call': {
-        const call = calls[at]
-        return call === undefined ? [] : [withOptions(callPart(call), options)]
-      }
-      default:
-        return []
-    }
+  const parts = replyBlocks<Part>(turn, keeps, {
+    text: ({ text }, more) => ({ type: 'text', text, ...more }),
+    thinking: (block, more, ref) => reasoning(block, more, ref, keeps),
+    call: ({ id, name, source }, more) => ({
+      type: 'tool-call',
+      toolCallId: id,
+      toolName: name,
+      input: argumentObject(source.arguments),
+      ...more,
+    }),
+    other(value, ref) {
+      const { providerOptions: _, ...bare } = value
+      return keeps ? value : sealed.has(ref) ? null : bare
+    },
+    more(ref) {
+      const block = ref.kind === 'thinking' ? message.thinking_blocks[ref.at] : undefined
+      const providerOptions = keeps && !(block !== undefined && isSigned(block)) ? optionsOf(ref) : null
+      return providerOptions === null ? null : { providerOptions }
+    },
   })
   const told = reasoningText(message)
   const all = told === null ? parts : [told, ...parts]
-  return endsInReasoning(turn, told !== null) ? [...all, textPart(textPiece(NO_ANSWER))] : all
+  if (!endsInReasoning(turn, told !== null)) return all
+  const piece = textPiece(NO_ANSWER)
+  return [...all, { block: { type: 'text', text: piece.text }, digest: () => pieceDigest(piece) }]
 }
 
 type Thinking = AssistantMessage['thinking_blocks'][number]
@@ -118,17 +99,8 @@ const isTold = (block: Thinking): boolean => returnable(block) !== null || isUns
 const isUnsigned = (block: Thinking): boolean =>
   'thinking' in block && !block.signature && !isWhitespace(block.thinking)
 
-/** A part with what its provider has added for itself. */
-function withOptions<Part extends AssistantPart>(
-  written: Written<Part>,
-  options: JsonObject | null,
-): Written<Part> {
-  if (options === null) return written
-  return {
-    block: { ...written.block, providerOptions: options },
-    digest: () => followedBy(written.digest(), otherDigest(options)),
-  }
-}
+/** Whether a block has a signature, or is nothing else. */
+const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
  * The parts of other kinds that are left out with the signed parts of their reply: those with what only their provider
@@ -142,41 +114,25 @@ function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
 
 const isSealedPart = ({ value }: OtherRef): boolean => value['type'] !== 'file' && isSealed(LIMITS, value)
 
-/** A part of another kind, or the words for it. */
-function otherPart({ value, placeholder }: OtherRef, keeps: boolean): Written<AssistantPart> {
-  if (placeholder !== null) return textPart(textPiece(placeholder))
-  const { providerOptions: _, ...bare } = value
-  const sent = keeps ? value : bare
-  return { block: sent as unknown as AssistantPart, digest: () => otherDigest(sent) }
-}
-
-function reasoningPart(
-  block: Thinking | undefined,
+/** Reasoning with what its provider needs to check it; null where it is not sent. */
+function reasoning(
+  block: Thinking,
+  more: JsonObject | null,
   ref: FieldRef,
   keeps: boolean,
-): Written<AiSdkReasoning>[] {
-  const options = optionsOf(ref)
-  if (block !== undefined && options !== null && 'thinking' in block && !block.signature) {
-    if (!keeps) return []
-    const text = wellFormed(block.thinking)
-    return [withOptions({ block: { type: 'reasoning', text }, digest: () => thinkingDigest(block) }, options)]
-  }
-  if (block === undefined || !isTold(block)) return []
+): AiSdkReasoning | null {
+  const text = 'thinking' in block ? wellFormed(block.thinking) : ''
+  if (optionsOf(ref) !== null && !isSigned(block)) return keeps ? { type: 'reasoning', text, ...more } : null
   const sent = returnable(block)
-  if (sent === null) {
-    const text = 'thinking' in block ? wellFormed(block.thinking) : ''
-    return [{ block: { type: 'reasoning', text }, digest: () => thinkingDigest(block) }]
-  }
-  if (!keeps) return []
-  const part: AiSdkReasoning =
-    'data' in sent
-      ? { type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: sent.data } } }
-      : {
-          type: 'reasoning',
-          text: sent.thinking,
-          providerOptions: { anthropic: { signature: sent.signature } },
-        }
-  return [{ block: part, digest: () => thinkingDigest(block) }]
+  if (sent === null) return isUnsigned(block) ? { type: 'reasoning', text } : null
+  if (!keeps) return null
+  return 'data' in sent
+    ? { type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: sent.data } } }
+    : {
+        type: 'reasoning',
+        text: sent.thinking,
+        providerOptions: { anthropic: { signature: sent.signature } },
+      }
 }
 
 /** The reasoning text of a reply without thinking that could be sent. */
@@ -186,7 +142,7 @@ function reasoningText({
 }: AssistantMessage): Written<AiSdkReasoning> | null {
   if (isWhitespace(reasoning_content ?? '') || thinking_blocks.some(isTold)) return null
   const text = wellFormed(reasoning_content ?? '')
-  return { block: { type: 'reasoning', text }, digest: (): Digest => digestOf(text) }
+  return { block: { type: 'reasoning', text }, digest: () => digestOf(text) }
 }
 
 /** Whether the last part that says something is reasoning, with all parts or without those that may be left out. */
@@ -206,29 +162,14 @@ function endsInReasoning({ message, refs }: AssistantTurn, told: boolean): boole
   })
 }
 
-const textPart = (piece: TextPiece): Written<AiSdkText> => ({
-  block: { type: 'text', text: piece.text },
-  digest: () => pieceDigest(piece),
-})
-
-function callPart(call: Call): Written<AiSdkToolCall> {
-  const { id, name, source } = call
-  const input = argumentObject(source.arguments)
-  return {
-    block: { type: 'tool-call', toolCallId: id, toolName: name, input },
-    digest: () => callDigest(call),
-  }
-}
-
-function toolResult({ call, pieces, isError }: Result): AiSdkToolResult {
+function resultBlock({ call, pieces, isError }: Result): AiSdkToolResult {
   const ends = { type: 'tool-result', toolCallId: call.id, toolName: call.name } as const
-  if (pieces.every(isText)) {
+  if (pieces.every(isText))
     return { ...ends, output: { type: isError ? 'error-text' : 'text', value: joinTexts(pieces) } }
-  }
   return { ...ends, output: { type: 'content', value: pieces.map(resultPart) } }
 }
 
-function userPart(piece: Piece): AiSdkUserMessage['content'][number] {
+function pieceBlock(piece: Piece): AiSdkUserMessage['content'][number] {
   if (piece.type === 'text') return { type: 'text', text: piece.text }
   // The table of parts has proved its shape.
   if (piece.type === 'block') return { ...piece.block } as object as AiSdkPart
@@ -238,10 +179,7 @@ function userPart(piece: Piece): AiSdkUserMessage['content'][number] {
 }
 
 /** A web address has moved into a user message before: in a result it would have to be a URL object. */
-function resultPart(piece: Piece): AiSdkText | AiSdkImageData | AiSdkCustom {
-  if (piece.type === 'text') return { type: 'text', text: piece.text }
-  if (piece.type === 'block') return { ...piece.block } as object as AiSdkCustom
-  const { image } = piece
-  if (image.from === 'web') return { type: 'text', text: image.url }
-  return { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } }
-}
+const resultPart = (piece: Piece): AiSdkText | AiSdkImageData | AiSdkCustom =>
+  piece.type === 'image' && piece.image.from === 'web'
+    ? { type: 'text', text: piece.image.url }
+    : (pieceBlock(piece) as AiSdkText | AiSdkImageData | AiSdkCustom)

@@ -1,34 +1,33 @@
 /** Writes neutral messages for Google's Gemini, and proves of each reply that it stands behind what it saw. */
 
-import { argumentObject } from '../arguments.ts'
 import { isObject } from '../../event/json.ts'
-import { digestOf, digestOfAll } from '../digest.ts'
-import type { Image } from '../images.ts'
-import { sentMore } from '../kinds.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import { sentMore } from '../blocks.ts'
+import { keptBeside } from '../digest.ts'
+import type { Image } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
-import { moveParts } from '../moved-parts.ts'
-import { otherDigest } from '../other-parts.ts'
-import { thinkingDigest } from '../own-digest.ts'
+import { isText, joinTexts, moveParts, type Piece, pieceDigest, textPiece } from '../pieces.ts'
 import { NO_ANSWER } from '../phrases.ts'
-import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
-import { startProof, type WriteOptions } from '../prefix.ts'
-import type { FieldRef, OtherRef } from '../reply-parts.ts'
-import { wellFormed } from '../text.ts'
-import { textsOfPart } from '../thinking-parts.ts'
-import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
-import { callDigest, resultDigest, type Role, type Written } from '../written.ts'
-import { isTold, LIMITS, saysMore, signatureOf, thoughtAt, typeOfUrl } from './limits.ts'
-import type {
-  GoogleContent,
-  GoogleFileData,
-  GoogleFunctionCall,
-  GoogleFunctionResponse,
-  GoogleInlineData,
-  GooglePart,
-  GoogleRequest,
-  GoogleSignature,
-  GoogleText,
-} from './types.ts'
+import type { WriteOptions, Written } from '../prefix.ts'
+import type { FieldRef } from '../reply-parts.ts'
+import { argumentObject, wellFormed } from '../text.ts'
+import type { AssistantTurn, Call, Result } from '../turns.ts'
+import { replyBlocks, writeConversation } from '../write.ts'
+import {
+  type GoogleContent,
+  type GoogleFileData,
+  type GoogleFunctionResponse,
+  type GoogleInlineData,
+  type GooglePart,
+  type GoogleRequest,
+  type GoogleText,
+  isTold,
+  LIMITS,
+  saysMore,
+  signatureOf,
+  thoughtAt,
+  typeOfUrl,
+} from './blocks.ts'
 
 /** What the provider takes in place of a signature, where a call was made by another model or lost its own. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
@@ -46,52 +45,32 @@ export const NO_SIGNATURE = 'skip_thought_signature_validator'
  * contents // [{ role: 'user', parts: [{ text: 'hi' }] }]
  */
 export function toGoogle(messages: readonly NeutralMessage[], options: WriteOptions = {}): GoogleRequest {
-  const { system, turns } = turnsOf(messages, LIMITS)
-  const proof = startProof(LIMITS.grammar, options)
   const contents: GoogleContent[] = []
+  let front: GooglePart[] = []
   /** The content that more of what a user says joins; never one with results. */
   let open: GoogleContent | null = null
-  const add = (role: Role, parts: readonly Written<GooglePart>[]): GoogleContent => {
-    for (const written of parts) proof.add(role, written)
-    const content: GoogleContent = {
-      role: role === 'assistant' ? 'model' : 'user',
-      parts: parts.map(({ block }) => block),
-    }
-    contents.push(content)
-    return content
-  }
-  const say = (pieces: readonly Piece[]): void => {
-    if (pieces.length === 0) return
-    const parts = pieces.map(piecePart)
-    if (open === null) open = add('user', parts)
-    else {
-      for (const written of parts) proof.add('user', written)
-      open.parts.push(...parts.map(({ block }) => block))
-    }
-  }
-  for (const block of system) proof.add('front', { block, digest: () => pieceDigest(block) })
-  for (const turn of turns) {
-    if (turn.role === 'system') continue
-    if (turn.role === 'user') {
-      say(turn.pieces)
-      continue
-    }
-    add('assistant', replyParts(turn, proof.keeps(turn)))
-    open = null
-    if (turn.results.length === 0) continue
-    const moved = moveParts({ ...turn, results: inOrder(turn) }, ({ image }) => image.from === 'web', 'any')
-    const nameless = withoutId(turn)
-    add(
-      'user',
-      moved.results.map((result) => resultPart(result, !nameless.has(result.call))),
-    )
-    say(moved.pieces)
-  }
+  const { record } = writeConversation<GooglePart>(messages, options, {
+    limits: LIMITS,
+    piece: pieceBlock,
+    reply,
+    result: resultBlock,
+    move: (turn) =>
+      moveParts({ ...turn, results: inOrder(turn) }, ({ image }) => image.from === 'web', 'any'),
+    add(role, parts) {
+      if (role === 'front') front = parts
+      else if (role === 'user' && open !== null) open.parts.push(...parts)
+      else {
+        const content: GoogleContent = { role: role === 'assistant' ? 'model' : 'user', parts }
+        contents.push(content)
+        open = role === 'user' ? content : null
+      }
+    },
+  })
   const request: GoogleRequest = {
-    ...(system.length === 0 ? {} : { systemInstruction: { parts: system.map(({ text }) => ({ text })) } }),
+    ...(front.length === 0 ? {} : { systemInstruction: { parts: front as GoogleText[] } }),
     contents,
   }
-  proof.record(request, contents)
+  record(request, contents)
   return request
 }
 
@@ -103,8 +82,10 @@ function inOrder({ results, calls, refs }: AssistantTurn): readonly Result[] {
 }
 
 /** The calls that came without an id: neither they nor their results have one. */
-const withoutId = ({ refs, calls }: AssistantTurn): ReadonlySet<Call | undefined> =>
-  new Set(refs.flatMap((ref) => (ref.kind === 'call' && lacks(ref, 'id') ? [calls[ref.at]] : [])))
+const withoutId = /* @__PURE__ */ keptBeside(
+  ({ refs, calls }: AssistantTurn): ReadonlySet<Call | undefined> =>
+    new Set(refs.flatMap((ref) => (ref.kind === 'call' && lacks(ref, 'id') ? [calls[ref.at]] : []))),
+)
 
 /** Whether a call came without one of its fields. */
 function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
@@ -112,105 +93,65 @@ function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
   return isObject(call) && call[field] === null
 }
 
-/**
- * The parts of a reply. Texts before its last signed part stay as they came. A reply that says nothing but what the
- * model thought has a fixed sentence behind it.
- */
-function replyParts(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] {
-  const { refs, bound, message, calls } = turn
+/** The parts of a reply. One that says nothing but what the model thought has a fixed sentence behind it. */
+function reply(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] {
+  const { refs, message } = turn
   const first = refs.find(({ kind }) => kind === 'call')
-  const parts = refs.flatMap((ref, place): Written<GooglePart>[] => {
-    if (ref.kind === 'other') return [otherPart(ref, keeps)]
-    const { kind, at } = ref
-    const signature = keeps ? signatureOf(message, ref) : null
-    switch (kind) {
-      case 'thinking': {
-        const block = thoughtAt(message, at)
-        if (block === null || (signature === null && !isTold(block))) return []
-        const written = { text: wellFormed(block.thinking), thought: true } as const
-        return [withMore({ block: written, digest: () => thinkingDigest(block) }, ref, signature)]
-      }
-      case 'text': {
-        const part = message.content[at]
-        const pieces = part === undefined ? [] : textsOfPart(part, keeps && place < bound)
-        return pieces.map((piece) => withMore(textPart(piece), ref, signature))
-      }
-      case 'call': {
-        const call = calls[at]
-        if (call === undefined) return []
-        return [withMore(callPart(call, ref), ref, signature ?? (ref === first ? NO_SIGNATURE : null))]
-      }
-      default:
-        return []
-    }
-  })
-  return saysMore(turn) ? parts : [...parts, textPart(textPiece(NO_ANSWER))]
-}
-
-/** A part with what else it came with, under its signature where it has one. */
-function withMore<Part extends GooglePart>(
-  written: Written<Part>,
-  { kind, more }: FieldRef,
-  signature: string | null,
-): Written<Part & GoogleSignature> {
-  const { thoughtSignature: _, functionCall: __, ...rest } = sentMore(more, LIMITS.more[kind]) ?? {}
-  const sent = { ...rest, ...(signature === null ? {} : { thoughtSignature: signature }) }
-  return {
-    block: { ...written.block, ...sent },
-    digest: () => digestOfAll(written.digest(), digestOf(JSON.stringify(sent))),
-  }
-}
-
-/**
- * A part of another kind, as the provider made it, or the words for it. An image that had a signature is refused
- * without one, as a call is.
- */
-function otherPart({ value, placeholder }: OtherRef, keeps: boolean): Written<GooglePart> {
-  if (placeholder !== null) return textPart(textPiece(placeholder))
-  const { thoughtSignature, ...unsigned } = value
-  const isImage = thoughtSignature !== undefined && 'inlineData' in value
-  const block = keeps ? value : isImage ? { ...unsigned, thoughtSignature: NO_SIGNATURE } : unsigned
-  return { block: block as unknown as GooglePart, digest: () => otherDigest(block) }
-}
-
-const textPart = (piece: TextPiece): Written<GoogleText> => ({
-  block: { text: piece.text },
-  digest: () => pieceDigest(piece),
-})
-
-function callPart(call: Call, ref: FieldRef): Written<GoogleFunctionCall> {
-  const { id, source } = call
-  const args = argumentObject(source.arguments)
-  const isBare = lacks(ref, 'args') && Object.keys(args).length === 0
-  return {
-    block: {
-      functionCall: {
-        ...(lacks(ref, 'id') ? {} : { id }),
-        name: functionName(source.name),
-        ...(isBare ? {} : { args }),
-      },
+  const parts = replyBlocks<GooglePart>(turn, keeps, {
+    text: ({ text }, more) => ({ text, ...more }),
+    thinking(_, more, { at }) {
+      const block = thoughtAt(message, at)
+      const isSent = block !== null && (more?.['thoughtSignature'] !== undefined || isTold(block))
+      return isSent ? { text: wellFormed(block.thinking), thought: true, ...more } : null
     },
-    digest: () => callDigest(call),
-  }
+    call({ id, source }, more, ref) {
+      const args = argumentObject(source.arguments)
+      const isBare = lacks(ref, 'args') && Object.keys(args).length === 0
+      return {
+        functionCall: {
+          ...(lacks(ref, 'id') ? {} : { id }),
+          name: functionName(source.name),
+          ...(isBare ? {} : { args }),
+        },
+        ...more,
+      }
+    },
+    other: (value) => (keeps ? value : withoutSignature(value)),
+    more(ref) {
+      const {
+        thoughtSignature: _,
+        functionCall: __,
+        ...rest
+      } = sentMore(ref.more, LIMITS.more[ref.kind]) ?? {}
+      const signature = (keeps ? signatureOf(message, ref) : null) ?? (ref === first ? NO_SIGNATURE : null)
+      const sent = { ...rest, ...(signature === null ? {} : { thoughtSignature: signature }) }
+      return Object.keys(sent).length === 0 ? null : sent
+    },
+  })
+  if (saysMore(turn)) return parts
+  const piece = textPiece(NO_ANSWER)
+  return [...parts, { block: { text: piece.text }, digest: () => pieceDigest(piece) }]
+}
+
+/** A part of another kind without its signature. An image that had one is refused without one, as a call is. */
+function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
+  const isImage = thoughtSignature !== undefined && 'inlineData' in rest
+  return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest
 }
 
 /** The images stand behind the words, wherever among them the tool has put them. */
-function resultPart(result: Result, isNamed: boolean): Written<GoogleFunctionResponse> {
-  const { call, pieces, isError } = result
+function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GoogleFunctionResponse {
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>
     piece.type === 'image' && piece.image.from === 'data' ? [inlineData(piece.image)] : [],
   )
   return {
-    block: {
-      functionResponse: {
-        ...(isNamed ? { id: call.id } : {}),
-        name: functionName(call.source.name),
-        response: isError ? { error: text } : { output: text },
-        ...(images.length === 0 ? {} : { parts: images }),
-      },
+    functionResponse: {
+      ...(withoutId(turn).has(call) ? {} : { id: call.id }),
+      name: functionName(call.source.name),
+      response: isError ? { error: text } : { output: text },
+      ...(images.length === 0 ? {} : { parts: images }),
     },
-    digest: () => resultDigest(result),
   }
 }
 
@@ -220,19 +161,12 @@ function functionName(given: string): string {
   return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, LIMITS.toolNameLength)
 }
 
-function piecePart(piece: Piece): Written<GooglePart> {
-  if (piece.type === 'text') return textPart(piece)
+function pieceBlock(piece: Piece): GooglePart {
+  if (piece.type === 'text') return { text: piece.text }
   // The table of parts has made it.
-  if (piece.type === 'block')
-    return {
-      block: { ...piece.block } as object as GoogleInlineData | GoogleFileData,
-      digest: () => pieceDigest(piece),
-    }
+  if (piece.type === 'block') return { ...piece.block } as object as GoogleInlineData | GoogleFileData
   const { image } = piece
-  return {
-    block: image.from === 'web' ? fileData(image) : inlineData(image),
-    digest: () => pieceDigest(piece),
-  }
+  return image.from === 'web' ? fileData(image) : inlineData(image)
 }
 
 const inlineData = ({ mediaType, data }: Image & { readonly from: 'data' }): GoogleInlineData => ({

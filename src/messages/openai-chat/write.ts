@@ -1,32 +1,32 @@
 /** Writes neutral messages as OpenAI Chat Completions, and proves of each reply that it stands behind what it saw. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { argumentText } from '../arguments.ts'
-import { type Digest, followedBy } from '../digest.ts'
-import { urlOf } from '../images.ts'
-import { isSealed, sentMore } from '../kinds.ts'
-import { keptBeside } from '../kept-beside.ts'
+import { isSealed, sentMore } from '../blocks.ts'
+import { keptBeside } from '../digest.ts'
+import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { moveParts } from '../moved-parts.ts'
-import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
-import { otherDigest } from '../other-parts.ts'
-import { type Proof, startProof, type WriteOptions } from '../prefix.ts'
-import { wellFormed } from '../text.ts'
-import { textsOfPart } from '../thinking-parts.ts'
-import { type AssistantTurn, type Call, turnsOf } from '../turns.ts'
-import { callDigest, resultDigest, type Role } from '../written.ts'
-import { LIMITS } from './limits.ts'
-import type { ChatPart } from './part-shapes.ts'
-import type {
-  ChatImage,
-  ChatMessage,
-  ChatSystemMessage,
-  ChatText,
-  ChatToolCall,
-  ChatUserMessage,
-} from './types.ts'
+import { isText, joinTexts, moveParts, type Piece } from '../pieces.ts'
+import type { WriteOptions } from '../prefix.ts'
+import { argumentText, wellFormed } from '../text.ts'
+import type { Call } from '../turns.ts'
+import { replyBlocks, writeConversation } from '../write.ts'
+import {
+  type ChatImage,
+  type ChatMessage,
+  type ChatPart,
+  type ChatText,
+  type ChatToolCall,
+  LIMITS,
+} from './blocks.ts'
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+
+/** What goes into an assistant message: words, a refusal, a call, or fields that its server added. */
+type ReplyPart =
+  | { readonly said: string }
+  | { readonly refused: string }
+  | { readonly call: ChatToolCall }
+  | JsonObject
 
 /**
  * The messages of a Chat Completions request; valid whatever the log holds (law M). Thinking and reasoning have no
@@ -39,84 +39,74 @@ const NAME = /^[a-zA-Z0-9_-]{1,64}$/
  * toOpenAIChat([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
  */
 export function toOpenAIChat(messages: readonly NeutralMessage[], options: WriteOptions = {}): ChatMessage[] {
-  const { system, turns } = turnsOf(messages, LIMITS)
-  const proof = startProof(LIMITS.grammar, options)
   const out: ChatMessage[] = []
-  const say = (as: Role, pieces: readonly Piece[], name: string | null = null): void => {
-    for (const block of pieces) proof.add(as, { block, digest: () => pieceDigest(block) })
-    const role = as === 'user' ? as : 'system'
-    // System prompts have no name, and nothing but texts.
-    out.push({
-      role,
-      content: options.plainText === true && pieces.every(isText) ? joinTexts(pieces) : pieces.map(part),
-      ...(NAME.test(name ?? '') && { name }),
-    } as ChatSystemMessage | ChatUserMessage)
-  }
-  if (system.length > 0) say('front', system)
-  for (const turn of turns) {
-    if (turn.role === 'system') say('system', turn.texts)
-    else if (turn.role === 'user') say('user', turn.pieces, turn.name)
-    else {
-      out.push(reply(turn, proof.keeps(turn), proof))
-      const moved = moveParts(turn, () => true, 'any')
-      for (const block of moved.results) {
-        const content = joinTexts(block.pieces.filter(isText))
-        out.push({ role: 'tool', tool_call_id: block.call.id, content })
-        proof.add('user', { block, digest: () => resultDigest(block) })
-      }
-      if (moved.pieces.length > 0) say('user', moved.pieces)
-    }
-  }
-  proof.record(out, out)
+  const { record } = writeConversation<ChatText | ChatImage | ChatPart | ChatMessage | ReplyPart>(
+    messages,
+    options,
+    {
+      limits: LIMITS,
+      piece: pieceBlock,
+      reply: ({ message, ...turn }, keeps) =>
+        replyBlocks<ReplyPart>({ message, ...turn }, keeps, {
+          text: ({ text }, more) =>
+            text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { said: text },
+          call: (call, more) => ({ call: toolCall(call, more) }),
+          other: (value) =>
+            !keeps && isSealed(LIMITS, value)
+              ? null
+              : value['reasoning_content'] === undefined
+                ? value
+                : reasoningOf(message),
+          more: ({ kind, more }) => sentMore(more, LIMITS.more[kind]),
+        }),
+      result: ({ call, pieces }) => ({
+        role: 'tool',
+        tool_call_id: call.id,
+        content: joinTexts(pieces.filter(isText)),
+      }),
+      move: (turn) => moveParts(turn, () => true, 'any'),
+      add(role, blocks, turn) {
+        if (role === 'result') out.push(...(blocks as ChatMessage[]))
+        else if (role === 'assistant') out.push(assistantMessage(blocks as ReplyPart[]))
+        else {
+          const parts = blocks as (ChatText | ChatImage | ChatPart)[]
+          const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
+          const name = turn?.role === 'user' ? (turn.name ?? '') : ''
+          out.push({
+            role: role === 'user' ? role : 'system',
+            content: isPlain ? joined(parts.map(({ text }) => text)) : parts,
+            // System prompts have no name, and nothing but texts.
+            ...(NAME.test(name) && { name }),
+          } as ChatMessage)
+        }
+      },
+    },
+  )
+  record(out, out)
   return out
 }
 
 /** A reply as one message: its words, its refusal, its calls, and the fields that its server added. */
-function reply(turn: AssistantTurn, keeps: boolean, proof: Proof): ChatMessage {
-  const { refs, bound, message, calls } = turn
-  const said: TextPiece[] = []
-  const refused: TextPiece[] = []
+function assistantMessage(parts: readonly ReplyPart[]): ChatMessage {
+  const said: string[] = []
+  const refused: string[] = []
   const tool_calls: ChatToolCall[] = []
   const fields = {}
-  const prove = (block: object, digest: () => Digest): void => proof.add('assistant', { block, digest })
-  const say = (pieces: readonly TextPiece[], more: JsonObject | null = null): void => {
-    for (const piece of pieces) prove(piece, () => withMore(pieceDigest(piece), more))
-    ;(more?.['type'] === 'refusal' ? refused : said).push(...pieces)
-  }
-  for (const [place, ref] of refs.entries()) {
-    if (ref.kind === 'other') {
-      const { placeholder, value } = ref
-      if (placeholder !== null) say([textPiece(placeholder)])
-      else if (keeps || !isSealed(LIMITS, value)) {
-        const sent = value['reasoning_content'] === undefined ? value : reasoningOf(message)
-        Object.assign(fields, sent)
-        prove(sent, () => otherDigest(sent))
-      }
-      continue
-    }
-    const more = sentMore(ref.more, LIMITS.more[ref.kind])
-    const [part, call] = [message.content[ref.at], calls[ref.at]]
-    if (ref.kind === 'text' && part !== undefined)
-      say(
-        textsOfPart(part, keeps && place < bound).filter(({ text }) => text !== ''),
-        more,
-      )
-    else if (ref.kind === 'call' && call !== undefined) {
-      tool_calls.push(toolCall(call, more))
-      prove(call, () => withMore(callDigest(call), more))
-    }
-  }
+  for (const part of parts as readonly { said?: string; refused?: string; call?: ChatToolCall }[])
+    if (part.said !== undefined) said.push(part.said)
+    else if (part.refused !== undefined) refused.push(part.refused)
+    else if (part.call !== undefined) tool_calls.push(part.call)
+    else Object.assign(fields, part)
   return {
     ...fields,
     role: 'assistant',
-    ...(said.length > 0 && { content: joinTexts(said) }),
-    ...(refused.length > 0 && { refusal: joinTexts(refused) }),
+    ...(said.length > 0 && { content: joined(said) }),
+    ...(refused.length > 0 && { refusal: joined(refused) }),
     ...(tool_calls.length > 0 && { tool_calls }),
   }
 }
 
-const withMore = (digest: Digest, more: JsonObject | null): Digest =>
-  more === null ? digest : followedBy(digest, otherDigest(more))
+const joined = (texts: readonly string[]): string => texts.join('\n')
 
 /** What a reply with calls thought, as one field; none of a reply without, which no server takes back. */
 const reasoningOf = /* @__PURE__ */ keptBeside(
@@ -131,7 +121,7 @@ function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatTool
     : { ...fields, id, type: 'function', function: { name, arguments: argumentText(source.arguments) } }
 }
 
-function part(piece: Piece): ChatText | ChatImage | ChatPart {
+function pieceBlock(piece: Piece): ChatText | ChatImage | ChatPart {
   if (piece.type === 'text') return { type: 'text', text: piece.text }
   // The table of parts has proved its shape.
   if (piece.type === 'block') return { ...piece.block } as object as ChatPart

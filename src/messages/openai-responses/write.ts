@@ -1,18 +1,258 @@
 /** Writes neutral messages as OpenAI Responses, and proves of each reply that it stands behind what it saw. */
 
+import {
+  isTextPart,
+  type Content,
+  type JsonObject,
+  type JsonValue,
+  type ReasoningItemModel,
+} from '../../event/shapes.ts'
 import { without } from '../../event/json.ts'
-import type { JsonObject } from '../../event/shapes.ts'
+import { argumentText, wellFormed } from '../text.ts'
+import { isSealed, kindName, kindOf, sentMore } from '../blocks.ts'
+import { digestOf, digestOfAll, followedBy, otherDigest } from '../digest.ts'
 import type { NeutralMessage } from '../message.ts'
-import { inWords, isItem, joinTexts, type Piece, pieceDigest } from '../pieces.ts'
+import { callDigest, reasoningDigest, requestRecord, type WriteOptions, type Written } from '../prefix.ts'
 import { pairParts } from '../pairs.ts'
-import { requestRecord, startProof, type WriteOptions } from '../prefix.ts'
-import { type Turns, turnsOf } from '../turns.ts'
-import { resultDigest, type Role } from '../written.ts'
-import { settledBy, asksFor } from './asked-items.ts'
-import { contentOf, partOf, textPart } from './content.ts'
-import { LIMITS } from './limits.ts'
-import { replyItems } from './write-reply.ts'
-import type { ResponsesItem, ResponsesRequest } from './types.ts'
+import { id as anyId } from '../shape.ts'
+import { type PartRef, reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
+import {
+  inWords,
+  isItem,
+  joinTexts,
+  type Piece,
+  pieceDigest,
+  textPiece,
+  type TextPiece,
+  textsOf,
+} from '../pieces.ts'
+import { type AssistantTurn, type Call, type Result, type Turns, turnsOf } from '../turns.ts'
+import { writeConversation } from '../write.ts'
+import {
+  contentOf,
+  inOwnForm,
+  isSendable,
+  LIMITS,
+  partOf,
+  reasoningOf,
+  textPart,
+  type ResponsesItem,
+  type ResponsesOutputPart,
+  type ResponsesPhase,
+  type ResponsesReasoning,
+  type ResponsesRequest,
+} from './blocks.ts'
+
+const MESSAGE_ID = /^msg[a-zA-Z0-9_-]{0,61}$/
+const CALL_ID = /^fc[a-zA-Z0-9_-]{0,62}$/
+const ANY = /^[a-zA-Z0-9_-]{1,64}$/
+
+/** A text, and what it has beside its words. */
+interface Said {
+  readonly piece: TextPiece
+  readonly more: JsonObject | null
+}
+
+/** A reply, and the results of those of its calls that have a form of their own. */
+interface ReplyItems {
+  readonly items: readonly Written<ResponsesItem>[]
+  readonly outputs: ReadonlyMap<Call, JsonObject>
+  /** The halves of pairs among the parts, by the id of the pair. */
+  readonly halves: readonly { readonly id: string; readonly isSent: boolean }[]
+}
+
+/**
+ * The items of a reply. What stands behind reasoning that is not sent must not name itself, or the provider misses the
+ * reasoning; reasoning that nothing follows is refused.
+ */
+function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: string) => boolean): ReplyItems {
+  const { message, refs, bound, calls } = turn
+  const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
+  const reasoning = reasoningItems(message)
+  const results = new Map(turn.results.map((result) => [result.call, result]))
+  const items: Written<ResponsesItem>[] = []
+  const outputs = new Map<Call, JsonObject>()
+  const halves: { readonly id: string; readonly isSent: boolean }[] = []
+  let said: Said[] = []
+  let lost = false
+  let reasoned = 0
+  const mayName = (id: unknown, form: RegExp): id is string =>
+    typeof id === 'string' && form.test(id) && !lost && isNew(id)
+  const speak = (): void => {
+    if (said.length > 0) items.push(messageItem(said, (id) => mayName(id, MESSAGE_ID)))
+    said = []
+  }
+  const reason = (item: ReasoningItemModel, place: number): void => {
+    // What the reasoning before this one led to has no words that can be sent.
+    if (reasoned < place && items.at(-1)?.block.type === 'reasoning') items.pop()
+    reasoned = place + 1
+    const sent = keeps && place < last && isSendable(item) && isNew(item.id ?? '')
+    lost = !sent
+    if (sent) items.push({ block: reasoningItem(item), digest: () => reasoningDigest(item) })
+  }
+  for (const [place, ref] of refs.entries()) {
+    const { kind, at } = ref
+    if (kind === 'text') {
+      const part = message.content[at]
+      const more = sentMore(ref.more, LIMITS.more.text)
+      if (beginsMessage(more)) speak()
+      // No part of a message may be empty; a blank one stays where something signed is bound to it.
+      const exact = keeps && place < bound
+      if (part !== undefined)
+        said.push(...textsOfPart(part, exact && !isEmpty(part)).map((piece) => ({ piece, more })))
+      continue
+    }
+    if (kind === 'other') {
+      const { placeholder, value } = ref
+      if (value['type'] === 'reasoning') {
+        speak()
+        reason(reasoningOf(value), place)
+        continue
+      }
+      if (placeholder === null && isSealed(LIMITS, value) && !keeps) continue
+      const sent = placeholder === null ? named(value, (id) => mayName(id, ANY)) : null
+      const pair = placeholder === null ? LIMITS.pairOf(value) : null
+      if (pair !== null) halves.push({ id: pair.id, isSent: sent !== null })
+      if (sent === null) {
+        const [other] = placeholder === null ? unsent(ref, LIMITS.grammar) : [ref]
+        if (typeof other?.placeholder === 'string')
+          said.push({ piece: textPiece(other.placeholder), more: null })
+        continue
+      }
+      speak()
+      items.push({ block: sent as unknown as ResponsesItem, digest: () => otherDigest(sent) })
+      continue
+    }
+    speak()
+    const item = reasoning[at]
+    const call = calls[at]
+    if (kind === 'reasoning' && item !== undefined) reason(item, place)
+    else if (kind === 'call' && call !== undefined) {
+      const { output, ...written } = callItem(call, results.get(call), ref.more, mayName)
+      items.push(written)
+      if (output !== null) outputs.set(call, output)
+    }
+  }
+  speak()
+  return { items, outputs, halves }
+}
+
+/** Whether a part is what reasoning may stand before. */
+function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
+  const { kind, at } = ref
+  if (kind === 'other')
+    return ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS, ref.value))
+  return kind === 'call' || (kind === 'text' && textsOf(content.slice(at, at + 1)).length > 0)
+}
+
+const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
+
+/** Texts in a row are one message, until one brings fields of a message of its own. */
+const beginsMessage = (more: JsonObject | null): boolean =>
+  more !== null && (Object.hasOwn(more, 'id') || Object.hasOwn(more, 'phase'))
+
+/** A message as it came where its id may be named; else its words alone. */
+function messageItem(said: readonly Said[], mayName: (id: unknown) => boolean): Written<ResponsesItem> {
+  const { id, phase, status } = said[0]?.more ?? {}
+  const phased = phase === 'commentary' || phase === 'final_answer' ? { phase: phase as ResponsesPhase } : {}
+  const isLong = mayName(id)
+  const digests = said.map(({ piece, more }) =>
+    more === null ? pieceDigest(piece) : followedBy(pieceDigest(piece), otherDigest(more)),
+  )
+  const ends = { type: 'message', role: 'assistant' } as const
+  const block: ResponsesItem = isLong
+    ? {
+        ...ends,
+        id: String(id),
+        status: status === 'incomplete' ? status : 'completed',
+        content: said.map(outputPart),
+        ...phased,
+      }
+    : { ...ends, content: joinTexts(said.map(({ piece }) => piece)), ...phased }
+  return { block, digest: () => digestOfAll('message', digestOf(isLong ? String(id) : ''), ...digests) }
+}
+
+function outputPart({ piece: { text }, more }: Said): ResponsesOutputPart {
+  const { annotations, type } = more ?? {}
+  return type === 'refusal'
+    ? { type, refusal: text }
+    : { type: 'output_text', text, annotations: (annotations ?? []) as never[] }
+}
+
+/**
+ * An item that was kept whole, under its id where that may be named. Null where it may not be and the provider takes
+ * the kind under an id only.
+ */
+function named(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
+  const { id, ...rest } = value
+  if (id === undefined || id === null || mayName(id)) return value
+  return needsId(kindName(value)) ? null : rest
+}
+
+const needsId = (kind: string): boolean => kindOf(LIMITS, kind)?.needs?.['id'] === anyId
+
+const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesReasoning => ({
+  type: 'reasoning',
+  id: id ?? '',
+  summary: (summary ?? []).map((text) => ({ type: 'summary_text', text: wellFormed(text) })),
+  encrypted_content: encrypted_content ?? '',
+})
+
+/**
+ * A call in the form of its kind, where that has a place for its result too and needs no id that may not be named; else
+ * as a function call.
+ */
+function callItem(
+  call: Call,
+  result: Result | undefined,
+  given: JsonObject | null,
+  mayName: (id: unknown, form: RegExp) => id is string,
+): Written<ResponsesItem> & { readonly output: JsonObject | null } {
+  const { id: call_id, name, source } = call
+  const { type = 'function_call', id, ...more } = sentMore(given, LIMITS.more.call) ?? {}
+  const own = inOwnForm(type, call, result)
+  const named = own !== null && mayName(id, ANY) ? { id } : {}
+  if (own !== null && ('id' in named || !needsId(String(type)))) {
+    const block = { type, ...named, call_id, ...own.fields, ...more }
+    return {
+      block: block as unknown as ResponsesItem,
+      digest: () => otherDigest(block),
+      output: own.output,
+    }
+  }
+  const item = mayName(source.responses_item_id, CALL_ID) ? { id: source.responses_item_id } : {}
+  const extra = type === 'function_call' ? more : {}
+  return {
+    block: {
+      type: 'function_call',
+      ...item,
+      call_id,
+      name,
+      arguments: argumentText(source.arguments),
+      ...extra,
+    },
+    digest: () => {
+      const digest = callDigest(call, item.id)
+      return Object.keys(extra).length === 0 ? digest : followedBy(digest, otherDigest(extra))
+    },
+    output: null,
+  }
+}
+
+/** What an item asks for, so that what settles it is known; null where it asks for nothing. O(1). */
+function asksFor({ type, id, call_id }: JsonObject): string | null {
+  if (type === 'mcp_approval_request') return keyOf('approval', id)
+  return type === 'tool_search_call' ? keyOf('search', call_id) : null
+}
+
+/** What an item settles, in the same words. O(1). */
+function settledBy({ type, approval_request_id, call_id }: JsonObject): string | null {
+  if (type === 'mcp_approval_response') return keyOf('approval', approval_request_id)
+  return type === 'tool_search_output' ? keyOf('search', call_id) : null
+}
+
+const keyOf = (name: string, id: JsonValue | undefined): string | null =>
+  typeof id === 'string' ? `${name} ${id}` : null
 
 /**
  * The instructions and the input of a Responses request; valid whatever the log holds (law M). A reasoning item is sent
@@ -49,47 +289,52 @@ interface Draft {
   readonly parted: ReadonlySet<string>
 }
 
-function draftOf({ system, turns }: Turns, options: WriteOptions): Draft {
+function draftOf(turns: Turns, options: WriteOptions): Draft {
   const isNew = once()
-  const proof = startProof(LIMITS.grammar, options)
   const input: ResponsesItem[] = []
+  let instructions: string | null = null
   const sent = new Set<string>()
   const told = new Set<string>()
   /** What the items so far ask for, and is not settled. */
   const asked = new Set<string>()
-  const prove = (role: Role, pieces: readonly Piece[]): void => {
-    for (const block of pieces) proof.add(role, { block, digest: () => pieceDigest(block) })
-  }
-  prove('front', system)
-  for (const turn of turns) {
-    if (turn.role === 'user') {
-      prove('user', turn.pieces)
-      input.push(...userItems(turn.pieces, asked))
-    } else if (turn.role === 'system') {
-      prove('system', turn.texts)
-      input.push({ type: 'message', role: 'developer', content: turn.texts.map(textPart) })
-    } else {
-      const { items, outputs, halves } = replyItems(turn, proof.keeps(turn), isNew)
-      for (const { id, isSent } of halves) (isSent ? sent : told).add(id)
-      for (const written of items) {
-        input.push(written.block)
-        proof.add('assistant', written)
-        const key = asksFor(written.block as object as JsonObject)
-        if (key !== null) asked.add(key)
-      }
-      for (const block of turn.results) {
-        const own = outputs.get(block.call)
-        input.push(
-          own === undefined
-            ? { type: 'function_call_output', call_id: block.call.id, output: contentOf(block.pieces) }
-            : (own as unknown as ResponsesItem),
-        )
-        proof.add('user', { block, digest: () => resultDigest(block) })
-      }
-    }
-  }
-  const request = { instructions: system.length === 0 ? null : joinTexts(system), input }
-  proof.record(request, input)
+  /** The results in the form of their calls. */
+  let outputs: ReplyItems['outputs'] = new Map()
+  const { record } = writeConversation<Piece | ResponsesItem>(
+    [],
+    options,
+    {
+      limits: LIMITS,
+      piece: (piece) => piece,
+      move: ({ results }) => ({ results, pieces: [] }),
+      reply(turn, keeps) {
+        const { items, halves, ...rest } = replyItems(turn, keeps, isNew)
+        for (const { id, isSent } of halves) (isSent ? sent : told).add(id)
+        outputs = rest.outputs
+        return items
+      },
+      result: ({ call, pieces }) =>
+        (outputs.get(call) as object as ResponsesItem | undefined) ?? {
+          type: 'function_call_output',
+          call_id: call.id,
+          output: contentOf(pieces),
+        },
+      add(role, blocks) {
+        if (role === 'front') instructions = joinTexts(blocks as TextPiece[])
+        else if (role === 'system')
+          input.push({ type: 'message', role: 'developer', content: (blocks as TextPiece[]).map(textPart) })
+        else if (role === 'user') input.push(...userItems(blocks as Piece[], asked))
+        else input.push(...(blocks as ResponsesItem[]))
+        if (role !== 'assistant') return
+        for (const item of blocks) {
+          const key = asksFor(item as object as JsonObject)
+          if (key !== null) asked.add(key)
+        }
+      },
+    },
+    turns,
+  )
+  const request = { instructions, input }
+  record(request, input)
   return { request, parted: new Set([...told].filter((id) => sent.has(id))) }
 }
 

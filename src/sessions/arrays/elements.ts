@@ -2,8 +2,8 @@
 
 import { replyOf } from '../../event/reply.ts'
 import type { JsonValue } from '../../event/shapes.ts'
-import { type Found, moreOf, objectOf } from '../../messages/found.ts'
-import type { Reply } from '../../messages/reply-events.ts'
+import { type Found, objectOf } from '../../messages/text.ts'
+import { moreOf, type Reply } from '../../messages/reply.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionFormat, SessionRecord } from '../session.ts'
 import type { HasResult, Origin, SessionWriter } from '../writer.ts'

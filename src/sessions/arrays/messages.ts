@@ -1,9 +1,9 @@
 /** Reads arrays of messages as they are sent to Anthropic and to OpenAI, and whole replies of these. */
 
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
+import { moreOf, type Reply } from '../../messages/reply.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
-import type { Reply } from '../../messages/reply-events.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'

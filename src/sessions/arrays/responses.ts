@@ -1,6 +1,6 @@
 /** Reads arrays of items of OpenAI Responses, and whole replies of it. */
 
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'

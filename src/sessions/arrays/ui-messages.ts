@@ -2,7 +2,8 @@
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { fromAiSdk } from '../../messages/ai-sdk/read.ts'
-import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
+import { moreOf } from '../../messages/reply.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { type Origin, SessionWriter } from '../writer.ts'

@@ -7,7 +7,7 @@ import { canKindBeHead } from '../../event/tree-rule.ts'
 import type { Event } from '../../event/types.ts'
 import type { AppendOptions } from '../contract/append.ts'
 import { ownFact } from '../kit/append/body.ts'
-import { isFact } from '../kit/append/decide-append.ts'
+import { isFact } from '../kit/append/check-fact.ts'
 import { hasOwnZone, instantIn } from '../kit/query/time-zone.ts'
 import { type FoundBy, foundBy } from './event-row.ts'
 

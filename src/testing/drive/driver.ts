@@ -14,7 +14,7 @@ import {
 import { RESTING } from '../server/trial.ts'
 import { turn } from '../turn.ts'
 import { type Deed, type Deeds, describeDeed, type PlayedCase } from './script.ts'
-import type { Grammar } from '../../event/reply.ts'
+import { grammarNamed } from '../../messages/grammars.ts'
 import type { ActionEvent, Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
 
@@ -345,15 +345,7 @@ async function checkAll(driver: Driver, model: DriveModel): Promise<void> {
 function lawOfRefusal(requests: readonly ProviderRequest[]): string {
   const request = requests.find(({ refused }) => refused.length > 0)
   if (request === undefined || request.refused[0]?.startsWith('block ') === true) return 'M12'
-  return LAW_OF_GRAMMAR[request.grammar]
-}
-
-const LAW_OF_GRAMMAR: Readonly<Record<Grammar, string>> = {
-  'openai-chat': 'M1',
-  'openai-responses': 'M2',
-  anthropic: 'M3',
-  'ai-sdk': 'M4',
-  google: 'M16',
+  return grammarNamed(request.grammar).law
 }
 
 /** The log, which pages and the live stream say alike. */

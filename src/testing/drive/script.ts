@@ -3,7 +3,7 @@
  */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Model, ModelPart, ModelTurn } from '../provider/reply.ts'
+import type { Model, ModelPart, ModelTurn } from '../../messages/model.ts'
 import * as fc from 'fast-check'
 import { shape, weighed } from '../shape.ts'
 

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type FakeProvider, fakeProvider } from '../provider/provider.ts'
-import type { Model } from '../provider/reply.ts'
+import type { Model } from '../../messages/model.ts'
 
 export interface ProviderServer extends FakeProvider {
   /** As in `http://127.0.0.1:40001`. */

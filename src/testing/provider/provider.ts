@@ -3,20 +3,22 @@
  * grammar of Anthropic, OpenAI or Google, and refuses what they refuse.
  */
 
-import type { Grammar } from '../../event/reply.ts'
-import { ANTHROPIC } from './anthropic.ts'
-import { GOOGLE } from './google.ts'
-import type { ProviderGrammar, SeenBlock, Wire } from './grammar.ts'
-import { helpfulModel } from './helpful.ts'
-import { OPENAI_CHAT } from './openai-chat.ts'
-import { OPENAI_RESPONSES } from './openai-responses.ts'
-import type { Model, ModelPart, ModelReply, RequestBody } from './reply.ts'
-import { contentBlocks, refusals, see, sign } from './signing.ts'
-import { type BytePlan, lost, never, sendBytes } from './stream.ts'
+import type { GrammarName } from '../../event/reply.ts'
+import type { Grammar } from '../../messages/grammar.ts'
+import { GRAMMARS } from '../../messages/grammars.ts'
+import { type ProviderGrammar, refusals, type SeenBlock, sign, type Wire } from '../../messages/provider.ts'
+import {
+  helpfulModel,
+  type Model,
+  type ModelPart,
+  type ModelReply,
+  type RequestBody,
+} from '../../messages/model.ts'
+import { type BytePlan, lost, never, sendBytes } from './bytes.ts'
 
 /** A request as it came. */
 export interface ProviderRequest {
-  readonly grammar: Grammar
+  readonly grammar: GrammarName
   readonly body: RequestBody
   /** Whether the reply is streamed. */
   readonly stream: boolean
@@ -38,14 +40,16 @@ export interface FakeProvider {
 }
 
 /** The grammar that a path belongs to, and whether it asks for a stream. */
-function routeOf(path: string, body: RequestBody): readonly [ProviderGrammar, boolean] | null {
-  const isStream = body['stream'] === true
-  if (path.endsWith('/messages')) return [ANTHROPIC, isStream]
-  if (path.endsWith('/chat/completions')) return [OPENAI_CHAT, isStream]
-  if (path.endsWith('/responses')) return [OPENAI_RESPONSES, isStream]
-  const method = /\/models\/[^/]+:(generateContent|streamGenerateContent)$/.exec(path)?.[1]
-  return method === undefined ? null : [GOOGLE, method === 'streamGenerateContent']
+function routeOf(path: string, body: RequestBody): readonly [Spoken, boolean] | null {
+  for (const { name, provider } of GRAMMARS) {
+    const isStream = provider?.route(path, body) ?? null
+    if (provider !== null && isStream !== null) return [{ ...provider, name }, isStream]
+  }
+  return null
 }
+
+/** A provider with the name of its grammar. */
+type Spoken = ProviderGrammar & Pick<Grammar, 'name'>
 
 /** The contents of a reply, each signed behind all that the provider has seen and said. */
 function contentsOf(
@@ -54,18 +58,18 @@ function contentsOf(
   says: readonly ModelPart[],
   no: number,
 ): Wire[] {
-  const { front, blocks } = see(grammar.name, request, request['tools'])
+  const { front, blocks } = grammar.sight.see(request, request['tools'])
   const before: SeenBlock[] = [...blocks]
   const out: Wire[] = []
   const unsigned = grammar.arrange(says, request).flatMap((part, at) => grammar.contents(part, `${no}_${at}`))
   for (const content of [...grammar.owed(request), ...unsigned]) {
-    const [seen] = contentBlocks(grammar.name, content)
+    const [seen] = grammar.sight.contentBlocks(content)
     const body = seen?.body ?? ''
     const given = grammar.signs(content, out)
       ? grammar.signed(content, sign({ front, blocks: before }, body))
       : content
     out.push(given)
-    before.push(...contentBlocks(grammar.name, given))
+    before.push(...grammar.sight.contentBlocks(given))
   }
   return out
 }
@@ -86,7 +90,7 @@ const asJson = (status: number, body: Wire, headers: Readonly<Record<string, str
   Response.json(body, { status, headers })
 
 /**
- * A provider that speaks the four grammars under the paths of their providers: `/v1/messages`, `/v1/chat/completions`,
+ * A provider that speaks every grammar that has one under the paths of their providers: `/v1/messages`, `/v1/chat/completions`,
  * `/v1/responses` and `/v1beta/models/NAME:generateContent`. A request that breaks a rule of its grammar is refused,
  * and so is one whose signed parts do not stand behind what they were made behind; each in the provider's own form.
  * Each request takes time in proportion to its length.
@@ -113,7 +117,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     if (route === null) return asJson(404, { error: { message: 'Not found' } })
     const [grammar, stream] = route
     const violations = grammar.judge(body).map(({ rule, path, message }) => `${path}: ${message} (${rule})`)
-    const seen = violations.length > 0 ? null : see(grammar.name, body, body['tools'])
+    const seen = violations.length > 0 ? null : grammar.sight.see(body, body['tools'])
     const faults = seen === null ? violations : refusals(seen)
     requests.push({ grammar: grammar.name, body, stream, refused: faults })
     if (faults.length > 0) {
@@ -155,7 +159,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
       ? eventTexts(grammar, grammar.stream(contents, about), !endless)
       : [JSON.stringify(grammar.whole(contents, about))]
     // What has no end does not say that it ends.
-    const said = endless ? texts.slice(0, stream ? -ENDS[grammar.name] : 0) : texts
+    const said = endless ? texts.slice(0, stream ? -grammar.ends : 0) : texts
     const plan: BytePlan = { texts: said, cut: cut ?? null, pieces: pieces ?? null, slow, endless }
     return new Response(
       sendBytes(plan, request.signal, () => (left += 1)),
@@ -174,13 +178,4 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
       return left
     },
   }
-}
-
-/** How many events at the end of a stream say how it ended. */
-const ENDS: Readonly<Record<Grammar, number>> = {
-  anthropic: 2,
-  'openai-chat': 2,
-  'openai-responses': 1,
-  google: 1,
-  'ai-sdk': 0,
 }

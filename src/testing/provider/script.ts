@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { shape, weighed } from '../shape.ts'
 import { words } from '../text.ts'
-import type { ModelFailure, ModelPart, ModelReply, ModelTurn } from './reply.ts'
+import type { ModelFailure, ModelPart, ModelReply, ModelTurn } from '../../messages/model.ts'
 
 export interface ScriptOptions {
   /** The tools that the model knows of, and what it calls each with. Default: none. */

@@ -29,7 +29,7 @@ export {
   type ModelTurn,
   playTurns,
   type RequestBody,
-} from '../provider/reply.ts'
+} from '../../messages/model.ts'
 export { scriptedModel, type ScriptOptions } from '../provider/script.ts'
 export { serverConformance, type ServerCase } from './kit.ts'
 export type { Capability, ServerConformanceOptions } from './trial.ts'

@@ -1,5 +1,6 @@
 /** The conformance kit for servers: named cases that hold any agent server to the interface. */
 
+import { GRAMMARS } from '../../messages/grammars.ts'
 import type { Event } from '../../event/types.ts'
 import { describeFailure, LawBroken } from '../failure.ts'
 import {
@@ -14,7 +15,6 @@ import { CRASH } from './crash-cases.ts'
 import { LIVE } from './live-cases.ts'
 import { PAGES, REFUSALS, SECRETS, TREE } from './log-cases.ts'
 import { bodyOf } from './client.ts'
-import type { Grammar } from '../../event/reply.ts'
 import { checkLog } from '../../laws/check-log.ts'
 
 const CHECKS: readonly ServerCheck[] = [
@@ -111,11 +111,11 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
 }
 
 /** Whatever grammar the server's model has, its log can be said in each of these. */
-const GRAMMARS: readonly Grammar[] = ['anthropic', 'openai-chat', 'openai-responses', 'google']
+const NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
 /** @param ended whether nothing runs any more. @throws LawBroken for the first law that it breaks. */
 function checkWholeLog(events: readonly Event[], ended: boolean): void {
-  const [first] = checkLog(events, { ended, grammars: GRAMMARS })
+  const [first] = checkLog(events, { ended, grammars: NAMES })
   if (first === undefined) return
   throw new LawBroken(first.law, `${first.message} (at event ${first.id ?? first.seq})`, { facts: events })
 }

@@ -3,7 +3,7 @@
  * whichever process asks, and goes on where it was after a crash.
  */
 
-import type { Model, ModelPart, ModelTurn, RequestBody } from '../provider/reply.ts'
+import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
 
 /** What a scripted model does when it is asked once; `wait` milliseconds before it says anything. */
 export type ScriptedTurn = ModelTurn & { readonly wait?: number }

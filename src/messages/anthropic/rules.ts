@@ -1,0 +1,736 @@
+/** The rules that Anthropic Messages has for `system` and `messages`, and which of them a request breaks. */
+
+import {
+  anthropicFileFault,
+  anthropicFiles,
+  anything,
+  asList,
+  asObject,
+  byKey,
+  endsInSpace,
+  faults,
+  fields,
+  type Finding,
+  flag,
+  illFormedText,
+  IMAGE_TYPES,
+  imageUrlFault,
+  isBase64,
+  isBlank,
+  isObject,
+  type JsonObject,
+  judge,
+  listOf,
+  notJson,
+  object,
+  oneOf,
+  orNull,
+  orphans,
+  repeatedCalls,
+  type Rule,
+  secondResults,
+  text,
+  textOr,
+  type Turn,
+  type Violation,
+  withoutResult,
+} from '../rules.ts'
+
+export const serverRules: readonly Rule<View>[] = [
+  {
+    id: 'server-results-follow-calls',
+    rule: 'The result of a server tool has the call of that tool before it, in its turn or in one that its turn goes on with.',
+    source:
+      'error: "unexpected `tool_use_id` found in `advisor_tool_result` blocks: …. Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it."',
+    check: ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'result'),
+  },
+  {
+    id: 'server-calls-with-results',
+    rule: 'The call of a server tool has its result in its turn or in one that goes on with it, unless such a one is asked for.',
+    source:
+      'error: "`web_search` tool use with id `srvtoolu_…` was found without a corresponding `web_search_tool_result` block"; the same of other tools inferred',
+    check: ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'call'),
+  },
+  {
+    id: 'server-call-once',
+    rule: 'No two calls of server tools share an id.',
+    source: 'inferred from "`tool_use` ids must be unique"',
+    *check({ messages }) {
+      const seen = new Set<string>()
+      for (const block of blocksIn(messages)) {
+        const pair = serverPair(block)
+        if (pair?.call !== true) continue
+        if (seen.has(pair.id)) yield { path: block.path, message: 'id of an earlier call' }
+        seen.add(pair.id)
+      }
+    },
+  },
+  {
+    id: 'caller-known',
+    rule: 'A call made by a server tool names a call of that tool that stands before it.',
+    source: 'inferred from the two above: `caller.tool_id` is the id of a server_tool_use',
+    *check({ messages }) {
+      const seen = new Set<unknown>()
+      for (const block of blocksIn(messages)) {
+        if (block.type === 'server_tool_use') seen.add(block.body['id'])
+        const { tool_id } = asObject(block.body['caller'])
+        if (tool_id !== undefined && !seen.has(tool_id))
+          yield { path: `${block.path}.caller`, message: 'unknown' }
+      }
+    },
+  },
+]
+
+const blocksIn = (messages: readonly Message[]): readonly Block[] => messages.flatMap(({ blocks }) => blocks)
+
+/** A user message with nothing but results goes on with the reply before it; any other user message ends it. */
+function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
+  const out: (Finding & { readonly half: 'call' | 'result' })[] = []
+  let open = new Map<string, string>()
+  const end = (): void => {
+    for (const path of open.values()) out.push({ half: 'call', path, message: 'without a result' })
+    open = new Map()
+  }
+  for (const { role, blocks } of messages) {
+    if (role !== 'assistant') {
+      if (blocks.length === 0 || !blocks.every(({ type }) => type === 'tool_result')) end()
+      continue
+    }
+    for (const block of blocks) {
+      const pair = serverPair(block)
+      if (pair === null) continue
+      if (pair.call) open.set(pair.id, block.path)
+      else if (!open.delete(pair.id))
+        out.push({ half: 'result', path: block.path, message: 'without a call' })
+    }
+  }
+  return out
+}
+
+export const blockRules: readonly Rule<View>[] = [
+  {
+    id: 'text-nonblank',
+    rule: 'Every text block, inside of results too, has more than white space.',
+    source: 'errors: "messages: text content blocks must be non-empty", "… must contain non-whitespace text"',
+    *check({ listLeavesIn }) {
+      for (const { path, type, body } of listLeavesIn) {
+        if (type === 'text' && typeof body['text'] === 'string' && isBlank(body['text'])) {
+          yield { path, message: 'blank text' }
+        }
+      }
+    },
+  },
+  {
+    id: 'system-nonblank',
+    rule: 'The system field is left out, or each text in it has more than white space.',
+    source:
+      'errors: "system: text content blocks must be non-empty" (also for a string, t8y2/dbx#1298), "system: … must contain non-whitespace text"; empty array inferred',
+    *check({ request, system }) {
+      if (system.length === 0 && asObject(request)['system'] !== undefined) {
+        yield { path: 'system', message: 'empty' }
+      }
+      for (const { path, body } of system) {
+        if (typeof body['text'] === 'string' && isBlank(body['text'])) yield { path, message: 'blank text' }
+      }
+    },
+  },
+  {
+    id: 'final-space',
+    rule: 'A final assistant message does not end in white space.',
+    source: 'error: "messages: final assistant content cannot end with trailing whitespace"',
+    *check({ messages }) {
+      const last = messages.at(-1)
+      const block = last?.blocks.at(-1)
+      const end = block?.body['text']
+      if (last?.role === 'assistant' && block !== undefined && typeof end === 'string' && endsInSpace(end)) {
+        yield { path: block.path, message: 'ends in white space' }
+      }
+    },
+  },
+  {
+    id: 'thinking-signed',
+    rule: 'Thinking carries its signature, redacted thinking its data; the thinking text itself may be empty.',
+    source:
+      'SDK: "Thinking blocks must be passed back unmodified … a modified block results in a 400"; display "omitted" gives signed empty thinking',
+    *check({ messages }) {
+      for (const block of messages.flatMap(({ blocks }) => blocks).filter(isThinking)) {
+        const key = block.type === 'thinking' ? 'signature' : 'data'
+        if (block.body[key] === '') yield { path: `${block.path}.${key}`, message: 'empty' }
+      }
+    },
+  },
+  {
+    id: 'thinking-first',
+    rule: 'An assistant turn with thinking in it begins with thinking; assistant messages in a row are one turn.',
+    source:
+      'error: "If an assistant message contains any thinking blocks, the first block must be thinking or redacted_thinking. Found text."; SDK: consecutive turns are combined',
+    *check({ messages }) {
+      for (const turn of assistantTurns(messages)) {
+        const thinking = turn.find(isThinking)
+        if (thinking !== undefined && thinking !== turn[0]) {
+          yield { path: thinking.path, message: `turn begins with ${String(turn[0]?.type)}` }
+        }
+      }
+    },
+  },
+  {
+    id: 'thinking-not-last',
+    rule: 'The last block of an assistant message is not thinking.',
+    source:
+      'error: "messages.17: The final block in an assistant message cannot be `thinking`."; redacted inferred',
+    *check({ messages }) {
+      for (const { blocks } of messages) {
+        const last = blocks.at(-1)
+        if (last !== undefined && isThinking(last)) yield { path: last.path, message: 'last block' }
+      }
+    },
+  },
+  {
+    id: 'thinking-leads-loop',
+    rule: 'Where thinking is on, the calls whose results close the request come behind thinking.',
+    source:
+      'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
+    *check({ target, messages }) {
+      const [calling, closing] = messages.slice(-2)
+      const loop = closing?.blocks.some(({ type }) => type === 'tool_result') ?? false
+      const first = calling?.blocks[0]
+      if (target.thinking === true && loop && first !== undefined && !isThinking(first)) {
+        yield { path: first.path, message: `found ${String(first.type)}` }
+      }
+    },
+  },
+  {
+    id: 'error-result',
+    rule: 'A result with is_error has content, and text only.',
+    source:
+      'errors: "tool_result: content cannot be empty if `is_error` is true", "all content must be type `text` if `is_error` is true"',
+    *check({ results }) {
+      for (const { path, body, inner } of results) {
+        if (body['is_error'] !== true) continue
+        const { content = '' } = body
+        if (content === '' || (Array.isArray(content) && content.length === 0)) {
+          yield { path: `${path}.content`, message: 'empty' }
+        }
+        for (const leaf of inner) {
+          if (leaf.type !== 'text') yield { path: leaf.path, message: `${String(leaf.type)} in an error` }
+        }
+      }
+    },
+  },
+  {
+    id: 'image-source',
+    rule: 'An image is base64 data of a jpeg, png, gif or webp, or an https URL.',
+    source:
+      'SDK type Base64ImageSource; errors: "image.source.base64: image cannot be empty", "Invalid media type"; https inferred',
+    *check({ listLeavesIn }) {
+      for (const { path, type, body } of listLeavesIn) {
+        if (type !== 'image') continue
+        const fault = sourceFault(asObject(body['source']))
+        if (fault !== undefined) yield { path: `${path}.source`, message: fault }
+      }
+    },
+  },
+  {
+    id: 'file-source',
+    rule: 'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; it and a search result say something.',
+    source:
+      'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
+    *check({ messages, results }) {
+      const inner = results.flatMap((result) => result.inner)
+      for (const { path, type, body } of [...messages.flatMap(({ blocks }) => blocks), ...inner]) {
+        const fault = anthropicFileFault(type, body)
+        if (fault !== undefined) yield { path, message: fault }
+      }
+    },
+  },
+  {
+    id: 'citations-agree',
+    rule: 'Citations are enabled on all documents and search results of a request, or on none.',
+    source:
+      'Citations, in the guides: "citations must be enabled on all or none of the documents within a request"',
+    *check({ messages, results }) {
+      const all = [...messages.flatMap(({ blocks }) => blocks), ...results.flatMap(({ inner }) => inner)]
+      const citable = all.filter(({ type }) => type === 'document' || type === 'search_result')
+      for (const block of citable)
+        if (citable[0] !== undefined && cites(block) !== cites(citable[0]))
+          yield { path: block.path, message: `citations ${cites(block) ? 'enabled' : 'left out'}` }
+    },
+  },
+  {
+    id: 'cache-breakpoints',
+    rule: 'At most four blocks carry cache_control.',
+    source: 'error: "A maximum of 4 blocks with cache_control may be provided. Found 5."',
+    *check({ messages, results, system }) {
+      const inner = results.flatMap((result) => result.inner)
+      const blocks = [...system, ...messages.flatMap((message) => message.blocks), ...inner]
+      const marked = blocks.filter(({ body }) => (body['cache_control'] ?? null) !== null)
+      for (const { path } of marked.slice(4)) yield { path, message: `${marked.length} breakpoints` }
+    },
+  },
+  {
+    id: 'cache-longest-first',
+    rule: 'No block is to be cached for an hour behind one for five minutes, which is the default.',
+    source:
+      "error: \"messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.\"",
+    *check({ messages, system }) {
+      let isShort = false
+      for (const { path, body } of [...system, ...messages.flatMap(({ blocks }) => blocks)]) {
+        const mark = body['cache_control'] ?? null
+        if (mark === null) continue
+        const isLong = asObject(mark)['ttl'] === '1h'
+        if (isLong && isShort) yield { path: `${path}.cache_control.ttl`, message: '1h behind 5m' }
+        isShort ||= !isLong
+      }
+    },
+  },
+]
+
+function assistantTurns(messages: readonly Message[]): Block[][] {
+  const turns: Block[][] = []
+  for (const [index, { role, blocks }] of messages.entries()) {
+    if (role !== 'assistant') continue
+    const open = messages[index - 1]?.role === 'assistant' ? turns.at(-1) : undefined
+    if (open === undefined) turns.push([...blocks])
+    else open.push(...blocks)
+  }
+  return turns
+}
+
+function sourceFault(source: JsonObject): string | undefined {
+  const { type, url, data, media_type } = source
+  if (type === 'url' && typeof url === 'string') return imageUrlFault(url, ['https:'])
+  if (type !== 'base64') return undefined
+  if (typeof media_type === 'string' && !IMAGE_TYPES.includes(media_type)) {
+    return `media type ${JSON.stringify(media_type)}`
+  }
+  return typeof data === 'string' && !isBase64(data) ? 'empty or malformed base64 data' : undefined
+}
+
+const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled'] === true
+
+/** What a request meets that does not stand in it. */
+interface Target {
+  /** False for models that refuse a final assistant message (Claude 4.6 and later). */
+  readonly prefill?: boolean
+  /** True for models whose thinking is switched on by budget: the running tool loop must show its thinking. */
+  readonly thinking?: boolean
+  /** True for models that take system messages behind others (Claude Opus 4.8 and later). */
+  readonly systemMessages?: boolean
+}
+
+export interface Block {
+  readonly path: string
+  readonly type: unknown
+  readonly body: JsonObject
+}
+
+export interface Message {
+  readonly path: string
+  readonly role: unknown
+  readonly content: unknown
+  /** A string content counts as one text block, an empty one as none. */
+  readonly blocks: readonly Block[]
+}
+
+export interface View {
+  readonly request: unknown
+  readonly target: Target
+  readonly messages: readonly Message[]
+  readonly system: readonly Block[]
+  readonly calls: readonly Block[]
+  readonly results: readonly Result[]
+  /** Every text and image block, at the top and inside of tool results. */
+  readonly listLeavesIn: readonly Block[]
+  readonly turns: readonly Turn[]
+}
+
+interface Result extends Block {
+  readonly inner: readonly Block[]
+}
+
+const cached = {
+  cache_control: orNull(byKey('type', { ephemeral: fields({}, { ttl: oneOf('5m', '1h') }) })),
+}
+const leafShapes = {
+  text: fields({ text }, cached),
+  image: fields(
+    {
+      source: byKey('type', {
+        base64: fields({ media_type: text, data: text }),
+        url: fields({ url: text }),
+      }),
+    },
+    cached,
+  ),
+}
+const files = anthropicFiles(leafShapes, cached)
+const caller = { caller: orNull(object) }
+const RESULTS = ['web_search', 'web_fetch', 'advisor', 'code_execution', 'bash_code_execution'].concat(
+  'text_editor_code_execution',
+  'tool_search',
+)
+const result = fields({ tool_use_id: text, content: anything }, { ...cached, ...caller })
+/** What the provider's own tools say, and what it says of itself; the insides are its own. */
+const serverShapes = {
+  server_tool_use: fields({ id: text, name: text, input: object }, { ...cached, ...caller }),
+  ...Object.fromEntries(RESULTS.map((name) => [`${name}_tool_result`, result])),
+  mcp_tool_use: fields({ id: text, name: text, server_name: text, input: object }, cached),
+  mcp_tool_result: fields({ tool_use_id: text }, { content: anything, is_error: orNull(flag), ...cached }),
+  mcp_tool_listing: fields({ mcp_server_name: text, tools: listOf(object) }),
+  compaction: fields(
+    {},
+    {
+      content: orNull(text),
+      encrypted_content: orNull(text),
+      signature: orNull(text),
+      tool_changes: anything,
+      ...cached,
+    },
+  ),
+  fallback: fields({ from: object, to: object }, { trigger: anything }),
+}
+const block = byKey('type', {
+  ...leafShapes,
+  text: fields({ text }, { ...cached, citations: orNull(listOf(object)) }),
+  ...files.user,
+  ...serverShapes,
+  thinking: fields({ thinking: text, signature: text }),
+  redacted_thinking: fields({ data: text }),
+  tool_use: fields(
+    { id: text, name: text, input: anything },
+    { ...cached, ...caller, toolset_name: orNull(text) },
+  ),
+  tool_result: fields(
+    { tool_use_id: text },
+    { content: textOr(listOf(byKey('type', { ...leafShapes, ...files.result }))), is_error: flag, ...cached },
+  ),
+})
+const message = fields({ content: textOr(listOf(block)) })
+const texts = textOr(listOf(byKey('type', { text: leafShapes.text })))
+const shape = fields(
+  {
+    messages: listOf(
+      byKey('role', { user: message, assistant: message, system: fields({ content: texts }) }),
+    ),
+  },
+  { system: texts },
+)
+
+/** What the rules look at, read out of whatever the request may be. */
+function viewOf(request: unknown, target: Target): View {
+  const body = asObject(request)
+  const messages = asList(body['messages']).map((value, index): Message => {
+    const path = `messages[${index}]`
+    const { role, content } = asObject(value)
+    return { path, role, content, blocks: blocksOf(content, `${path}.content`) }
+  })
+  const blocks = messages.flatMap((message) => message.blocks)
+  const results = messages.flatMap(resultsOf)
+  const listLeavesIn = [...blocks, ...results.flatMap(({ inner }) => inner)].filter(isLeaf)
+  const calls = messages.flatMap(callsOf)
+  const system = blocksOf(body['system'], 'system')
+  return { request, target, messages, system, calls, results, listLeavesIn, turns: turnsIn(messages) }
+}
+
+/** Halves of the pairs that a provider's own tools make, and what their two have in common. */
+export function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
+  if (type === 'server_tool_use' || type === 'mcp_tool_use')
+    return { call: true, id: `${type} ${String(body['id'])}` }
+  if (type === 'mcp_tool_result') return { call: false, id: `mcp_tool_use ${String(body['tool_use_id'])}` }
+  if (typeof type !== 'string' || !type.endsWith('_tool_result')) return null
+  return { call: false, id: `server_tool_use ${String(body['tool_use_id'])}` }
+}
+
+const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
+
+export function isThinking({ type }: Block): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
+}
+
+function isLeaf({ type }: Block): boolean {
+  return type === 'text' || type === 'image'
+}
+
+function blocksOf(content: unknown, path: string): Block[] {
+  if (content === '') return []
+  if (typeof content === 'string') return [{ path, type: 'text', body: { text: content } }]
+  return asList(content).map((value, index) => {
+    const body = asObject(value)
+    return { path: `${path}[${index}]`, type: body['type'], body }
+  })
+}
+
+function callsOf({ role, blocks }: Message): Block[] {
+  return role === 'assistant' ? blocks.filter(({ type }) => type === 'tool_use') : []
+}
+
+function resultsOf({ role, blocks }: Message): Result[] {
+  if (role !== 'user') return []
+  return blocks
+    .filter(({ type }) => type === 'tool_result')
+    .map((result) => {
+      const content = result.body['content']
+      const inner = typeof content === 'string' ? [] : blocksOf(content, `${result.path}.content`)
+      return { ...result, inner }
+    })
+}
+
+/** Results belong to the very next message; results elsewhere stand alone. */
+function turnsIn(messages: readonly Message[]): Turn[] {
+  const turns = messages.map((message, index): Turn => {
+    if (message.role === 'assistant') {
+      const next = messages[index + 1]
+      return { calls: refs(callsOf(message), 'id'), results: next ? resultRefs(next) : [] }
+    }
+    const follows = messages[index - 1]?.role === 'assistant'
+    return { calls: [], results: follows ? [] : resultRefs(message) }
+  })
+  return turns
+}
+
+const resultRefs = (message: Message) => refs(resultsOf(message), 'tool_use_id')
+
+function refs(blocks: readonly Block[], key: string) {
+  return blocks.map(({ path, body }) => ({ id: body[key], path }))
+}
+
+export function validateAnthropic(request: unknown, target: Target = {}): Violation[] {
+  return judge(anthropicRules, viewOf(request, target))
+}
+
+export const anthropicRules: readonly Rule<View>[] = [
+  {
+    id: 'json-only',
+    rule: 'The request is plain JSON: no undefined, no class instance, no cycle.',
+    source: 'error: "The request body is not valid JSON"',
+    check: ({ request }) => notJson(request, ''),
+  },
+  {
+    id: 'text-well-formed',
+    rule: 'No string holds a lone surrogate.',
+    source: 'error: "The request body is not valid JSON: no low surrogate in string"',
+    check: ({ request }) => illFormedText(request, ''),
+  },
+  {
+    id: 'messages-nonempty',
+    rule: 'There is at least one message.',
+    source: 'error: "messages: at least one message is required"',
+    *check({ request }) {
+      const { messages } = asObject(request)
+      if (Array.isArray(messages) && messages.length === 0) {
+        yield { path: 'messages', message: 'empty' }
+      }
+    },
+  },
+  {
+    id: 'wrong-type',
+    rule: 'Every field has the type that the API reference gives it.',
+    source: 'SDK types MessageParam and ContentBlockParam',
+    check: faults(shape, '', 'wrong-type'),
+  },
+  {
+    id: 'missing-field',
+    rule: 'Every required field is there.',
+    source: 'SDK types; error: "thinking.signature: Field required"',
+    check: faults(shape, '', 'missing-field'),
+  },
+  {
+    id: 'unknown-field',
+    rule: 'There is no field that the API reference does not name; thinking takes no cache_control.',
+    source:
+      'errors: "messages.1.reasoning_details: Extra inputs are not permitted", "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted"',
+    check: faults(shape, '', 'unknown-field'),
+  },
+  {
+    id: 'known-role',
+    rule: 'A role is user or assistant; system text goes into the system field, or with newer models into messages.',
+    source: 'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"',
+    *check(view) {
+      yield* faults(shape, '', 'unknown-role')(view)
+      if (view.target.systemMessages === true) return
+      for (const { role, path } of view.messages) if (role === 'system') yield { path, message: 'system' }
+    },
+  },
+  {
+    id: 'system-place',
+    rule: 'A system message is the last, or stands before an assistant message; no two touch.',
+    source:
+      'Placement rules of mid-conversation system messages: "Must either be the last entry in `messages` or be followed by an assistant turn"; "Consecutive system messages are not allowed"',
+    *check({ messages }) {
+      for (const [at, { role, path }] of messages.entries()) {
+        const next = messages[at + 1]
+        if (role === 'system' && next !== undefined && next.role !== 'assistant')
+          yield { path, message: `before ${String(next.role)}` }
+      }
+    },
+  },
+  {
+    id: 'known-block',
+    rule: 'Blocks are text, image, thinking, redacted_thinking, tool_use, tool_result and what its own tools say; results hold text and images.',
+    source: 'SDK type ContentBlockParam, less what the library never sends',
+    check: faults(shape, '', 'unknown-type'),
+  },
+  {
+    id: 'block-of-role',
+    rule: 'Thinking and calls stand in assistant messages, images and results in user messages.',
+    source: 'error: "\'image\' blocks are not permitted within assistant turns" (SEMOSS/Semoss#2323)',
+    *check({ messages }) {
+      for (const { role, blocks } of messages) {
+        for (const { path, type } of blocks) {
+          const owner = OWNERS.get(type)
+          if (owner !== undefined && owner !== role) {
+            yield { path, message: `${String(type)} in a message of ${String(role)}` }
+          }
+        }
+      }
+    },
+  },
+  {
+    id: 'user-first',
+    rule: 'The history begins with a user message.',
+    source: 'error: "messages: first message must use the \\"user\\" role" (lobehub/lobehub#1601)',
+    *check({ messages: [first] }) {
+      if (first !== undefined && first.role !== 'user') {
+        yield { path: first.path, message: `begins with ${String(first.role)}` }
+      }
+    },
+  },
+  {
+    id: 'message-nonempty',
+    rule: 'Every message but a final assistant message has content.',
+    source:
+      'error: "all messages must have non-empty content except for the optional final assistant message"',
+    *check({ messages }) {
+      for (const { role, content, path } of messages) {
+        const optional = role === 'assistant' && path === messages.at(-1)?.path
+        const empty = content === '' || (Array.isArray(content) && content.length === 0)
+        if (empty && !optional) yield { path: `${path}.content`, message: 'empty' }
+      }
+    },
+  },
+  {
+    id: 'ends-with-user',
+    rule: 'Where the model takes no prefill, the last message is from the user.',
+    source:
+      'error: "This model does not support assistant message prefill. The conversation must end with a user message."',
+    *check({ target, messages }) {
+      const last = messages.at(-1)
+      if (target.prefill === false && last?.role === 'assistant') {
+        yield { path: last.path, message: 'ends with the assistant' }
+      }
+    },
+  },
+  {
+    id: 'calls-have-results',
+    rule: 'Each tool_use has its tool_result in the very next message.',
+    source:
+      'error: "`tool_use` ids were found without `tool_result` blocks immediately after: …. Each `tool_use` block must have a corresponding `tool_result` block in the next message."',
+    check: ({ turns }) => withoutResult(turns),
+  },
+  {
+    id: 'results-follow-calls',
+    rule: 'Each tool_result is for a tool_use of the message directly before.',
+    source:
+      'error: "unexpected `tool_use_id` found in `tool_result` blocks: …. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."',
+    check: ({ turns }) => orphans(turns),
+  },
+  {
+    id: 'one-result-each',
+    rule: 'No tool_use has two results.',
+    source: 'error: "each tool_use must have a single result" (QwenLM/qwen-code#8163)',
+    check: ({ turns }) => secondResults(turns),
+  },
+  {
+    id: 'call-ids-unique',
+    rule: 'No two tool_use blocks of the request share an id.',
+    source: 'error: "messages.1.content.1: `tool_use` ids must be unique"',
+    check: ({ turns }) => repeatedCalls(turns),
+  },
+  {
+    id: 'call-id-charset',
+    rule: 'A call id has one or more letters, digits, underscores and dashes.',
+    source: 'error: "messages.1.content.1.tool_use.id: String should match pattern \'^[a-zA-Z0-9_-]+$\'"',
+    *check({ calls, results }) {
+      const ids = [...calls.map(at('id')), ...results.map(at('tool_use_id'))]
+      for (const { path, value } of ids) {
+        if (typeof value === 'string' && !/^[a-zA-Z0-9_-]+$/.test(value)) {
+          yield { path, message: JSON.stringify(value) }
+        }
+      }
+    },
+  },
+  {
+    id: 'call-name',
+    rule: 'A tool name has 1 to 128 letters, digits, underscores and dashes.',
+    source:
+      'error: "tools.18.custom.name: String should have at most 128 characters"; in tool_use itself up to 200 (openclaw/openclaw#13134)',
+    *check({ calls }) {
+      for (const { path, value } of calls.map(at('name'))) {
+        if (typeof value === 'string' && !/^[a-zA-Z0-9_-]{1,128}$/.test(value)) {
+          yield { path, message: JSON.stringify(value) }
+        }
+      }
+    },
+  },
+  {
+    id: 'input-object',
+    rule: 'The input of a call is an object.',
+    source: 'error: "messages.61.content.0.tool_use.input: Input should be a valid dictionary"',
+    *check({ calls }) {
+      for (const { path, value } of calls.map(at('input'))) {
+        if (value !== undefined && !isObject(value)) yield { path, message: 'not an object' }
+      }
+    },
+  },
+  {
+    id: 'results-first',
+    rule: 'In a user message the results stand before anything else.',
+    source:
+      'error: "Messages following tool_use blocks must begin with a matching number of tool_result blocks"; text before a result gives the error of calls-have-results (QwenLM/qwen-code#8161)',
+    *check({ messages }) {
+      for (const { role, blocks } of messages) {
+        if (role !== 'user') continue
+        const other = blocks.findIndex(({ type }) => type !== 'tool_result')
+        for (const { path, type } of other < 0 ? [] : blocks.slice(other)) {
+          if (type === 'tool_result') yield { path, message: 'result behind other content' }
+        }
+      }
+    },
+  },
+  {
+    id: 'calls-last',
+    rule: 'Nothing but calls stands behind a call; up to the last thinking that leads to another call, words and thinking may.',
+    source:
+      'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
+    *check({ messages }) {
+      for (const { role, blocks } of messages) {
+        if (role !== 'assistant') continue
+        const last = blocks.findLastIndex(({ type }) => type === 'tool_use')
+        const bound = blocks.findLastIndex((block, at) => at < last && isThinking(block))
+        let isBehind = false
+        for (const [at, block] of blocks.entries()) {
+          if (at === bound) isBehind = false
+          const fits =
+            block.type === 'tool_use' || (at < bound && (block.type === 'text' || isThinking(block)))
+          if (isBehind && !fits) yield { path: block.path, message: `${String(block.type)} behind a call` }
+          if (block.type === 'tool_use') isBehind = true
+        }
+      }
+    },
+  },
+  ...blockRules,
+  ...serverRules,
+]
+
+const OWNERS = new Map<unknown, string>([
+  ['thinking', 'assistant'],
+  ['redacted_thinking', 'assistant'],
+  ['tool_use', 'assistant'],
+  ['tool_result', 'user'],
+  ['image', 'user'],
+  ...SERVER_KINDS.map((kind): [string, string] => [kind, 'assistant']),
+])
+
+function at(key: string) {
+  return ({ path, body }: Block) => ({ path: `${path}.${key}`, value: body[key] })
+}

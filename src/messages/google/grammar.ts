@@ -1,0 +1,136 @@
+/** Gemini as Google's servers speak it: thoughts are summaries, and the first call of a reply carries its signature. */
+
+import { defineGrammar } from '../grammar.ts'
+import { LIMITS } from './blocks.ts'
+import { collectGoogle, fromGoogle } from './read.ts'
+import { toGoogle } from './write.ts'
+import { validateGoogle } from './rules.ts'
+import {
+  argumentObject,
+  callsLast,
+  halves,
+  seenText,
+  isEmpty,
+  type Sight,
+  type SeenBlock,
+  type ProviderGrammar,
+  type Refusal,
+  type ReplyAbout,
+  type Wire,
+} from '../provider.ts'
+import type { ModelPart } from '../model.ts'
+
+const ERRORS: Readonly<Record<Refusal, readonly [code: number, status: string, message: string]>> = {
+  invalid: [400, 'INVALID_ARGUMENT', ''],
+  too_long: [
+    400,
+    'INVALID_ARGUMENT',
+    'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+  ],
+  rate_limited: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota.'],
+  server_error: [500, 'INTERNAL', 'An internal error has occurred.'],
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  truncated: 'MAX_TOKENS',
+  refused: 'PROHIBITED_CONTENT',
+  filtered: 'SAFETY',
+  failed: 'OTHER',
+}
+
+const chunkOf = ({ no }: ReplyAbout, parts: readonly Wire[], more: object = {}): Wire => ({
+  responseId: `g_${no}`,
+  modelVersion: 'scripted',
+  candidates: [{ index: 0, content: { role: 'model', parts }, ...more }],
+})
+
+const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
+
+const finishOf = ({ end }: ReplyAbout): object => ({ finishReason: REASONS[end ?? ''] ?? 'STOP' })
+
+const SIGHT: Sight = {
+  see(request, tools = null) {
+    const { systemInstruction = null, contents } = request as {
+      readonly systemInstruction?: unknown
+      readonly contents: readonly { readonly role: string; readonly parts: readonly Wire[] }[]
+    }
+    return {
+      front: seenText([systemInstruction, tools]),
+      blocks: contents.flatMap(({ role, parts }) => parts.flatMap((part) => googleBlocks(role, part))),
+    }
+  },
+  contentBlocks: (content) => googleBlocks('model', content),
+}
+
+/** A part of Gemini; what stands where a signature is missing is none, and a thought without one need not come back. */
+function googleBlocks(role: string, { thoughtSignature, ...said }: Wire): SeenBlock[] {
+  const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'
+  if (!isSigned && (said['thought'] === true || isEmpty(said))) return []
+  const token = isSigned ? String(thoughtSignature) : null
+  return [{ role: role === 'model' ? 'assistant' : role, body: seenText(said), token }]
+}
+
+const PROVIDER: ProviderGrammar = {
+  route(path) {
+    const method = /\/models\/[^/]+:(generateContent|streamGenerateContent)$/.exec(path)?.[1]
+    return method === undefined ? null : method === 'streamGenerateContent'
+  },
+  sight: SIGHT,
+  judge: ({ systemInstruction, contents }) =>
+    validateGoogle({ ...(systemInstruction === undefined ? {} : { systemInstruction }), contents }),
+  // Words that follow each other are one part.
+  arrange: (says) =>
+    callsLast(says).reduce<ModelPart[]>((parts, part) => {
+      const last = parts.at(-1)
+      if (typeof part !== 'string' || typeof last !== 'string') return [...parts, part]
+      return [...parts.slice(0, -1), last + part]
+    }, []),
+  contents(part, at) {
+    if (typeof part === 'string') return [{ text: part }]
+    if ('think' in part) return [{ text: part.think, thought: true }]
+    if ('search' in part) {
+      const search = { id: `tool_${at}`, toolType: 'GOOGLE_SEARCH_WEB' }
+      return [
+        { toolCall: { ...search, args: { query: part.search } } },
+        { toolResponse: { ...search, response: {} } },
+      ]
+    }
+    const { call: name, args, id = `call_${at}` } = part
+    return [{ functionCall: { id, name, args: argumentObject(args) } }]
+  },
+  signs: ({ functionCall }, before) =>
+    functionCall !== undefined && before.every((content) => content['functionCall'] === undefined),
+  signed: (content, thoughtSignature) => ({ ...content, thoughtSignature }),
+  owed: () => [],
+  whole: (contents, about) => ({ ...chunkOf(about, contents, finishOf(about)), usageMetadata }),
+  stream: (contents, about) => [
+    ...contents.flatMap((content) => {
+      const { text, ...more } = content
+      if (typeof text !== 'string') return [chunkOf(about, [content])]
+      return halves(text).map((half) => chunkOf(about, [{ text: half, ...more }]))
+    }),
+    { ...chunkOf(about, [], finishOf(about)), usageMetadata },
+  ],
+  named: false,
+  last: '',
+  ends: 1,
+  error(refusal, said) {
+    const [code, status, message] = ERRORS[refusal]
+    return { status: code, body: { error: { code, message: message || said, status } } }
+  },
+}
+
+/** Google Gemini. */
+export const GOOGLE = defineGrammar({
+  name: 'google',
+  title: 'Google Gemini',
+  law: 'M16',
+  limits: LIMITS,
+  write: toGoogle,
+  list: 'contents',
+  reply: fromGoogle,
+  stream: collectGoogle,
+  rules: validateGoogle,
+  front: { systemInstruction: null },
+  provider: PROVIDER,
+})

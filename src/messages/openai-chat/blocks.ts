@@ -1,0 +1,173 @@
+/** What OpenAI Chat Completions takes, before a word of it is written; readers of its replies use it too. */
+
+import type { JsonObject } from '../../event/shapes.ts'
+import type { Kinds } from '../blocks.ts'
+import { AUDIO, type FileRef, isPdf } from '../files.ts'
+import type { PartTable } from '../pieces.ts'
+import {
+  base64,
+  dataUrl,
+  either,
+  imageUrl,
+  object,
+  objects,
+  oneOf,
+  optional,
+  record,
+  type ShapeOf,
+  string,
+  words,
+} from '../shape.ts'
+import { allOf } from '../reply-parts.ts'
+import type { Limits } from '../turns.ts'
+
+const cached = {
+  prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
+}
+
+const imagePart = record({
+  type: oneOf('image_url'),
+  image_url: record({ url: imageUrl, detail: optional(oneOf('auto', 'low', 'high')) }),
+  ...cached,
+})
+
+const audioPart = record({
+  type: oneOf('input_audio'),
+  input_audio: record({ data: base64, format: oneOf('wav', 'mp3') }),
+  ...cached,
+})
+
+const filePart = record({
+  type: oneOf('file'),
+  file: either([
+    record({ file_data: dataUrl, filename: words }),
+    record({ file_id: words, filename: optional(words) }),
+  ]),
+  ...cached,
+})
+
+/** A part beside our texts and images, as it stands in a request. */
+export type ChatPart = ShapeOf<typeof imagePart> | ShapeOf<typeof audioPart> | ShapeOf<typeof filePart>
+
+/** Results hold text only, so that files follow them in a user message. */
+export const PARTS: PartTable = {
+  user: true,
+  result: false,
+  kinds: {
+    image_url: { user: true, result: false, fits: imagePart },
+    input_audio: { user: true, result: false, fits: audioPart },
+    file: { user: true, result: false, fits: filePart },
+  },
+  write,
+}
+
+/** A PDF by its bytes, a file that was uploaded to this provider, or a sound. */
+function write(file: FileRef): JsonObject | null {
+  const { from, name, mediaType } = file
+  if ('id' in from) return from.provider === 'openai' ? { type: 'file', file: { file_id: from.id } } : null
+  if (!('data' in from)) return null
+  const format = AUDIO.get(mediaType ?? '')
+  if (format !== undefined) return { type: 'input_audio', input_audio: { data: from.data, format } }
+  if (!isPdf(file)) return null
+  const file_data = `data:application/pdf;base64,${from.data}`
+  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data } }
+}
+
+export const KINDS = {
+  content: { in: 'standard', side: 'both' },
+  refusal: { in: 'standard', side: 'assistant' },
+  tool_calls: {
+    in: 'standard',
+    side: 'assistant',
+    more: { extra_content: object, provider_specific_fields: object },
+  },
+  /** The old form of a call, which no server gives any more. */
+  function_call: { in: 'words', side: 'assistant' },
+  annotations: { in: 'part', side: 'assistant', needs: { annotations: objects } },
+  /** The server forgets its audio after a while, and then refuses its id. */
+  audio: { in: 'words', side: 'assistant' },
+  /** A mark that reasoning came there with calls: its text is in the field that all events have. */
+  reasoning_content: { in: 'part', side: 'assistant' },
+  /** Signed reasoning, as routers give it. */
+  reasoning_details: {
+    in: 'part',
+    side: 'assistant',
+    needs: { reasoning_details: objects },
+    signed: 'reasoning_details',
+  },
+  /** What a server adds for itself, such as the thought signatures of Gemini. */
+  extra_content: { in: 'part', side: 'assistant', needs: { extra_content: object } },
+} as const satisfies Kinds
+
+export const LIMITS: Limits = {
+  grammar: 'openai-chat',
+  namedBy: 'field',
+  origin: 'completion',
+  table: KINDS,
+  callId: { illegal: /[^!-~]/gu, maxLength: 40 },
+  toolNameLength: 64,
+  takesImage: () => true,
+  parts: PARTS,
+  kinds: ['text', 'call'],
+  order: (_, counts) => allOf(counts, 'text', 'call'),
+  callsLast: true,
+  isSigned: () => false,
+  more: { text: { type: string }, call: { ...KINDS.tool_calls.more, type: string } },
+  pairOf: () => null,
+  pairs: (turns) => turns,
+  says: ({ texts }) => texts.length > 0,
+  pauses: false,
+  appends: true,
+}
+
+export interface ChatText {
+  readonly type: 'text'
+  readonly text: string
+}
+
+export interface ChatImage {
+  readonly type: 'image_url'
+  readonly image_url: { readonly url: string }
+}
+
+export type ChatToolCall =
+  | {
+      readonly id: string
+      readonly type: 'function'
+      readonly function: { readonly name: string; readonly arguments: string }
+    }
+  /** A call in free text. */
+  | {
+      readonly id: string
+      readonly type: 'custom'
+      readonly custom: { readonly name: string; readonly input: string }
+    }
+
+export interface ChatSystemMessage {
+  readonly role: 'system'
+  /** A text where that is asked for (`plainText`). */
+  readonly content: ChatText[] | string
+}
+
+export interface ChatUserMessage {
+  readonly role: 'user'
+  /** A text where that is asked for (`plainText`), and nothing but texts is said. */
+  readonly content: (ChatText | ChatImage | ChatPart)[] | string
+  readonly name?: string
+}
+
+interface ChatAssistantMessage {
+  readonly role: 'assistant'
+  readonly content?: string
+  readonly refusal?: string
+  readonly tool_calls?: ChatToolCall[]
+}
+
+interface ChatToolMessage {
+  readonly role: 'tool'
+  readonly tool_call_id: string
+  readonly content: string
+}
+
+/** A message that can be given to the `openai` package as a ChatCompletionMessageParam. */
+export type ChatMessage = ChatSystemMessage | ChatUserMessage | ChatAssistantMessage | ChatToolMessage

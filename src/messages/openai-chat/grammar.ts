@@ -1,0 +1,136 @@
+/** OpenAI Chat Completions as its provider speaks it: no thought is signed, and what is thought is not said. */
+
+import { defineGrammar } from '../grammar.ts'
+import { LIMITS } from './blocks.ts'
+import { collectOpenAIChat, fromOpenAIChat } from './read.ts'
+import { toOpenAIChat } from './write.ts'
+import { validateOpenAiChat } from './rules.ts'
+import {
+  argumentText,
+  callsLast,
+  halves,
+  messageSight,
+  type ProviderGrammar,
+  type Refusal,
+  type ReplyAbout,
+  type Wire,
+} from '../provider.ts'
+
+/** The errors of OpenAI, in both of its grammars. */
+export const OPENAI_ERRORS: Readonly<Record<Refusal, { readonly status: number; readonly error: Wire }>> = {
+  invalid: { status: 400, error: { type: 'invalid_request_error', code: null } },
+  too_long: {
+    status: 400,
+    error: {
+      message: 'Your input exceeds the context window of this model.',
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+    },
+  },
+  rate_limited: {
+    status: 429,
+    error: { message: 'Rate limit reached for requests', type: 'requests', code: 'rate_limit_exceeded' },
+  },
+  server_error: {
+    status: 500,
+    error: { message: 'The server had an error.', type: 'server_error', code: null },
+  },
+}
+
+export const openaiError: ProviderGrammar['error'] = (refusal, message) => {
+  const { status, error } = OPENAI_ERRORS[refusal]
+  return { status, body: { error: { message, param: null, ...error } } }
+}
+
+const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+
+const textOf = (contents: readonly Wire[]): string =>
+  contents.flatMap(({ type, text }) => (type === 'text' ? [String(text)] : [])).join('')
+
+const callsOf = (contents: readonly Wire[]): readonly Wire[] =>
+  contents.filter(({ type }) => type === 'function')
+
+function finishOf(contents: readonly Wire[], { end }: ReplyAbout): string {
+  if (end === 'truncated') return 'length'
+  if (end === 'filtered') return 'content_filter'
+  return callsOf(contents).length > 0 ? 'tool_calls' : 'stop'
+}
+
+const REFUSAL = 'I will not.'
+
+const PROVIDER: ProviderGrammar = {
+  route: (path, body) => (path.endsWith('/chat/completions') ? body['stream'] === true : null),
+  sight: messageSight,
+  judge: ({ messages }) => validateOpenAiChat(messages),
+  arrange: callsLast,
+  contents(part, at) {
+    if (typeof part === 'string') return [{ type: 'text', text: part }]
+    if (!('call' in part)) return []
+    const { call: name, args, id = `call_${at}` } = part
+    return [{ id, type: 'function', function: { name, arguments: argumentText(args) } }]
+  },
+  signs: () => false,
+  signed: (content) => content,
+  owed: () => [],
+  whole: (contents, about) => ({
+    id: `chatcmpl_${about.no}`,
+    object: 'chat.completion',
+    model: 'scripted',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: textOf(contents) || null,
+          refusal: about.end === 'refused' ? REFUSAL : null,
+          ...(callsOf(contents).length > 0 && { tool_calls: callsOf(contents) }),
+        },
+        finish_reason: finishOf(contents, about),
+      },
+    ],
+    usage,
+  }),
+  stream(contents, about) {
+    const about_chunk = { id: `chatcmpl_${about.no}`, object: 'chat.completion.chunk', model: 'scripted' }
+    const chunk = (delta: object, finish_reason: string | null = null): Wire => ({
+      ...about_chunk,
+      choices: [{ index: 0, delta, finish_reason }],
+    })
+    return [
+      chunk({ role: 'assistant', content: '' }),
+      ...halves(textOf(contents)).map((content) => chunk({ content })),
+      ...callsOf(contents).flatMap(({ id, function: called }, index) => {
+        const { name, arguments: args } = called as { readonly name: string; readonly arguments: string }
+        return [
+          chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }),
+          ...halves(args).map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
+        ]
+      }),
+      ...(about.end === 'failed'
+        ? [{ error: { message: 'The server had an error.', type: 'server_error' } }]
+        : [
+            ...(about.end === 'refused' ? [chunk({ refusal: REFUSAL })] : []),
+            chunk({}, finishOf(contents, about)),
+            { ...about_chunk, choices: [], usage },
+          ]),
+    ]
+  },
+  named: false,
+  last: 'data: [DONE]\n\n',
+  ends: 2,
+  error: openaiError,
+}
+
+/** OpenAI Chat Completions. */
+export const OPENAI_CHAT = defineGrammar({
+  name: 'openai-chat',
+  title: 'OpenAI Chat Completions',
+  law: 'M1',
+  limits: LIMITS,
+  write: toOpenAIChat,
+  reply: fromOpenAIChat,
+  stream: collectOpenAIChat,
+  rules: validateOpenAiChat,
+
+  provider: PROVIDER,
+})

@@ -1,0 +1,598 @@
+/** What OpenAI Responses takes, before a word of it is written; readers of its replies use it too. */
+
+import { isObject, without } from '../../event/json.ts'
+import type { JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
+import { argumentObject, isWellFormed, wellFormed, type Found, objectsOf, stringOf } from '../text.ts'
+import type { Kinds } from '../blocks.ts'
+import { type FileRef, isPdf, urlOf } from '../files.ts'
+import { textOfInput } from '../reply.ts'
+import { keptBeside } from '../digest.ts'
+import type { AssistantMessage } from '../message.ts'
+import { pairParts } from '../pairs.ts'
+import { inWords, isItem, isText, joinTexts, type PartTable, type Piece, type TextPiece } from '../pieces.ts'
+import {
+  absent,
+  anything,
+  boolean,
+  dataUrl,
+  either,
+  id,
+  imageUrl,
+  integer,
+  listOf,
+  nullable,
+  object,
+  objects,
+  oneOf,
+  open,
+  optional,
+  record,
+  type ShapeOf,
+  string,
+  text,
+  webUrl,
+  where,
+  words,
+} from '../shape.ts'
+import { allOf, type FieldRef, hasOwnParts, type PartCounts, reasoningItems } from '../reply-parts.ts'
+import type { Call, Limits, PairHalf, Result } from '../turns.ts'
+
+/** How a call is read. Apart from how it is written, as a writer needs none of it. */
+interface Asked {
+  /** The tool that is called; null where the call names it itself. */
+  readonly tool: string | null
+  /** What the call asks for, as the text of a call. */
+  readonly asks: (item: Found) => string
+}
+
+/** A call whose field holds what it asks for. */
+const askedIn = (tool: string | null, field: string): Asked => ({
+  tool,
+  asks: (item) => textOfInput(item[field]),
+})
+
+const ASKED: ReadonlyMap<unknown, Asked> = /* @__PURE__ */ new Map([
+  ['custom_tool_call', /* @__PURE__ */ askedIn(null, 'input')],
+  ['shell_call', /* @__PURE__ */ askedIn('shell', 'action')],
+  ['local_shell_call', /* @__PURE__ */ askedIn('local_shell', 'action')],
+  ['apply_patch_call', /* @__PURE__ */ askedIn('apply_patch', 'operation')],
+  [
+    'computer_call',
+    {
+      tool: 'computer',
+      asks: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
+    },
+  ],
+])
+
+/** The tool and the arguments of a call; null for an item that is none of these kinds. O(size). */
+export function askedOf(item: Found): { readonly name: string; readonly arguments: string } | null {
+  const asked = ASKED.get(item['type'])
+  return asked === undefined
+    ? null
+    : { name: asked.tool ?? stringOf(item['name']), arguments: asked.asks(item) }
+}
+
+/** How a call is written. */
+interface Form {
+  /** What the call asks for, as fields of the item. */
+  readonly fields: (call: Call) => JsonObject
+  /** The item of a result; null where the kind has no room for all of it. */
+  readonly output: (call_id: string, result: Result) => JsonObject | null
+}
+
+/** A call whose field `action` or the like holds what it asks for, and whose result is text. */
+const inField = (
+  field: string,
+  output: (call_id: string, said: string, isError: boolean) => JsonObject,
+): Form => ({
+  fields: ({ source }) => ({ [field]: argumentObject(source.arguments), status: 'completed' }),
+  output: (call_id, { pieces, isError }) => {
+    const said = contentOf(pieces)
+    return typeof said === 'string' ? output(call_id, said, isError) : null
+  },
+})
+
+const FORMS: Readonly<Record<string, Form>> = {
+  custom_tool_call: {
+    fields: ({ name, source }) => ({ name, input: wellFormed(source.arguments) }),
+    output: (call_id, { pieces }) => ({
+      type: 'custom_tool_call_output',
+      call_id,
+      output: contentOf(pieces) as JsonValue,
+    }),
+  },
+  shell_call: inField('action', (call_id, said, isError) => ({
+    type: 'shell_call_output',
+    call_id,
+    output: [
+      {
+        stdout: isError ? '' : said,
+        stderr: isError ? said : '',
+        outcome: { type: 'exit', exit_code: isError ? 1 : 0 },
+      },
+    ],
+  })),
+  local_shell_call: inField('action', (id, output) => ({
+    type: 'local_shell_call_output',
+    id,
+    output,
+  })),
+  apply_patch_call: inField('operation', (call_id, output, isError) => ({
+    type: 'apply_patch_call_output',
+    call_id,
+    status: isError ? 'failed' : 'completed',
+    output,
+  })),
+  computer_call: {
+    fields: ({ source }) => ({
+      pending_safety_checks: [],
+      ...actionsOf(argumentObject(source.arguments)),
+      status: 'completed',
+    }),
+    // The provider takes nothing but a screenshot.
+    output: (call_id, { pieces: [shot, ...more] }) =>
+      shot?.type !== 'image' || more.length > 0
+        ? null
+        : {
+            type: 'computer_call_output',
+            call_id,
+            output: { type: 'computer_screenshot', image_url: urlOf(shot.image) },
+          },
+  },
+}
+
+/** Nothing else of what may stand in arguments is a field of the call. */
+const actionsOf = ({ action, actions }: JsonObject): JsonObject =>
+  Array.isArray(actions) ? { actions } : { action: isObject(action) ? action : { type: 'screenshot' } }
+
+const formOf = (type: unknown): Form | null =>
+  typeof type === 'string' && Object.hasOwn(FORMS, type) ? (FORMS[type] ?? null) : null
+
+/**
+ * The fields of a call in the form of its kind, and its result: as it was given where that is an item of this form,
+ * else what it says. Null where either has no place there. O(size).
+ */
+export function inOwnForm(
+  type: unknown,
+  call: Call,
+  result: Result | undefined,
+): { readonly fields: JsonObject; readonly output: JsonObject } | null {
+  const form = formOf(type)
+  if (form === null || result === undefined) return null
+  const [given, ...more] = result.pieces
+  const isGiven =
+    given !== undefined &&
+    isItem(given) &&
+    given.block['type'] === `${String(type)}_output` &&
+    more.length === 0
+  const output = isGiven ? asGiven(given.block, call.id) : form.output(call.id, result)
+  return output === null ? null : { fields: form.fields(call), output }
+}
+
+/** The local shell has the id of the call in a field of another name. */
+const asGiven = (block: JsonObject, call_id: string): JsonObject =>
+  block['type'] === 'local_shell_call_output'
+    ? { ...block, id: call_id }
+    : { ...without(block, 'id'), call_id }
+
+/** A reasoning item in the fields of the log. O(length). */
+export function readReasoning(item: Found): ReasoningItemModel {
+  const { id, encrypted_content } = item
+  const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
+  return {
+    ...(typeof id === 'string' ? { id } : {}),
+    summary: objectsOf(item['summary']).map(({ text }) => stringOf(text)),
+    ...(content.length === 0 ? {} : { content }),
+    ...(typeof encrypted_content === 'string' ? { encrypted_content } : {}),
+  }
+}
+
+/** The same of an item that was kept whole, so that what is known of it stays beside it. O(length) the first time. */
+export const reasoningOf = /* @__PURE__ */ keptBeside(readReasoning)
+
+const cached = {
+  prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
+}
+
+const inputText = record({ type: oneOf('input_text'), text: words, ...cached })
+
+const image = { type: oneOf('input_image'), detail: oneOf('low', 'high', 'auto', 'original') }
+const inputImage = either([
+  record({ ...image, image_url: imageUrl, ...cached }),
+  record({ ...image, file_id: words, ...cached }),
+])
+
+const file = { type: oneOf('input_file'), detail: optional(oneOf('auto', 'low', 'high')) }
+const inputFile = either([
+  record({ ...file, file_data: dataUrl, filename: words, ...cached }),
+  record({ ...file, file_url: webUrl, filename: optional(words), ...cached }),
+  record({ ...file, file_id: words, ...cached }),
+])
+
+/** Where an item came from a response, it has its id; it says nothing, and goes back without. */
+const itemOf = { id: optional(nullable(text)) }
+const status = optional(nullable(oneOf('in_progress', 'completed', 'incomplete')))
+const called = { ...itemOf, call_id: words }
+
+const approvalResponse = record({
+  ...itemOf,
+  type: oneOf('mcp_approval_response'),
+  approval_request_id: words,
+  approve: boolean,
+  reason: optional(nullable(text)),
+})
+
+const toolSearchOutput = record({
+  ...called,
+  type: oneOf('tool_search_output'),
+  execution: optional(oneOf('server', 'client')),
+  status,
+  tools: listOf(open({ type: words })),
+})
+
+const customOutput = record({
+  ...called,
+  type: oneOf('custom_tool_call_output'),
+  output: either([text, listOf(either([inputText, inputImage, inputFile]), 1)]),
+})
+
+const outcome = either([
+  record({ type: oneOf('exit'), exit_code: integer }),
+  record({ type: oneOf('timeout') }),
+])
+
+const shellOutput = record({
+  ...called,
+  type: oneOf('shell_call_output'),
+  max_output_length: optional(nullable(where(integer, (length) => length >= 0))),
+  output: listOf(record({ stdout: text, stderr: text, outcome }), 1),
+  status,
+})
+
+const localShellOutput = record({
+  id: words,
+  type: oneOf('local_shell_call_output'),
+  output: text,
+  status,
+})
+
+const patchOutput = record({
+  ...called,
+  type: oneOf('apply_patch_call_output'),
+  output: optional(nullable(text)),
+  status: oneOf('completed', 'failed'),
+})
+
+const screenshot = { type: oneOf('computer_screenshot') }
+const check = record({
+  id: words,
+  code: optional(nullable(text)),
+  message: optional(nullable(text)),
+})
+
+const computerOutput = record({
+  ...called,
+  type: oneOf('computer_call_output'),
+  output: either([record({ ...screenshot, image_url: imageUrl }), record({ ...screenshot, file_id: words })]),
+  acknowledged_safety_checks: optional(nullable(listOf(check))),
+  status,
+})
+
+const settles = { user: true, result: false, item: true } as const
+const output = { user: false, result: true, item: true } as const
+
+/** A part beside our texts and images, as it stands in a request. */
+export type ResponsesPart = ShapeOf<typeof inputText> | ShapeOf<typeof inputImage> | ShapeOf<typeof inputFile>
+
+export const PARTS: PartTable = {
+  user: true,
+  result: true,
+  kinds: {
+    input_text: { user: true, result: true, fits: inputText },
+    input_image: { user: true, result: true, fits: inputImage },
+    input_file: { user: true, result: true, fits: inputFile },
+    mcp_approval_response: { ...settles, fits: approvalResponse },
+    tool_search_output: { ...settles, fits: toolSearchOutput },
+    custom_tool_call_output: { ...output, fits: customOutput },
+    shell_call_output: { ...output, fits: shellOutput },
+    local_shell_call_output: { ...output, fits: localShellOutput },
+    apply_patch_call_output: { ...output, fits: patchOutput },
+    computer_call_output: { ...output, fits: computerOutput },
+  },
+  write,
+}
+
+/** Documents; sounds and films have no place in this grammar. */
+function write({ from, name, mediaType }: FileRef): JsonObject | null {
+  if ('id' in from) return from.provider === 'openai' ? { type: 'input_file', file_id: from.id } : null
+  const isDocument =
+    mediaType === null ? isPdf({ from, name, mediaType }) : /^(?:application|text)\/[\w.+-]+$/.test(mediaType)
+  if (!isDocument) return null
+  if ('url' in from) return { type: 'input_file', file_url: from.url }
+  const filename = name ?? (mediaType === 'application/pdf' ? 'document.pdf' : 'document')
+  return {
+    type: 'input_file',
+    filename,
+    file_data: `data:${mediaType ?? 'application/pdf'};base64,${from.data}`,
+  }
+}
+
+const PART = { in: 'part', side: 'assistant' } as const
+const MCP = { id: id, server_label: string, name: string, arguments: string } as const
+const SEARCH = {
+  id: absent(string),
+  call_id: absent(string),
+  execution: string,
+  status: absent(string),
+} as const
+const GIVEN = { in: 'standard', side: 'user' } as const
+const CALL = { in: 'call', side: 'assistant' } as const
+
+export const KINDS = {
+  message: {
+    in: 'standard',
+    side: 'both',
+    more: { id: id, phase: string, status: string, annotations: objects, type: string },
+  },
+  reasoning: {
+    in: 'standard',
+    side: 'assistant',
+    needs: { id: id, summary: objects },
+    signed: 'encrypted_content',
+  },
+  function_call: { in: 'standard', side: 'assistant', more: { caller: object, namespace: string } },
+  file_search_call: {
+    ...PART,
+    needs: { id: id, queries: listOf(string), status: string, results: absent(objects) },
+  },
+  web_search_call: { ...PART, needs: { id: id, action: object, status: string } },
+  code_interpreter_call: {
+    ...PART,
+    needs: { id: id, container_id: string, status: string, code: absent(string), outputs: absent(objects) },
+  },
+  image_generation_call: {
+    ...PART,
+    needs: { id: id, status: string, result: absent(string) },
+  },
+  mcp_list_tools: {
+    ...PART,
+    needs: { id: id, server_label: string, tools: objects },
+  },
+  mcp_call: {
+    ...PART,
+    needs: {
+      ...MCP,
+      output: absent(string),
+      approval_request_id: absent(string),
+      status: absent(string),
+    },
+  },
+  mcp_approval_request: {
+    ...PART,
+    needs: MCP,
+  },
+  program: {
+    ...PART,
+    needs: { id: id, call_id: id, code: string, fingerprint: string },
+  },
+  program_output: {
+    ...PART,
+    needs: { id: id, call_id: id, result: string, status: string },
+  },
+  tool_search_call: { ...PART, needs: { ...SEARCH, arguments: anything } },
+  tool_search_output: { ...PART, needs: { ...SEARCH, tools: objects } },
+  compaction: {
+    ...PART,
+    needs: { id: absent(string), encrypted_content: string },
+    signed: 'encrypted_content',
+  },
+  custom_tool_call: CALL,
+  computer_call: { ...CALL, needs: { id: id } },
+  local_shell_call: { ...CALL, needs: { id: id } },
+  /** These two the provider may execute itself; then they are kept whole, with their outputs. */
+  shell_call: { ...CALL, needs: { call_id: id, action: object } },
+  apply_patch_call: {
+    ...CALL,
+    needs: { call_id: id, operation: object, status: string },
+  },
+  shell_call_output: { ...PART, needs: { call_id: id, output: objects } },
+  apply_patch_call_output: {
+    ...PART,
+    needs: { call_id: id, status: string, output: absent(string) },
+  },
+  /** In a list of items, but in no reply: what a client says. */
+  function_call_output: GIVEN,
+  custom_tool_call_output: GIVEN,
+  computer_call_output: GIVEN,
+  local_shell_call_output: GIVEN,
+  mcp_approval_response: GIVEN,
+  additional_tools: GIVEN,
+} as const satisfies Kinds
+
+const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
+
+/** What calls have beside id, name and arguments; those with a type of their own have their item's id here too. */
+const CALL_MORE = {
+  ...KINDS.function_call.more,
+  type: string,
+  id,
+  environment: object,
+  pending_safety_checks: objects,
+}
+
+export const LIMITS: Limits = {
+  grammar: 'openai-responses',
+  namedBy: 'type',
+  origin: 'responses',
+  table: KINDS,
+  callId: { illegal: /[^!-~]/gu, maxLength: 64 },
+  toolNameLength: 64,
+  takesImage: () => true,
+  parts: PARTS,
+  kinds: ['text', 'call', 'reasoning'],
+  order: reasoningThenCall,
+  callsLast: false,
+  isSigned: (message, { kind, at }) => kind === 'reasoning' && isSendable(reasoningItems(message)[at]),
+  more: { text: KINDS.message.more, call: CALL_MORE },
+  pairOf,
+  pairs: pairParts,
+  says: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
+  pauses: false,
+  appends: true,
+}
+
+/**
+ * Whether a reasoning item can be sent: under an id that the provider takes, with its encrypted content, since it has
+ * kept nothing itself that the id alone could name.
+ */
+export function isSendable(item: ReasoningItemModel | undefined): boolean {
+  const { id, encrypted_content } = item ?? {}
+  return (
+    typeof id === 'string' && REASONING_ID.test(id) && !!encrypted_content && isWellFormed(encrypted_content)
+  )
+}
+
+/**
+ * The model first reasons, then speaks, then calls: the text stands between the first call and the reasoning before it.
+ */
+function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
+  const { tool_calls, responses_reasoning_item } = message
+  const texts = allOf(counts, 'text')
+  const refs: FieldRef[] = []
+  let reasoning = 0
+  const reason = (): void => {
+    refs.push({ kind: 'reasoning', at: reasoning, more: null })
+    reasoning += 1
+  }
+  if (responses_reasoning_item !== null) reason()
+  for (const [at, call] of tool_calls.entries()) {
+    if (call.responses_reasoning_item !== null) reason()
+    if (at === 0) refs.push(...texts)
+    refs.push({ kind: 'call', at, more: null })
+  }
+  return tool_calls.length === 0 ? [...refs, ...texts] : refs
+}
+
+/** A call of the provider's own and its output have an id in common; where that is null, they need not be matched. */
+function pairOf({ type, call_id }: JsonObject): PairHalf | null {
+  const call = typeof type === 'string' ? PAIRS.get(type) : undefined
+  if (call === undefined || typeof call_id !== 'string') return null
+  const half = call === type ? 'call' : 'result'
+  return { half, id: `${call} ${call_id}`, waits: call === 'program' || call === 'tool_search_call' }
+}
+
+const PAIRS: ReadonlyMap<string, string> = new Map(
+  ['program', 'tool_search', 'shell_call', 'apply_patch_call', 'computer_call', 'local_shell_call'].flatMap(
+    (name): [string, string][] => {
+      const call = name === 'tool_search' ? 'tool_search_call' : name
+      return [
+        [call, call],
+        [`${name}_output`, call],
+      ]
+    },
+  ),
+)
+
+export interface ResponsesText {
+  readonly type: 'input_text'
+  readonly text: string
+}
+
+export interface ResponsesImage {
+  readonly type: 'input_image'
+  readonly image_url: string
+  readonly detail: 'auto'
+}
+
+interface ResponsesUserMessage {
+  readonly type: 'message'
+  readonly role: 'user'
+  readonly content: (ResponsesText | ResponsesImage | ResponsesPart)[]
+}
+
+/** A system prompt that came later. */
+interface ResponsesDeveloperMessage {
+  readonly type: 'message'
+  readonly role: 'developer'
+  readonly content: ResponsesText[]
+}
+
+export type ResponsesPhase = 'commentary' | 'final_answer'
+
+/** What the model says in the short form, its text as a string: the long form needs an id. */
+interface ResponsesAssistantMessage {
+  readonly type: 'message'
+  readonly role: 'assistant'
+  readonly content: string
+  readonly phase?: ResponsesPhase
+}
+
+export type ResponsesOutputPart =
+  | { readonly type: 'output_text'; readonly text: string; readonly annotations: never[] }
+  | { readonly type: 'refusal'; readonly refusal: string }
+
+/** What the model says in the form that it came in, where the short one would lose something. */
+interface ResponsesOutputMessage {
+  readonly type: 'message'
+  readonly id: string
+  readonly role: 'assistant'
+  readonly status: 'completed' | 'incomplete'
+  readonly content: ResponsesOutputPart[]
+  readonly phase?: ResponsesPhase
+}
+
+export interface ResponsesReasoning {
+  readonly type: 'reasoning'
+  readonly id: string
+  readonly summary: { readonly type: 'summary_text'; readonly text: string }[]
+  readonly encrypted_content: string
+}
+
+interface ResponsesFunctionCall {
+  readonly type: 'function_call'
+  readonly id?: string
+  readonly call_id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+export interface ResponsesFunctionCallOutput {
+  readonly type: 'function_call_output'
+  readonly call_id: string
+  readonly output: string | (ResponsesText | ResponsesImage | ResponsesPart)[]
+}
+
+/**
+ * An item that can be given to the `openai` package as a ResponseInputItem. Items of other kinds stand among them as
+ * the provider made them.
+ */
+export type ResponsesItem =
+  | ResponsesUserMessage
+  | ResponsesDeveloperMessage
+  | ResponsesAssistantMessage
+  | ResponsesOutputMessage
+  | ResponsesReasoning
+  | ResponsesFunctionCall
+  | ResponsesFunctionCallOutput
+
+/** The part of a Responses request that comes from the log. */
+export interface ResponsesRequest {
+  readonly instructions: string | null
+  readonly input: ResponsesItem[]
+}
+
+/** What a result says: a text where that is all. O(pieces). */
+export function contentOf(pieces: readonly Piece[]): ResponsesFunctionCallOutput['output'] {
+  const said = pieces.map((piece) => inWords(piece, LIMITS))
+  return said.every(isText) ? joinTexts(said) : said.map(partOf)
+}
+
+export function partOf(piece: Piece): ResponsesText | ResponsesImage | ResponsesPart {
+  if (piece.type === 'text') return textPart(piece)
+  // The table of parts has proved its shape.
+  if (piece.type === 'block') return { ...piece.block } as object as ResponsesPart
+  return { type: 'input_image', image_url: urlOf(piece.image), detail: 'auto' }
+}
+
+export const textPart = ({ text }: TextPiece): ResponsesText => ({ type: 'input_text', text })

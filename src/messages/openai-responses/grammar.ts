@@ -1,0 +1,187 @@
+/** OpenAI Responses as its provider speaks it. */
+
+import { defineGrammar } from '../grammar.ts'
+import { LIMITS } from './blocks.ts'
+import { collectOpenAIResponses, fromOpenAIResponses } from './read.ts'
+import { toOpenAIResponses } from './write.ts'
+import { validateOpenAiResponses } from './rules.ts'
+import {
+  argumentObject,
+  argumentText,
+  halves,
+  isThought,
+  seenText,
+  type Sight,
+  type SeenBlock,
+  listOfParts,
+  type ProviderGrammar,
+  type ReplyAbout,
+  type Wire,
+} from '../provider.ts'
+import { openaiError } from '../openai-chat/grammar.ts'
+import type { ModelPart } from '../model.ts'
+
+const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+
+const REASONS: Readonly<Record<string, string>> = {
+  truncated: 'max_output_tokens',
+  filtered: 'content_filter',
+}
+
+/** What is in an output: a refusal is words of its own. */
+const outputOf = (contents: readonly Wire[], { no, end }: ReplyAbout): readonly Wire[] =>
+  end === 'refused'
+    ? [...contents, messageItem(`${no}_no`, { type: 'refusal', refusal: 'I will not.' })]
+    : contents
+
+const messageItem = (at: string, part: Wire): Wire => ({
+  type: 'message',
+  id: `msg_${at}`,
+  role: 'assistant',
+  status: 'completed',
+  content: [part],
+})
+
+function responseOf(contents: readonly Wire[], about: ReplyAbout): Wire {
+  const reason = REASONS[about.end ?? '']
+  const isFailed = about.end === 'failed'
+  return {
+    id: `resp_${about.no}`,
+    object: 'response',
+    model: 'scripted',
+    status: isFailed ? 'failed' : reason === undefined ? 'completed' : 'incomplete',
+    error: isFailed ? { code: 'server_error', message: 'The server had an error.' } : null,
+    incomplete_details: reason === undefined ? null : { reason },
+    output: isFailed ? [] : outputOf(contents, about),
+    usage,
+  }
+}
+
+/** What a stream says of an item while it comes. */
+function deltasOf(item: Wire, output_index: number): readonly Wire[] {
+  const { type, id: item_id } = item
+  const [part] = (type === 'message' ? item['content'] : []) as readonly Wire[]
+  const of = { item_id, output_index, content_index: 0 }
+  if (part !== undefined) {
+    const [name, text] =
+      part['type'] === 'refusal' ? ['refusal', part['refusal']] : ['output_text', part['text']]
+    return halves(String(text)).map((delta) => ({ type: `response.${String(name)}.delta`, ...of, delta }))
+  }
+  if (type !== 'function_call') return []
+  return halves(String(item['arguments'])).map((delta) => ({
+    type: 'response.function_call_arguments.delta',
+    item_id,
+    output_index,
+    delta,
+  }))
+}
+
+/** Whether a part is no call, or one whose arguments are the JSON of an object. */
+function hasArguments(part: ModelPart): boolean {
+  if (typeof part === 'string' || !('call' in part)) return true
+  return typeof part.args !== 'string' || JSON.stringify(argumentObject(part.args)) === part.args
+}
+
+/** Requests of items, of which a message may be one text or a list of parts. */
+const SIGHT: Sight = {
+  see(request, tools = null) {
+    const { instructions = null, input } = request as Wire
+    const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly Wire[])
+    return { front: seenText([instructions, tools]), blocks: items.flatMap(itemBlocks) }
+  },
+  contentBlocks: itemBlocks,
+}
+
+/**
+ * An item of OpenAI Responses; whether a message stands in one text or in parts, and what it is called, says nothing.
+ */
+function itemBlocks(item: Wire): SeenBlock[] {
+  const { type = 'message', role, content, id: _, status: __, encrypted_content, ...rest } = item
+  if (type === 'reasoning')
+    return [
+      {
+        role: 'assistant',
+        body: seenText({ ...item, encrypted_content: null }),
+        token: String(encrypted_content ?? ''),
+      },
+    ]
+  if (type !== 'message')
+    return [{ role: String(role ?? type), body: seenText({ ...rest, content }), token: null }]
+  return listOfParts(content).map((part) => {
+    const isText = typeof part['text'] === 'string'
+    return { role: String(role), body: isText ? seenText(part['text']) : seenText(part), token: null }
+  })
+}
+
+const PROVIDER: ProviderGrammar = {
+  route: (path, body) => (path.endsWith('/responses') ? body['stream'] === true : null),
+  sight: SIGHT,
+  judge: ({ instructions, input }) => validateOpenAiResponses({ instructions, input }),
+  // A thought leads to what stands behind it. What is no JSON comes last: no client can send that back as it came.
+  arrange(says) {
+    const inOrder = [...says.filter(hasArguments), ...says.filter((part) => !hasArguments(part))]
+    return inOrder.filter((part, at) => !isThought(part) || !isThought(inOrder[at + 1] ?? part))
+  },
+  contents(part, at) {
+    if (typeof part === 'string')
+      return [messageItem(at, { type: 'output_text', text: part, annotations: [] })]
+    if ('think' in part)
+      return [{ type: 'reasoning', id: `rs_${at}`, summary: [{ type: 'summary_text', text: part.think }] }]
+    if ('search' in part)
+      return [
+        {
+          type: 'web_search_call',
+          id: `ws_${at}`,
+          status: 'completed',
+          action: { type: 'search', query: part.search },
+        },
+      ]
+    const { call: name, args, id = `call_${at}` } = part
+    const item = { type: 'function_call', id: `fc_${at}`, call_id: id, name }
+    return [{ ...item, arguments: argumentText(args), status: 'completed' }]
+  },
+  signs: ({ type }) => type === 'reasoning',
+  signed: (content, encrypted_content) => ({ ...content, encrypted_content }),
+  owed: () => [],
+  whole: responseOf,
+  stream: (contents, about) => [
+    {
+      type: 'response.created',
+      response: {
+        id: `resp_${about.no}`,
+        object: 'response',
+        model: 'scripted',
+        status: 'in_progress',
+        output: [],
+      },
+    },
+    ...outputOf(contents, about).flatMap((item, output_index) => [
+      { type: 'response.output_item.added', output_index, item: { ...item, status: 'in_progress' } },
+      ...deltasOf(item, output_index),
+      { type: 'response.output_item.done', output_index, item },
+    ]),
+    {
+      type: `response.${String(responseOf(contents, about)['status'])}`,
+      response: responseOf(contents, about),
+    },
+  ],
+  named: true,
+  last: '',
+  ends: 1,
+  error: openaiError,
+}
+
+/** OpenAI Responses. */
+export const OPENAI_RESPONSES = defineGrammar({
+  name: 'openai-responses',
+  title: 'OpenAI Responses',
+  law: 'M2',
+  limits: LIMITS,
+  write: toOpenAIResponses,
+  list: 'input',
+  reply: fromOpenAIResponses,
+  stream: collectOpenAIResponses,
+  rules: validateOpenAiResponses,
+
+  provider: PROVIDER,
+})

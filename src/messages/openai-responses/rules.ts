@@ -1,0 +1,592 @@
+/** The rules that OpenAI Responses has for `instructions` and `input`, and which of them a request breaks. */
+
+import {
+  anything,
+  asList,
+  asObject,
+  byKey,
+  faults,
+  fields,
+  flag,
+  illFormedText,
+  imageUrlFault,
+  inputFile,
+  inputFileFault,
+  isBlank,
+  type JsonObject,
+  judge,
+  listOf,
+  loose,
+  notJson,
+  object,
+  oneOf,
+  orNull,
+  orphans,
+  parseObject,
+  type Ref,
+  repeats,
+  type Rule,
+  secondResults,
+  type Step,
+  text,
+  textOr,
+  type Turn,
+  turnsOf,
+  type Violation,
+  withoutResult,
+} from '../rules.ts'
+
+export const serverRules: readonly Rule<View>[] = [
+  {
+    id: 'server-pairs',
+    rule: 'What a server may execute itself has its output before the user speaks again, a program and a search may wait for it at the end; an output has its call.',
+    source: 'inferred from "No tool call found for … with call_id …" and "No tool output found for …"',
+    *check({ items }) {
+      const open = new Map<string, { readonly path: string; readonly waits: boolean }>()
+      for (const { path, type, role, body } of items) {
+        const id = body['call_id']
+        if (role === 'user') {
+          for (const call of open.values()) yield { path: call.path, message: 'without an output' }
+          open.clear()
+        } else if (id !== null && id !== undefined && typeof type === 'string') {
+          const waits = SERVER_CALLS.get(type)
+          if (waits !== undefined) open.set(`${type} ${String(id)}`, { path, waits })
+          else if (isServerOutput(type) && !open.delete(`${callOf(type)} ${String(id)}`))
+            yield { path, message: 'without its call' }
+        }
+      }
+      for (const { path, waits } of open.values()) if (!waits) yield { path, message: 'without an output' }
+    },
+  },
+  {
+    id: 'approval-follows-request',
+    rule: 'An approval settles a request that stands before it, once.',
+    source: 'inferred: an approval names its request by id, and a server approves one call of a tool',
+    *check({ items }) {
+      const asked = new Set<unknown>()
+      for (const { path, type, body } of items) {
+        if (type === 'mcp_approval_request') asked.add(body['id'])
+        if (type === 'mcp_approval_response' && !asked.delete(body['approval_request_id']))
+          yield { path, message: 'without a request that waits' }
+      }
+    },
+  },
+]
+
+interface Part {
+  readonly path: string
+  readonly body: JsonObject
+}
+
+interface Item extends Part {
+  readonly type: unknown
+  /** Of messages only. */
+  readonly role: unknown
+  readonly content: unknown
+  /** The parts of a message's content or of a call's output. */
+  readonly parts: readonly Part[]
+}
+
+export interface View {
+  readonly request: unknown
+  readonly input: unknown
+  readonly items: readonly Item[]
+  readonly calls: readonly (Item & Ref)[]
+  readonly turns: readonly Turn[]
+}
+
+const cached = { prompt_cache_breakpoint: orNull(object) }
+const partShapes = {
+  input_text: fields({ text }, cached),
+  input_image: fields(
+    {},
+    {
+      image_url: text,
+      file_id: text,
+      detail: oneOf('low', 'high', 'auto', 'original', null),
+      ...cached,
+    },
+  ),
+  input_file: inputFile(cached),
+  output_text: fields({ text }, { annotations: listOf(object), logprobs: listOf(object) }),
+  refusal: fields({ refusal: text }),
+}
+const content = textOr(listOf(byKey('type', partShapes)))
+const { input_text, input_image, input_file } = partShapes
+const many = listOf(object)
+const idOf = { id: text }
+const stated = { status: orNull(text) }
+const calling = { call_id: text }
+const by = { caller: orNull(object) }
+/** What the provider's own tools say, and what it says of itself; the insides are its own. */
+const serverShapes = {
+  file_search_call: fields({ ...idOf, queries: listOf(text), status: text }, { results: orNull(many) }),
+  web_search_call: fields({ ...idOf, action: object, status: text }),
+  code_interpreter_call: fields({
+    ...idOf,
+    code: orNull(text),
+    container_id: text,
+    outputs: orNull(many),
+    status: text,
+  }),
+  image_generation_call: loose({ ...idOf, result: orNull(text), status: text }),
+  mcp_list_tools: fields({ ...idOf, server_label: text, tools: many }, { error: anything }),
+  mcp_call: fields(
+    { ...idOf, arguments: text, name: text, server_label: text },
+    { approval_request_id: orNull(text), error: anything, output: orNull(text), ...stated },
+  ),
+  mcp_approval_request: fields({ ...idOf, arguments: text, name: text, server_label: text }),
+  program: fields({ ...idOf, ...calling, code: text, fingerprint: text }),
+  program_output: fields({ ...idOf, ...calling, result: text, status: text }),
+  tool_search_call: fields(
+    { arguments: anything },
+    { id: orNull(text), call_id: orNull(text), execution: text, ...stated },
+  ),
+  tool_search_output: fields(
+    { tools: many },
+    { id: orNull(text), call_id: orNull(text), execution: text, ...stated },
+  ),
+  compaction: fields({ encrypted_content: text }, { id: orNull(text) }),
+  shell_call: loose({ ...calling, action: object }),
+  shell_call_output: loose({ ...calling, output: many }),
+  apply_patch_call: loose({ ...calling, operation: object, status: text }),
+  apply_patch_call_output: loose({ ...calling, status: text }),
+}
+const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
+const output = textOr(listOf(byKey('type', { input_text, input_image, input_file })))
+const status = oneOf('in_progress', 'completed', 'incomplete')
+const message = fields({ content }, { id: text, status })
+const phase = oneOf('commentary', 'final_answer', null)
+const reply = fields({ content }, { id: text, status, phase })
+const shape = fields({
+  instructions: orNull(text),
+  input: listOf(
+    byKey(
+      'type',
+      {
+        message: byKey('role', {
+          user: message,
+          system: message,
+          developer: message,
+          assistant: reply,
+        }),
+        function_call: fields(
+          { call_id: text, name: text, arguments: text },
+          { id: text, status, namespace: text, ...by },
+        ),
+        custom_tool_call: fields(
+          { call_id: text, name: text, input: text },
+          { id: text, namespace: text, ...by },
+        ),
+        custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
+        computer_call: loose({ ...idOf, ...calling, pending_safety_checks: many, status: text }),
+        computer_call_output: fields(
+          { ...calling, output: fields({ type: text }, { image_url: text, file_id: text }) },
+          { acknowledged_safety_checks: orNull(many), ...stated },
+        ),
+        mcp_approval_response: fields({ approval_request_id: text, approve: flag }, { reason: orNull(text) }),
+        local_shell_call: loose({ ...idOf, ...calling, action: object, status: text }),
+        local_shell_call_output: loose({ ...idOf, output: text }),
+        ...serverShapes,
+        function_call_output: fields({ call_id: text, output }, { id: text, status }),
+        reasoning: fields(
+          { summary: listOf(byKey('type', { summary_text: fields({ text }) })) },
+          { id: text, encrypted_content: orNull(text), content: anything },
+        ),
+      },
+      'message',
+    ),
+  ),
+})
+
+/** What the rules look at, read out of whatever the request may be. */
+function viewOf(request: unknown): View {
+  const { input } = asObject(request)
+  const items = asList(input).map((item, index): Item => {
+    const path = `input[${index}]`
+    const body = asObject(item)
+    const type = body['type'] ?? 'message'
+    const inside = isOutput(type) ? 'output' : 'content'
+    const content = body[inside]
+    const parts = asList(type === 'reasoning' ? [] : content).map((part, at) => ({
+      path: `${path}.${inside}[${at}]`,
+      body: asObject(part),
+    }))
+    return { path, body, type, role: type === 'message' ? body['role'] : undefined, content, parts }
+  })
+  const calls = items
+    .filter(({ type }) => isCall(type))
+    .map((item) => ({ ...item, id: item.body['call_id'] }))
+  return { request, input, items, calls, turns: turnsOf(items.flatMap(stepOf)) }
+}
+
+/** What a server may have executed itself stands anywhere in its turn, with its output. */
+function stepOf({ type, role, path, body }: Item): Step[] {
+  if (isServerCall(type) || isServerOutput(type)) return []
+  const ref = { id: body['call_id'], path }
+  if (isCall(type)) return [{ call: ref }]
+  if (isOutput(type))
+    return [{ result: type === 'local_shell_call_output' ? { ...ref, id: body['id'] } : ref }]
+  return type === 'reasoning' || role === 'assistant' || SERVER_KINDS.includes(String(type))
+    ? ['assistant']
+    : ['break']
+}
+
+const CALLS: readonly unknown[] = [
+  'function_call',
+  'custom_tool_call',
+  'computer_call',
+  'local_shell_call',
+  'shell_call',
+  'apply_patch_call',
+]
+
+/** Calls that a server may execute itself, and whether their output may come later. */
+export const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
+  ['program', true],
+  ['tool_search_call', true],
+  ['shell_call', false],
+  ['apply_patch_call', false],
+])
+
+/** The kind of the call that an output is of. */
+export const callOf = (output: string): string =>
+  output === 'tool_search_output' ? 'tool_search_call' : output.replace(/_output$/, '')
+
+const isCall = (type: unknown): boolean => CALLS.includes(type)
+
+const isOutput = (type: unknown): boolean => CALLS.some((call) => type === `${String(call)}_output`)
+
+const isServerCall = (type: unknown): boolean => typeof type === 'string' && SERVER_CALLS.has(type)
+
+export const isServerOutput = (type: unknown): boolean =>
+  typeof type === 'string' && type.endsWith('_output') && SERVER_CALLS.has(callOf(type))
+
+/** How the ids of items begin; those of other kinds have no form that is known for all servers. */
+const PREFIXES = new Map([
+  ['reasoning', 'rs'],
+  ['message', 'msg'],
+  ['function_call', 'fc'],
+  ['custom_tool_call', 'ctc'],
+  ['function_call_output', 'fc'],
+])
+
+/** What a reasoning item may stand before, beside a message of the assistant. */
+const LED_TO: readonly string[] = [
+  ...SERVER_KINDS,
+  'function_call',
+  'custom_tool_call',
+  'computer_call',
+  'local_shell_call',
+]
+
+export function validateOpenAiResponses(request: unknown): Violation[] {
+  return judge(openAiResponsesRules, viewOf(request))
+}
+
+export const openAiResponsesRules: readonly Rule<View>[] = [
+  {
+    id: 'json-only',
+    rule: 'The request is plain JSON: no undefined, no class instance, no cycle.',
+    source: 'error: "We could not parse the JSON body of your request"',
+    check: ({ request }) => notJson(request, ''),
+  },
+  {
+    id: 'text-well-formed',
+    rule: 'No string holds a lone surrogate.',
+    source: 'inferred from Chat Completions and from strict JSON parsers',
+    check: ({ request }) => illFormedText(request, ''),
+  },
+  {
+    id: 'input-nonempty',
+    rule: 'The input has at least one item.',
+    source: 'pydantic/pydantic-ai#3470: a request without input is refused, even with instructions',
+    *check({ input }) {
+      if (Array.isArray(input) && input.length === 0) yield { path: 'input', message: 'empty' }
+    },
+  },
+  {
+    id: 'wrong-type',
+    rule: 'Every field has the type that the API reference gives it.',
+    source: 'SDK type ResponseInputItem; Open Responses schema, ItemParam',
+    check: faults(shape, '', 'wrong-type'),
+  },
+  {
+    id: 'missing-field',
+    rule: "Every required field is there: a reasoning item's summary and a call's output too, even when empty.",
+    source:
+      'errors: "Missing required parameter: \'input[7].summary\'", "Missing required parameter: \'input[24].output\'"',
+    check: faults(shape, '', 'missing-field'),
+  },
+  {
+    id: 'unknown-field',
+    rule: 'There is no field that the API reference does not name; a reasoning item has no status.',
+    source:
+      'errors: "Unknown parameter: \'input[1].metadata\'", "Unknown parameter: \'input[3].status\'" on a reasoning item (1jehuang/jcode#1028)',
+    check: faults(shape, '', 'unknown-field'),
+  },
+  {
+    id: 'known-role',
+    rule: 'The role of a message is user, assistant, system or developer.',
+    source: 'SDK type EasyInputMessage',
+    check: faults(shape, '', 'unknown-role'),
+  },
+  {
+    id: 'known-type',
+    rule: 'Items are messages, calls and outputs, reasoning and what server tools say; parts are text, image and refusal.',
+    source: 'SDK type ResponseInputItem, less what the library never sends',
+    check: faults(shape, '', 'unknown-type'),
+  },
+  {
+    id: 'instructions-nonblank',
+    rule: 'Instructions are null or say something.',
+    source: 'inferred: null is the way to give none',
+    *check({ request }) {
+      const { instructions } = asObject(request)
+      if (typeof instructions === 'string' && isBlank(instructions)) {
+        yield { path: 'instructions', message: 'blank' }
+      }
+    },
+  },
+  {
+    id: 'system-first',
+    rule: 'One system or developer message at most, and it stands first.',
+    source: "inferred: the library's own promise",
+    *check({ items }) {
+      for (const { path, role } of items.slice(1)) {
+        if (isSystem(role)) yield { path, message: `${String(role)} message behind the first item` }
+      }
+    },
+  },
+  {
+    id: 'user-first',
+    rule: 'Behind the system message the input begins with a user message.',
+    source: 'inferred: OpenAI takes any order, the providers behind compatible servers do not',
+    *check({ items }) {
+      const first = items.find(({ role }) => !isSystem(role))
+      if (first === undefined && items.length > 0) {
+        yield { path: 'input', message: 'no user message' }
+      } else if (first !== undefined && first.role !== 'user') {
+        yield { path: first.path, message: `begins with ${String(first.role ?? first.type)}` }
+      }
+    },
+  },
+  {
+    id: 'content-nonempty',
+    rule: "Message texts, content and output arrays and text parts are not empty; an output's text may be.",
+    source:
+      'inferred: the schema has no lower bound, an empty assistant message breaks pairing (CLIProxyAPI#2132)',
+    *check({ items }) {
+      for (const { path, type, content, parts } of items) {
+        if (type === 'message' && content === '') {
+          yield { path: `${path}.content`, message: 'empty' }
+        }
+        if (type !== 'reasoning' && Array.isArray(content) && content.length === 0) {
+          yield { path, message: 'empty array' }
+        }
+        for (const part of parts) {
+          const { text, refusal } = part.body
+          if (text === '' || refusal === '') yield { path: part.path, message: 'empty text part' }
+        }
+      }
+    },
+  },
+  {
+    id: 'part-of-role',
+    rule: 'Assistant content is output_text and refusal, all other content is input_text, input_image and input_file.',
+    source: "error: \"Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.\"",
+    *check({ items }) {
+      for (const { role, type, parts } of items) {
+        if (type !== 'message') continue
+        for (const { path, body } of parts) {
+          const given = body['type'] === 'output_text' || body['type'] === 'refusal'
+          if (given !== (role === 'assistant')) {
+            yield { path, message: `${String(body['type'])} in a message of ${String(role)}` }
+          }
+        }
+      }
+    },
+  },
+  {
+    id: 'images-from-user',
+    rule: 'Images stand in user messages and in call outputs only.',
+    source:
+      'Open Responses schema: system and developer content is input_text; SDK: call outputs may be text, image or file',
+    *check({ items }) {
+      for (const { role, type, parts } of items) {
+        if (type !== 'message' || role === 'user') continue
+        for (const { path, body } of parts) {
+          if (body['type'] === 'input_image' || body['type'] === 'input_file')
+            yield { path, message: `image from ${String(role)}` }
+        }
+      }
+    },
+  },
+  {
+    id: 'image-url',
+    rule: 'An image is an http(s) URL or a base64 data URL of a jpeg, png, gif or webp.',
+    source:
+      'error: "Invalid \'input[101].content[1].image_url\'. Expected a base64-encoded data URL with an image MIME type … but got empty base64-encoded bytes"',
+    *check({ items }) {
+      for (const { path, body } of items.flatMap(({ parts }) => parts)) {
+        const url = body['image_url']
+        if (typeof url !== 'string') continue
+        const fault = imageUrlFault(url, ['https:', 'http:', 'data:'])
+        if (fault !== undefined) yield { path: `${path}.image_url`, message: fault }
+      }
+    },
+  },
+  {
+    id: 'file-source',
+    rule: 'A file says in one way where its bytes are: a named data URL, an address, or an id; so does an image.',
+    source: 'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
+    *check({ items }) {
+      for (const { path, body } of items.flatMap(({ parts }) => parts)) {
+        const isImage = body['type'] === 'input_image'
+        const fault = body['type'] === 'input_file' ? inputFileFault(body) : undefined
+        if (fault !== undefined) yield { path, message: fault }
+        if (isImage && (body['image_url'] === undefined) === (body['file_id'] === undefined))
+          yield { path, message: 'neither an address nor an id, or both' }
+      }
+    },
+  },
+  {
+    id: 'calls-have-results',
+    rule: 'Each function_call has its output behind the turn that made it, before any other item.',
+    source:
+      'error: "No tool output found for function call …"; OpenAI itself takes the output anywhere later',
+    check: ({ turns }) => withoutResult(turns),
+  },
+  {
+    id: 'results-follow-calls',
+    rule: 'Each function_call_output is for a call of the turn directly before it.',
+    source: 'error: "No tool call found for function call output with call_id …"',
+    check: ({ turns }) => orphans(turns),
+  },
+  {
+    id: 'one-result-each',
+    rule: 'No call has two outputs.',
+    source:
+      'error: "Duplicate function_call_output for call_id \'…\'. Each function_call must have exactly one matching function_call_output" (a compatible server, NousResearch/hermes-agent#102629)',
+    check: ({ turns }) => secondResults(turns),
+  },
+  {
+    id: 'call-ids-unique',
+    rule: 'No two calls of the request share a call_id.',
+    source:
+      'error of compatible servers: "Duplicate \'call_id\'" (earendil-works/pi#9057); openai/gpt-oss#309',
+    check: ({ calls }) => repeats(calls, 'id of an earlier call'),
+  },
+  {
+    id: 'call-id-length',
+    rule: 'A call_id has 1 to 64 characters.',
+    source:
+      'errors: "Invalid \'input[95].call_id\': string too long. Expected a string with maximum length 64", "empty string. Expected a string with minimum length 1"',
+    *check({ items }) {
+      for (const { path, body } of items) {
+        const id = body['call_id']
+        if (typeof id === 'string' && (id.length < 1 || id.length > 64)) {
+          yield { path: `${path}.call_id`, message: `${id.length} characters` }
+        }
+      }
+    },
+  },
+  {
+    id: 'call-id-charset',
+    rule: 'A call_id is made of visible ASCII characters.',
+    source: 'inferred: the schema states a length and no pattern',
+    *check({ items }) {
+      for (const { path, body } of items) {
+        const id = body['call_id']
+        if (typeof id === 'string' && !/^[!-~]*$/.test(id)) yield { path: `${path}.call_id`, message: id }
+      }
+    },
+  },
+  {
+    id: 'call-name',
+    rule: 'A function name has 1 to 64 letters, digits, underscores and dashes.',
+    source: 'Open Responses schema, FunctionCallItemParam.name: 1 to 64, ^[a-zA-Z0-9_-]+$',
+    *check({ calls }) {
+      for (const { path, body } of calls) {
+        const { name } = body
+        if (typeof name === 'string' && !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+          yield { path: `${path}.name`, message: JSON.stringify(name) }
+        }
+      }
+    },
+  },
+  {
+    id: 'arguments-object',
+    rule: 'The arguments of a call are the JSON text of an object.',
+    source: 'SDK: "A JSON string of the arguments to pass to the function"; object inferred',
+    *check({ calls }) {
+      for (const { path, body } of calls) {
+        const args = body['arguments']
+        if (typeof args === 'string' && parseObject(args) === undefined) {
+          yield { path: `${path}.arguments`, message: 'not the JSON text of an object' }
+        }
+      }
+    },
+  },
+  {
+    id: 'item-ids-unique',
+    rule: 'No two items share an id.',
+    source: 'error: "Duplicate item found with id …. Remove duplicate items from your input and try again."',
+    check: ({ items }) =>
+      repeats(
+        items.flatMap(({ path, body }) =>
+          body['id'] === undefined ? [] : [{ id: body['id'], path: `${path}.id` }],
+        ),
+        'id of an earlier item',
+      ),
+  },
+  {
+    id: 'item-id-form',
+    rule: 'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins as its kind does.',
+    source:
+      'errors: "Invalid \'input[66].id\': … Expected an ID that begins with \'rs\'", "… that contains letters, numbers, underscores, or dashes", "… string too long. Expected a string with maximum length 64"',
+    *check({ items }) {
+      for (const { path, type, body } of items) {
+        const { id } = body
+        const prefix = PREFIXES.get(String(type)) ?? ''
+        if (typeof id !== 'string') continue
+        if (!id.startsWith(prefix) || !/^[a-zA-Z0-9_-]{1,64}$/.test(id)) {
+          yield { path: `${path}.id`, message: `${JSON.stringify(id)}, expected ${prefix}…` }
+        }
+      }
+    },
+  },
+  {
+    id: 'reasoning-followed',
+    rule: 'A reasoning item stands directly before the assistant message, the call or the step of a server tool it led to.',
+    source: "error: \"Item 'rs_…' of type 'reasoning' was provided without its required following item.\"",
+    *check({ items }) {
+      for (const [index, { type, path }] of items.entries()) {
+        if (type !== 'reasoning') continue
+        const next = items[index + 1]
+        if (next?.role !== 'assistant' && !LED_TO.includes(String(next?.type))) {
+          yield { path, message: `followed by ${String(next?.role ?? next?.type ?? 'nothing')}` }
+        }
+      }
+    },
+  },
+  ...serverRules,
+  {
+    id: 'reasoning-content-empty',
+    rule: 'A reasoning item carries no content: only its summary and its encrypted content go back.',
+    source:
+      'error: "Invalid \'input[39].content\': array too long. Expected an array with maximum length 0" (musistudio/claude-code-router#1783)',
+    *check({ items }) {
+      for (const { type, content, path } of items) {
+        if (type !== 'reasoning' || content === undefined || content === null) continue
+        if (!Array.isArray(content) || content.length > 0) {
+          yield { path: `${path}.content`, message: 'not an empty array' }
+        }
+      }
+    },
+  },
+]
+
+function isSystem(role: unknown): boolean {
+  return role === 'system' || role === 'developer'
+}
