@@ -17,6 +17,14 @@ const ALONE = [
   'properties/{execution,faults/faults}.test.ts',
 ]
 
+/** Databases and processes that fail, at length: `npm run test:faults` and the night run them. */
+const SOAKS = [
+  'test/store/{postgres-durable,postgres-faults,postgres-pooler,json-processes}.test.ts',
+  'test/service/soak.test.ts',
+]
+const isLong = process.env['COLLOQUY_FAULTS'] === 'all' || process.env['COLLOQUY_COUNTS'] !== undefined
+const LEFT_OUT = isLong ? [] : SOAKS
+
 /** For each file: one seed for all, and what ends a test that hangs; a busy machine makes none fail. */
 const EACH = {
   setupFiles: ['test/seed.ts', 'test/property-failures.ts'],
@@ -38,14 +46,14 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: REPORT }]],
     projects: [
-      { test: { ...EACH, name: 'alone', include: ALONE } },
+      { test: { ...EACH, name: 'alone', include: ALONE, exclude: LEFT_OUT } },
       // All others share processes: reading src/ again for each costs more than most of them do.
       {
         test: {
           ...EACH,
           name: 'shared',
           include: ['test/**/*.test.ts', 'properties/**/*.test.ts'],
-          exclude: [...ALONE, 'test/{browser,runtimes}/**'],
+          exclude: [...ALONE, ...LEFT_OUT, 'test/{browser,runtimes}/**'],
           isolate: false,
         },
       },

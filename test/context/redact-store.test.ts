@@ -33,12 +33,6 @@ const IDLE = redactionRules({
   key: 'k',
 })
 
-describe('over memory, with rules that hit nothing', () => {
-  const cases = storeConformance({ name: 'redacting', open: async () => redactingStore(memoryStore(), IDLE) })
-  it('is tried in full', () => expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([]))
-  for (const { name, run } of cases) it(name, run)
-})
-
 describe('over SQLite, with rules that hit nothing', () => {
   const { open, reopen } = opener('node:sqlite', FILES)
   const inner = new Map<Store, Store>()

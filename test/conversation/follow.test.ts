@@ -46,8 +46,12 @@ function sqliteFile(): Place {
 }
 
 it.each<[string, () => Place, number]>([
-  ['memory', () => ({ open: () => memoryStore({ clock }), keep: null, putBack: () => undefined }), RUNS / 8],
-  ['sqlite', sqliteFile, RUNS / 20],
+  [
+    'memory',
+    () => ({ open: () => memoryStore({ clock }), keep: null, putBack: () => undefined }),
+    Math.ceil(RUNS / 8),
+  ],
+  ['sqlite', sqliteFile, Math.ceil(RUNS / 20)],
 ])(
   'over %s',
   async (name, make, numRuns) => {

@@ -97,8 +97,8 @@ const schema = (): string => `callbacks_${(schemas += 1)}`
 
 it.each<[string, () => Store, number]>([
   ['memory', () => memoryStore({ clock }), 12],
-  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 12],
-  ['postgres', () => postgresStore({ client: database.pool, schema: schema(), clock }), 4],
+  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 4],
+  ['postgres', () => postgresStore({ client: database.pool, schema: schema(), clock }), 2],
 ])('over %s', async (_, make, numRuns) => {
   const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0, titles: 0 }
   const drawn: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 10, maxLength: 40 })

@@ -41,7 +41,7 @@ afterAll(() => database.drop())
 const STORES: readonly (readonly [string, () => Store, number])[] = [
   ['memory', () => memoryStore(), 8],
   ['sqlite', () => sqliteStore({ file: ':memory:' }), 3],
-  ['postgres', () => postgresStore({ client: database.pool, schema: `control_${(schemas += 1)}` }), 4],
+  ['postgres', () => postgresStore({ client: database.pool, schema: `control_${(schemas += 1)}` }), 2],
 ]
 
 const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0, resumed: 0 }

@@ -22,7 +22,7 @@ const KEY = 'the-key-of-the-fuzz'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'] as const
 
 /** Requests to each operation. */
-const RUNS = 16
+const RUNS = 8
 /** How often so many more are made, until the operation has done what it is for. */
 const MOST_ROUNDS = 100
 /** How long is waited before a request counts as not answered, in milliseconds. */
