@@ -127,7 +127,7 @@ export class Conversations {
   /** A user's word on all calls that wait. */
   respond(log: Log, accept: boolean, reason: string | undefined): void {
     if (log.status !== 'waiting_for_confirmation')
-      throw new Refusal(409, 'Nothing waits for confirmation in this conversation.')
+      throw new Refusal(409, 'No call of this conversation waits for confirmation.')
     const waiting = log.pending()
     if (accept) return this.run(log, new Set(waiting.map(({ id }) => id)))
     const rejections = waiting.map(({ id, tool_name, tool_call_id }) => ({

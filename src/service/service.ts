@@ -60,94 +60,85 @@ import { VERSION } from './version.ts'
 /** How a service is made. */
 export interface ServiceOptions {
   readonly engine: Engine
-  /** Keys that may be given in `X-Session-API-Key`; none: everybody is let in. */
+  /** Session keys, sent in `X-Session-API-Key`. Default: none, and authentication is disabled. */
   readonly keys?: readonly string[]
-  /** Gives the step that runs a conversation. Default: none, and nothing can be run. */
+  /** Returns the step that runs a conversation. Default: none, and nothing can be run. */
   readonly agent?: Agent
   /** How conversations are run. */
   readonly run?: RunsOptions['options']
-  /** Most runs at once. Default: 100. */
+  /** Maximum number of concurrent runs. Default: 100. */
   readonly maxRuns?: number
-  /** How many may listen to conversations, and how. */
+  /** Limits of live streams. */
   readonly live?: LiveOptions
   /** The sandboxes and starts of the control plane. */
   readonly controlPlane?: ControlPlaneOptions
-  /** The webhooks that are sent what happens. Default: none. */
+  /** Receivers of events. Default: none. */
   readonly webhooks?: readonly WebhookOptions[]
-  /** How they are sent it. */
+  /** How webhooks are delivered. */
   readonly webhookDispatcher?: WebhookDispatcherOptions
-  /** Seals the API keys of profiles and settings where they are stored. Default: none, and no API key is kept. */
+  /** Encrypts stored API keys of profiles and settings. Default: none, and no API key is stored. */
   readonly secret?: string
-  /** How many conversations may be started in a day. Default: as many as are asked for. */
+  /** Maximum number of conversations started a day. Default: none. */
   readonly quota?: Quota
-  /** What is left of a balance that you keep. Default: none is kept, and 0 is left. */
+  /** Remaining credits. Default: always 0. */
   readonly credits?: Credits
-  /** How many profiles there may be, and agent profiles. Default: 50. */
+  /** Maximum number of profiles, and of agent profiles. Default: 50. */
   readonly maxProfiles?: number
-  /**
-   * Asks a model, to see whether a profile is right. Default: as the Chat Completions interface has it, at its
-   * `base_url`.
-   */
+  /** Calls a model to validate a profile. Default: the Chat Completions endpoint at its `base_url`. */
   readonly askLlm?: AskLlm
-  /**
-   * What is masked in what anybody may read of public conversations, whenever it was written. Default: nothing. For an
-   * engine over `redactingStore` nothing of it is written.
-   */
+  /** Redacts what anybody may read of public conversations, whenever it was written. Default: nothing. */
   readonly publicRedaction?: RedactionRules
-  /** The files that directories may be made in. Default: none. */
+  /** The files in which directories may be created. Default: none. */
   readonly workspace?: Workspace
-  /** The editor beside the service. Default: none. */
+  /** An editor next to the service. Default: none. */
   readonly editor?: Editor
-  /**
-   * Origins of which pages may use the service from a browser, beside those of this machine: as in
-   * `https://app.example.com`; `*` for all. Default: none.
-   */
+  /** Origins that may use the service from a browser, next to this machine's; `*` for all. Default: none. */
   readonly allowOrigins?: readonly string[]
   /** The page of the inspector, as `inspectorPage` makes it, shown at `/inspect`. Default: none. */
   readonly inspector?: string
-  /** Version of the application that embeds it, for the server information. Default: that of the library. */
+  /** Version of the embedding application, for the server information. Default: the library's. */
   readonly version?: string
-  /** Most bytes of a request's body, but for a file that is uploaded: that may have 64 MiB. Default: 16 MiB. */
+  /** Maximum bytes of a request's body, except an uploaded file (64 MiB). Default: 16 MiB. */
   readonly maxBodyBytes?: number
-  /** Called with failures that are the service's own. Default: written to the standard error. */
+  /** Called with internal failures. Default: written to standard error. */
   readonly onFailure?: (error: unknown, request: Request | null, requestId: string) => void
-  /** Is given a line for each request, when its response is sent. Default: none. */
+  /** Receives a line for each request when its response is sent. Default: none. */
   readonly log?: RequestLog
 }
 
-/** A service: mount `app` anywhere, or give it requests with `fetch`. */
+/** A service: mount `app` anywhere, or pass requests to `fetch`. */
 export interface Service {
   readonly app: Hono
   readonly fetch: (request: Request) => Response | Promise<Response>
-  /** What `/metrics` shows; the server of the sockets counts them here. */
+  /** The metrics of `/metrics`. */
   readonly metrics: Metrics
-  /** Finds whom a credential belongs to, for code that takes them elsewhere than here. */
+  /** Returns the caller of a credential, for servers of other protocols. */
   readonly identify: Identify
-  /** Whether pages of an origin may use it. */
+  /** Whether an origin may use the service from a browser. */
   readonly allowOrigin: AllowOrigin
-  /** The API keys, which hold beside the session keys. */
+  /** API keys, valid next to the session keys. */
   readonly keys: ApiKeys
-  /** The runs in the background; `settle` waits for their ends, which closing the engine brings about. */
+  /** Background runs; `settle` waits until all have ended. */
   readonly runs: Runs
-  /** Runs that processes which died have left; `start` looks after them from then on, `close` ends that. */
+  /** Recovers runs of crashed processes, from `start` to `close`. */
   readonly lostRuns: LostRuns
-  /** The streams of conversations; `close` ends them. */
+  /** Live streams; `close` ends them. */
   readonly live: Live
-  /** Is given a line for each request, and one for each socket. Null for none. */
+  /** Receives a line for each request and each socket. Null for none. */
   readonly log: RequestLog | null
-  /** The control plane; `start` goes on with what was left undone, `close` ends its sandboxes. */
+  /** The control plane; `start` resumes unfinished work, `close` ends its sandboxes. */
   readonly controlPlane: ControlPlane
-  /** The webhooks; `start` begins to deliver to them, `close` ends that. */
+  /** Delivers to webhooks, from `start` to `close`. */
   readonly webhookDispatcher: WebhookDispatcher
-  /** Secrets by name, which clients may write and not read: for the embedder of the service, and its agent. */
+  /** Secrets by name, which clients can write and not read: for the embedder and its agent. */
   readonly secrets: NamedSecrets
-  /** Profiles of models, and the settings, with their secrets: for the embedder of the service. */
+  /** Model profiles and settings, with their secrets: for the embedder. */
   readonly profiles: Profiles
   readonly settings: Settings
 }
 
 /**
- * Makes a service over an engine; it starts no server, and closes neither the engine nor its store.
+ * Creates a service over an engine. Starts no server, and closes neither the engine nor its store.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -158,8 +149,8 @@ export interface Service {
  */
 export function createService(options: ServiceOptions): Service {
   const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
-  const own = apiKeys(engine.store)
-  const identify = identifier(keys, own)
+  const storedKeys = apiKeys(engine.store)
+  const identify = identifier(keys, storedKeys)
   const metrics = createMetrics()
   const sealing = secretBox(options.secret ?? null)
   const starts = new Starts(engine.store, sealing)
@@ -172,7 +163,6 @@ export function createService(options: ServiceOptions): Service {
     onFailure: (error) => onFailure(error, null, ''),
   })
   const lifecycle = { engine, runs, starts }
-  // As often as a run renews its lease.
   const lostRuns = new LostRuns(engine, runs, (options.run?.leaseTtl ?? 45_000) / 3, (error) =>
     onFailure(error, null, ''),
   )
@@ -191,7 +181,7 @@ export function createService(options: ServiceOptions): Service {
   const requireUser = (request: Request) => requireCaller(identify, request, allowOrigin)
   const secrets = new NamedSecrets(engine.store, sealing)
   const agentProfiles = new AgentProfiles(engine.store, sealing, options.maxProfiles ?? 50)
-  const users = new Users(engine.store, own)
+  const users = new Users(engine.store, storedKeys)
   const userOf = (keyId: string) => users.byKey(keyId)
   const findLlm = async (name: string) => (await profiles.find(name))?.llm ?? null
   const live = new Live(lifecycle, {
@@ -237,7 +227,7 @@ export function createService(options: ServiceOptions): Service {
     ...commandOperations(controlPlane.sandboxes.files),
     ...workspaceOperations(options.workspace ?? null),
     ...editorOperations(options.editor ?? null),
-    ...keyOperations(own, requireUser, userOf),
+    ...keyOperations(storedKeys, requireUser, userOf),
     ...organizationOperations(requireUser, userOf),
     ...organizationListOperations({ users, identify: requireUser, credits: options.credits ?? (() => null) }),
     ...showMetrics(metrics),
@@ -249,7 +239,7 @@ export function createService(options: ServiceOptions): Service {
   const limited = (one: Operation): Operation[] =>
     quota === undefined || !startsConversations(one) ? [one] : withQuota([one], engine.store, quota, orgOf)
   const operations = all.flatMap(limited)
-  // Written when it is first asked for: that costs ten times what the rest of a service does.
+  // Built on the first request: it costs ten times the rest of the service.
   let document: JsonObject | null = null
   const app = createApp(
     [
@@ -284,7 +274,7 @@ export function createService(options: ServiceOptions): Service {
     metrics,
     identify,
     allowOrigin,
-    keys: own,
+    keys: storedKeys,
     runs,
     lostRuns,
     live,

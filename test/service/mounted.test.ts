@@ -121,7 +121,7 @@ describe('the service is ready', () => {
     broken = false
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     live.close()
-    expect(await ask('/ready')).toEqual([503, { detail: 'The service is going away.' }])
+    expect(await ask('/ready')).toEqual([503, { detail: 'The service is shutting down.' }])
     expect(await ask('/health')).toEqual([200, { status: 'ok' }])
   })
 })
@@ -151,10 +151,7 @@ describe('a full store', () => {
     onTestFinished(() => engine.close())
     const service = createService({ engine })
     const response = await service.fetch(new Request('http://localhost/ready'))
-    expect([response.status, await response.json()]).toEqual([
-      503,
-      { detail: 'The store is full: nothing can be written.' },
-    ])
+    expect([response.status, await response.json()]).toEqual([503, { detail: 'The store is full.' }])
     expect(response.headers.get('x-content-type-options')).toBe('nosniff')
   })
 

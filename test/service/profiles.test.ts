@@ -165,7 +165,7 @@ describe('profiles', () => {
       await send('GET', profile(`${key}%20`)),
     ]
     expect(told.map(({ status }) => status)).toEqual([404, 422, 422, 422])
-    expect((await send('GET', profile(key))).body).toEqual({ detail: 'There is no profile of this name.' })
+    expect((await send('GET', profile(key))).body).toEqual({ detail: 'Profile not found.' })
     expect(JSON.stringify(told.map(({ body }) => body))).not.toContain('very')
     expect(lines.length).toBeGreaterThan(5)
     expect(JSON.stringify(lines.slice(0, 4))).not.toContain('very')

@@ -166,10 +166,10 @@ const CALLERS: readonly Row[] = [
     'Unauthorized',
   ]),
   [
-    'a page of another site with the cookie',
+    'a page of other sites with the cookie',
     { path: C, method: 'POST', headers: { cookie: 'api_key=the-key', origin: 'https://elsewhere.example' } },
     403,
-    expect.stringContaining('another site'),
+    expect.stringContaining('other sites'),
   ],
 ]
 

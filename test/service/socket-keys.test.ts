@@ -164,7 +164,7 @@ describe('an open stream whose key is no longer good', () => {
     const { sockets, stream } = await readersOf(bad.key)
     if (what === 'was deleted') await here.service.keys.remove(bad.id)
     for (const { closed } of sockets) expect((await closed).code).toBe(CLOSE.unauthorized)
-    expect(await stream).toContain('The key is no longer good.')
+    expect(await stream).toContain('The key is no longer valid.')
     await conversation.append(note('later'))
     for (const client of [...goodOnes.sockets, session]) {
       await client.find<Envelope>(({ event }) => event.id === 'later')

@@ -29,7 +29,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       path: '/api/conversations/{conversation_id}/agent_final_response',
       operationId: 'get_conversation_agent_final_response',
       tag,
-      summary: 'What The Agent Said Last',
+      summary: 'Final Response Of The Agent',
       params,
       replies: { ...SAID, ...UNKNOWN },
     },
@@ -44,15 +44,15 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       path: '/api/conversations/{conversation_id}/ask_agent',
       operationId: 'ask_agent',
       tag,
-      summary: 'Ask The Agent Something Aside: Nothing Of It Is Kept',
+      summary: 'Ask The Agent A Question That Is Not Stored',
       params,
       body: questionBody,
       replies: {
         ...SAID,
         ...UNKNOWN,
-        409: { description: 'There is no agent, or it said nothing' },
+        409: { description: 'There is no agent, or it returned no text' },
         429: { description: 'Too many runs' },
-        504: { description: 'It has said nothing in time' },
+        504: { description: 'The agent did not respond in time' },
       },
     },
     async ({ path, body: { question }, request: { signal } }) => ({
@@ -62,7 +62,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
   changing(
     'secrets',
     'update_conversation_secrets',
-    'Give The Agent Secrets',
+    'Set Secrets For The Agent',
     secretsBody,
     lifecycle,
     async ({ secrets }) =>
@@ -74,7 +74,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
   changing(
     'security_analyzer',
     'set_conversation_security_analyzer',
-    'Say What Judges Calls',
+    'Set Security Analyzer',
     analyzerBody,
     lifecycle,
     async ({ security_analyzer }) =>
@@ -106,12 +106,12 @@ export const switchProfile = (
   changing(
     'switch_profile',
     operationId,
-    'Switch The Model To That Of A Profile',
+    'Switch To The Model Of A Profile',
     profileBody,
     lifecycle,
     async ({ profile_name: name }) => {
       const llm = await findLlm(name)
-      if (llm === null) throw new HttpProblem(404, 'There is no profile of this name.')
+      if (llm === null) throw new HttpProblem(404, 'Profile not found.')
       return (start) => withLlm(start, llm)
     },
     base,
@@ -138,9 +138,9 @@ function changing<B>(
       params,
       body,
       replies: {
-        200: { description: 'The runs that begin from now on go by it', schema: SUCCESS_SCHEMA },
+        200: { description: 'Applies to runs that start from now on', schema: SUCCESS_SCHEMA },
         404: { description: 'Unknown conversation, or unknown profile' },
-        409: { description: 'What was kept before was sealed with another secret' },
+        409: { description: 'Earlier secrets were encrypted with another secret' },
       },
     },
     async ({ path, body: given }) => {

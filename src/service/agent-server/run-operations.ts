@@ -53,7 +53,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       }
     },
     {
-      409: { description: 'It is running already, or there is no agent' },
+      409: { description: 'The conversation is running, or there is no agent' },
       429: { description: 'Too many runs' },
     },
   ),
@@ -62,8 +62,8 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     await conversation.interrupt()
     if (lifecycle.runs.has(conversation.id)) await lifecycle.runs.ended(conversation.id, LETTING_GO)
   }),
-  verb(lifecycle, 'resume', 'End The Pause Of A Conversation', (conversation) => conversation.resume()),
-  verb(lifecycle, 'condense', 'Ask For A Condensation', (conversation) =>
+  verb(lifecycle, 'resume', 'Resume Conversation', (conversation) => conversation.resume()),
+  verb(lifecycle, 'condense', 'Request A Condensation', (conversation) =>
     conversation.append({ kind: 'CondensationRequest', source: 'environment' }),
   ),
   operation(
@@ -78,7 +78,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       replies: {
         200: { description: 'Successful Response', schema: INFO_SCHEMA },
         404: { description: 'Unknown conversation or event' },
-        409: { description: 'It is running' },
+        409: { description: 'The conversation is running' },
       },
     },
     async ({ path, body }) => {
@@ -94,7 +94,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       path: '/api/conversations/{conversation_id}/confirmation_policy',
       operationId: 'set_confirmation_policy',
       tag,
-      summary: 'Say Which Calls Need Consent',
+      summary: 'Set Confirmation Policy',
       params,
       body: policyBody,
       replies: { ...done, ...unknown },
@@ -248,7 +248,7 @@ function consent<B>(
       replies: {
         200: { description: 'Successful Response', schema: SUCCESS_SCHEMA },
         404: { description: 'Unknown conversation' },
-        409: { description: 'Nothing waits for confirmation, or a call is not open' },
+        409: { description: 'No call waits for confirmation, or a call is not pending' },
         ...replies,
       },
     },
@@ -272,7 +272,7 @@ function approveAll(state: State, place: () => void): readonly Event[] {
 /** @throws HttpProblem 409 for one that does not wait for confirmation. */
 function waiting(state: State): State {
   if (state.header.status === 'waiting_for_confirmation') return state
-  throw new HttpProblem(409, 'Nothing waits for confirmation in this conversation.')
+  throw new HttpProblem(409, 'No call of this conversation waits for confirmation.')
 }
 
 /**

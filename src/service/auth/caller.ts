@@ -1,4 +1,4 @@
-/** Finds out who a request comes from, by session key or API key, and refuses those without either. */
+/** Authenticates requests by session key or API key. */
 
 import { decoded } from '../http/parameters.ts'
 import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts'
@@ -9,32 +9,32 @@ import type { AllowOrigin } from '../http/cors.ts'
 type KeyCheck = (credential: string) => Promise<boolean>
 
 /**
- * Holds keys by their SHA-256 only, and compares all of them in a time that shows nothing of any. Several may be given,
- * so that they can be changed one after the other. Null for no keys: then none is asked for.
+ * Keeps the SHA-256 of keys only, and compares all of them in constant time. Accepts several, so that they can be rotated.
+ * Null for no keys: authentication is disabled.
  */
 function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))
   return async (credential) => {
-    const asked = await sha256(credential)
-    let found = false
-    // All of them are looked at, the right one or not.
-    for (const hash of await hashes) if (isSameHash(hash, asked)) found = true
-    return found
+    const hash = await sha256(credential)
+    let isKnown = false
+    // Without an early exit, so that the time reveals nothing.
+    for (const known of await hashes) if (isSameHash(known, hash)) isKnown = true
+    return isKnown
   }
 }
 
-/** Methods that change nothing; their responses, a page of another site cannot read. */
+/** Methods that change nothing. Pages of other sites cannot read their responses. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** Where a credential was found. */
+/** A credential and its source. */
 export interface Credential {
   readonly text: string
-  /** A browser sends a cookie along with whatever any page asks for. */
+  /** A browser sends cookies with the requests of any page. */
   readonly from: 'header' | 'cookie'
 }
 
-/** The credential that a request carries: a header, else the cookie `api_key`. Never anything of its URL. */
+/** The credential of a request: a header, else the cookie `api_key`; never a part of the URL. */
 export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential | null {
   const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.get('authorization') ?? '')?.[1]
   const header = headers.get('x-session-api-key') ?? headers.get('x-access-token') ?? bearer
@@ -48,10 +48,10 @@ export type Caller =
   | { readonly type: 'open' | 'session' }
   | { readonly type: 'api_key'; readonly key: ApiKeyInfo }
 
-/** The caller with this credential; null for none. `org` is the organization that the request is for. */
+/** Returns the caller with a credential, or null. `org` is the organization of the request. */
 export type Identify = (credential: Credential | null, org?: string | null) => Promise<Caller | null>
 
-/** Session keys, and the API keys that hold beside them. Without session keys everybody is let in. */
+/** Session keys and API keys. Without session keys, authentication is disabled. */
 export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, 'find'> | null): Identify {
   const check = keyCheck(sessionKeys)
   return async (credential, org = null) => {
@@ -61,14 +61,13 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
     const key = (await keys?.find(credential.text)) ?? null
     if (key === null) return null
     if (key.org_id === null || org === null || key.org_id === org) return { type: 'api_key', key }
-    throw new HttpProblem(403, 'The key is bound to another organization.')
+    throw new HttpProblem(403, 'The key belongs to another organization.')
   }
 }
 
 /**
- * Refuses a request without a right key, and one that a page of another site has a browser make: where a cookie, or
- * being on this machine, is all that it takes, any page that a user opens could otherwise act in the user's name. Where
- * no key is asked for, pages of origins that are allowed may.
+ * Rejects a request without a valid key, and a cross-site request that needs only a cookie or a loopback address: any page
+ * that a user opens could otherwise act in the user's name. Without keys, allowed origins may send such requests.
  * @throws HttpProblem 401, 403.
  */
 export async function requireCaller(
@@ -79,21 +78,21 @@ export async function requireCaller(
   const credential = credentialOf(request)
   const caller = await identify(credential, request.headers.get('x-org-id'))
   if (caller === null) throw new HttpProblem(401, 'Unauthorized')
-  const sent = caller.type !== 'open' && credential?.from === 'header'
+  const hasHeader = caller.type !== 'open' && credential?.from === 'header'
   const foreign = isForeign(request) && !(caller.type === 'open' && isAllowed(request, allows))
-  if (!sent && !SAFE.has(request.method) && foreign) {
-    throw new HttpProblem(403, 'A page of another site may not ask this: send the key in a header.')
+  if (!hasHeader && !SAFE.has(request.method) && foreign) {
+    throw new HttpProblem(403, 'Pages of other sites may not send this request. Send the key in a header.')
   }
   return caller
 }
 
-/** Whether a browser says that a page asks which may, where no key is asked for. */
+/** Whether the origin of a request is an allowed one. */
 export const isAllowed = ({ headers }: Pick<Request, 'headers'>, allows: AllowOrigin): boolean => {
   const origin = headers.get('origin')
   return origin !== null && allows(origin)
 }
 
-/** Whether a browser says that a page of another site asks. */
+/** Whether a browser reports a cross-site request. */
 export function isForeign({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site')
   if (site === 'cross-site' || site === 'same-site') return true

@@ -35,7 +35,7 @@ export const keyOperations = (
   /** A key that could make keys would outlive its own end. */
   const requireSession = async (request: Request): Promise<void> => {
     const { type } = await identify(request)
-    if (type === 'api_key') throw new HttpProblem(403, 'An API key cannot manage keys: use a session key.')
+    if (type === 'api_key') throw new HttpProblem(403, 'API keys cannot manage keys. Use a session key.')
   }
   return [
     operation(
@@ -106,8 +106,7 @@ export const keyOperations = (
       },
       async ({ request }) => {
         const caller = await identify(request)
-        if (caller.type !== 'api_key')
-          throw new HttpProblem(400, 'This request was not made with an API key.')
+        if (caller.type !== 'api_key') throw new HttpProblem(400, 'The request has no API key.')
         const { id, name, org_id: bound } = caller.key
         const org_id = bound ?? request.headers.get('x-org-id')
         const user_id = (await userOf(id))?.user_id ?? null

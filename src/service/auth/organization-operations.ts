@@ -50,17 +50,17 @@ export const organizationOperations = (
             }),
           },
           400: { description: 'X-Org-Id names another organization' },
-          404: { description: 'The caller is no member' },
+          404: { description: 'You are not a member' },
         },
       },
       async ({ path: { org_id }, request }) => {
         const named = request.headers.get('x-org-id')
         if (named !== null && named !== org_id)
-          throw new HttpProblem(400, 'X-Org-Id names another organization.')
+          throw new HttpProblem(400, 'X-Org-Id does not match the organization in the path.')
         const caller = await identify(request)
         const bound = caller.type === 'api_key' ? caller.key.org_id : null
         if (bound !== null && bound !== org_id)
-          throw new HttpProblem(404, 'The caller is no member of this organization.')
+          throw new HttpProblem(404, 'You are not a member of this organization.')
         // A session key owns the service, and an API key may do all but manage keys.
         const isKey = caller.type === 'api_key'
         const permissions = isKey ? WORK : [...WORK, 'manage_keys']

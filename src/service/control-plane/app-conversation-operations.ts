@@ -115,7 +115,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       tag,
       summary: 'Delete App Conversation',
       params: byId,
-      replies: { 200: { description: 'It is gone', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
+      replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
     },
     async ({ path }) => {
       await plane.deletions.delete(path.conversation_id)

@@ -290,7 +290,7 @@ export class StartTasks {
       await this.#make(task, step)
     } catch (error) {
       if (error instanceof NotOurs) return error.isGone ? this.#undo(task) : undefined
-      // The service goes away; the task stays, to be taken over.
+      // The service is shutting down; the task stays, to be taken over.
       if (this.#closing.signal.aborted || hasCode(error, 'closed') || hasCode(error, 'store_closed')) return
       // What may be well soon is tried again when the task is stale.
       if (isPassing(error)) return this.#options.onFailure(error)

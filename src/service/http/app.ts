@@ -201,7 +201,7 @@ async function readText(request: Request, most: number): Promise<string | null> 
   }
   for (;;) {
     const { done, value } = await reader.read().catch(() => {
-      throw new HttpProblem(400, 'The body broke off.')
+      throw new HttpProblem(400, 'The request body was cut off.')
     })
     if (done) {
       decode()

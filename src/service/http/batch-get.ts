@@ -15,7 +15,7 @@ export const TOO_MANY_IDS = {
 
 /** For the table of replies of what can be large. */
 export const TOO_LARGE = {
-  413: { description: 'More bytes than one response holds: ask for fewer' },
+  413: { description: 'The response would be too large: request fewer' },
 } as const
 
 /** @param what what is asked for, in the plural. @throws HttpProblem 400. */

@@ -37,7 +37,7 @@ export async function readByIds<T extends object>(
     if (bytes > MAX_PAGE_BYTES && ids.length > 1)
       throw new HttpProblem(
         413,
-        `These ${what} hold more than ${MAX_PAGE_BYTES / 2 ** 20} MiB; ask for fewer at once, or for one alone.`,
+        `These ${what} exceed ${MAX_PAGE_BYTES / 2 ** 20} MiB. Request fewer, or a single one.`,
       )
   }
   return ids.map((id) => found.get(id) ?? null)

@@ -135,7 +135,7 @@ export interface FailureText {
 export function describeFailure(error: unknown): FailureText {
   if (isColloquyError(error)) return { code: error.code, detail: redactForClient(error.message) }
   if (error instanceof HttpProblem) return { code: `HTTP${error.status}`, detail: problemText(error) }
-  return { code: 'InternalError', detail: 'The server failed; what it has written is kept.' }
+  return { code: 'InternalError', detail: 'Internal server error. Everything written so far is stored.' }
 }
 
 /** A problem in one sentence. */

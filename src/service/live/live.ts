@@ -1,4 +1,4 @@
-/** The live streams of a service, within bounds on their number and on what is kept for them. */
+/** The live streams of a service, bounded in number and memory. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
@@ -13,28 +13,25 @@ import { wholeInfoOf } from '../conversations/info.ts'
 import { isPassing, MOST_TRIES, waitBefore } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './frame.ts'
-import { saidBefore, startAfter, type StartValues } from './start.ts'
+import { resumePlace, startAfter, type StartValues } from './start.ts'
 
-/** How many may listen, and how much is kept for them. */
+/** Limits of live streams. */
 export interface LiveOptions {
-  /** Most readers of one conversation. Default: 256. */
+  /** Maximum number of readers of one conversation. Default: 256. */
   readonly maxPerConversation?: number
-  /** Most readers in all. Default: 4,096. */
+  /** Maximum number of readers. Default: 4,096. */
   readonly maxTotal?: number
-  /**
-   * Characters of frames that are kept, so that each is written once for all readers; the last one besides. Default: 16
-   * Mi.
-   */
+  /** Characters of cached frames: each is serialized once for all readers. Default: 16 Mi. */
   readonly bufferChars?: number
-  /** Milliseconds that a reader who takes nothing may hold on. Default: 15,000. */
+  /** Milliseconds after which a reader that reads nothing is disconnected. Default: 15,000. */
   readonly writeTimeout?: number
   /** Milliseconds between heartbeats. Default: 20,000. */
   readonly heartbeatInterval?: number
-  /** Called with failures of streams that are the service's own. Default: none. */
+  /** Called with internal failures of streams. Default: none. */
   readonly onFailure?: (error: unknown) => void
 }
 
-/** One stream. It is held until `end` is called. */
+/** An open stream; counts until `end` is called. */
 export interface LiveSession {
   readonly conversation: Conversation
   readonly frames: AsyncGenerator<Frame, void, undefined>
@@ -46,7 +43,7 @@ export class Live {
   readonly lifecycle: Lifecycle
   readonly options: Required<LiveOptions>
   readonly #cache: FrameCache
-  /** How many listen to each conversation. */
+  /** Number of readers by conversation. */
   readonly #readers = new Map<string, number>()
   readonly #ends = new Set<() => void>()
   #closed = false
@@ -65,26 +62,26 @@ export class Live {
     this.#cache = new FrameCache(this.options.bufferChars)
   }
 
-  /** How many listen. */
+  /** Number of readers. */
   get size(): number {
     return this.#ends.size
   }
 
-  /** Whether no more streams are begun. */
+  /** Whether new streams are rejected. */
   get closed(): boolean {
     return this.#closed
   }
 
   /**
    * Begins a stream.
-   * @throws HttpProblem 404 for an unknown conversation, 422 for a place that it does not have, 429 where too many
-   * listen; what the store throws.
+   * @throws HttpProblem 404 for an unknown conversation, 422 for a position that it does not have, 429 for too many
+   * readers; what the store throws.
    */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine } = this.lifecycle
     const conversation = await open(this.lifecycle, id)
     const stop = new AbortController()
-    this.#take(conversation.id)
+    this.#acquire(conversation.id)
     const end = (): void => {
       if (!this.#ends.delete(end)) return
       stop.abort()
@@ -100,22 +97,22 @@ export class Live {
     }
   }
 
-  /** Ends all streams; begins no more. */
+  /** Ends all streams and rejects new ones. */
   close(): void {
     this.#closed = true
     for (const end of this.#ends) end()
   }
 
-  #take(id: string): void {
+  #acquire(id: string): void {
     const { maxPerConversation, maxTotal } = this.options
-    if (this.#closed) throw new HttpProblem(503, 'The service is going away.')
+    if (this.#closed) throw new HttpProblem(503, 'The service is shutting down.')
     if (this.size >= maxTotal)
-      throw new HttpProblem(429, `There are ${maxTotal} streams already; try again later.`)
+      throw new HttpProblem(429, `There are ${maxTotal} open streams, the maximum. Try again later.`)
     const readers = this.#readers.get(id) ?? 0
     if (readers >= maxPerConversation) {
       throw new HttpProblem(
         429,
-        `There are ${maxPerConversation} streams of this conversation already; try again later.`,
+        `There are ${maxPerConversation} open streams of this conversation, the maximum. Try again later.`,
       )
     }
     this.#readers.set(id, readers + 1)
@@ -128,7 +125,7 @@ export class Live {
   }
 }
 
-/** What a reader listens to. */
+/** What a stream reads. */
 interface SessionParts {
   readonly engine: Engine
   readonly conversation: Conversation
@@ -138,32 +135,30 @@ interface SessionParts {
 }
 
 /**
- * Finds out where a reader begins, so that a wrong place is refused before the stream. @throws HttpProblem 422; what
- * the store throws.
+ * Checks the start position before the stream begins. @throws HttpProblem 422; what the store throws.
  *
- * The stream: a `full_state` that is not stored; the log after the place asked for; a `caught_up` when all that stood
- * there was given; then what comes, deltas too, and a `full_state` whenever a run is over, waits or is paused; until
- * the signal is aborted or the engine is closed. Where the log has not what the reader has, be it at the beginning or
- * later, a `reset` comes, and then all of this from the log's first event on. A client that stops reading holds up no
- * other. The stream throws `unknown_conversation` when the conversation is deleted, and what the store throws when it
- * does not come back.
+ * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new events and
+ * deltas, and a `full_state` whenever a run ends, waits or is paused, until the signal is aborted or the engine is closed.
+ * When the reader's log is not this one, at the start or later, it yields a `reset` and begins again at the log's first
+ * event. A slow client does not delay others. The stream throws `unknown_conversation` when the conversation is deleted,
+ * and the store's error when the store stays unavailable.
  */
 export async function session(
   parts: SessionParts,
   start: StartValues,
 ): Promise<AsyncGenerator<Frame, void, undefined>> {
-  const said = saidBefore(start)
+  const resumeFrom = resumePlace(start)
   const opening = await fullState(parts)
   const after = await startAfter(parts.engine.store, parts.conversation.id, opening.end, start)
-  return stream(parts, opening, after, said)
+  return stream(parts, opening, after, resumeFrom)
 }
 
-/** A state as it is sent at the beginning of a stream. */
+/** The state at the beginning of a stream. */
 interface Opening {
   /** Position of its last event. */
   readonly end: number
   readonly status: Status
-  /** The id of the entry at a position; null where none stands. */
+  /** The id of the entry at a position, or null. */
   readonly idAt: (position: number) => string | null
   readonly frame: (position: number) => Frame
 }
@@ -180,14 +175,14 @@ async function fullState({ conversation, engine }: SessionParts): Promise<Openin
 }
 
 /**
- * @param start the position after which to begin; null where the reader has what the log has not
- * @param had how far the reader has come with a reply
+ * @param start the position after which to begin; null when the reader's log is not this one
+ * @param resumeFrom what the reader has received of a reply
  */
 async function* stream(
   parts: SessionParts,
   opening: Opening,
   start: number | null,
-  had: ReplyPlace | null,
+  resumeFrom: ReplyPlace | null,
 ): AsyncGenerator<Frame, void, undefined> {
   const { conversation, cache, signal } = parts
   let { end, status } = opening
@@ -195,8 +190,8 @@ async function* stream(
   let lastId = start === null ? null : opening.idAt(start)
   let from = last
   let tries = 0
-  let told = false
-  let said = had
+  let isCaughtUp = false
+  let said = resumeFrom
   if (start === null) yield resetFrame()
   yield opening.frame(last)
   for (;;) {
@@ -211,14 +206,14 @@ async function* stream(
           ;({ said } = item)
           yield cache.delta(last, item.event, said)
         }
-        if (item.type === 'caught_up' && !told) {
-          told = true
+        if (item.type === 'caught_up' && !isCaughtUp) {
+          isCaughtUp = true
           yield stateFrame(last, 'caught_up', { position: last, replayed: last - from }, 'caught_up')
         }
         if (item.type === 'reset') {
           last = from = -1
           lastId = null
-          told = false
+          isCaughtUp = false
           yield resetFrame()
           const now = await fullState(parts)
           ;({ end, status } = now)
@@ -230,13 +225,13 @@ async function* stream(
         tries = 0
         const frame = cache.event(item)
         if (frame !== null) yield frame
-        // The full state has what was there.
+        // The full state includes earlier events.
         if (last <= end || !movesStatus(item.fact)) continue
         const before = status
         ;({ status } = item)
-        if (status !== before && !tellsStatus(item.fact, status))
+        if (status !== before && !reportsStatus(item.fact, status))
           yield stateFrame(last, 'execution_status', status)
-        // Clients take it for the end of the run, be it that it waits or is paused.
+        // Clients treat this as the end of the run, including waiting and paused.
         if (before === 'running' && status !== 'running') {
           const now = await fullState(parts)
           if (now.status !== 'running') yield now.frame(last)
@@ -256,54 +251,51 @@ async function* stream(
 
 const movesStatus = (fact: Fact): boolean => !isQuarantined(fact) && KINDS[fact.kind].movesStatus
 
-/** Whether an event says so itself; many move the status without. */
-const tellsStatus = (fact: Fact, status: Status): boolean =>
+/** Whether an event itself reports the status. */
+const reportsStatus = (fact: Fact, status: Status): boolean =>
   !isQuarantined(fact) &&
   fact.kind === 'ConversationStateUpdateEvent' &&
   fact.key === 'execution_status' &&
   fact.value === status
 
-/** Nothing of the log was given that holds. */
+/** Tells the client to discard everything it has received. */
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
-interface Kept {
+interface CachedFrame {
   readonly id: string | null
   readonly position: number
   readonly frame: Frame | null
 }
 
-/**
- * The latest frames of all streams of a service; the last one is kept however long it is, as many may be about to ask
- * for it.
- */
+/** Caches the latest frames of all streams; the last one stays, however large, since many readers may need it. */
 export class FrameCache {
   readonly #chars: number
-  /** By the event itself: under the same id and position another log may hold another. */
-  readonly #kept = new Map<Fact, Kept>()
+  /** By the event itself: another log may have another event with the same id and position. */
+  readonly #cached = new Map<Fact, CachedFrame>()
   readonly #deltas = new WeakMap<Event, Frame>()
   #size = 0
 
-  /** @param chars characters of frames that are kept, roughly */
+  /** @param chars maximum characters of cached frames, roughly */
   constructor(chars: number) {
     this.#chars = chars
   }
 
-  /** Characters that are kept. */
+  /** Cached characters. */
   get size(): number {
     return this.#size
   }
 
-  /** The frame of an event of a log; null for a line that is no event. O(1) for one that is kept, else O(size). */
+  /** The frame of an event; null for a quarantined line. O(1) if cached, else O(size). */
   event(item: LoggedEvent): Frame | null {
-    const kept = this.#kept.get(item.fact)
-    // Logs may share an event that a fork has copied.
-    if (kept !== undefined && kept.id === item.id && kept.position === item.seq) return kept.frame
+    const cached = this.#cached.get(item.fact)
+    // Forks share event objects.
+    if (cached !== undefined && cached.id === item.id && cached.position === item.seq) return cached.frame
     this.#forget(item.fact)
     const frame = eventFrame(item)
-    this.#kept.set(item.fact, { id: item.id, position: item.seq, frame })
+    this.#cached.set(item.fact, { id: item.id, position: item.seq, frame })
     this.#size += sizeOf(frame)
-    for (const [fact] of this.#kept) {
-      if (this.#size <= this.#chars || this.#kept.size === 1) break
+    for (const [fact] of this.#cached) {
+      if (this.#size <= this.#chars || this.#cached.size === 1) break
       this.#forget(fact)
     }
     return frame
@@ -311,20 +303,19 @@ export class FrameCache {
 
   /** The frame of a delta, which is there as long as the delta is. */
   delta(position: number, event: Event, said: ReplyPlace): Frame {
-    const kept = this.#deltas.get(event)
-    if (kept?.position === position) return kept
+    const cached = this.#deltas.get(event)
+    if (cached?.position === position) return cached
     const frame = deltaFrame(position, event, said)
     this.#deltas.set(event, frame)
     return frame
   }
 
   #forget(fact: Fact): void {
-    const kept = this.#kept.get(fact)
-    if (kept === undefined) return
-    this.#kept.delete(fact)
-    this.#size -= sizeOf(kept.frame)
+    const cached = this.#cached.get(fact)
+    if (cached === undefined) return
+    this.#cached.delete(fact)
+    this.#size -= sizeOf(cached.frame)
   }
 }
 
-/** A line that is no event takes a place too. */
 const sizeOf = (frame: Frame | null): number => (frame?.size ?? 0) + 100

@@ -1,4 +1,4 @@
-/** Where a stream begins, from the parameters of its request. */
+/** The start of a stream, from the parameters of its request. */
 
 import { readPlace, type ReplyPlace } from '../../conversation/streamed.ts'
 import { isLegalId } from '../../event/ids.ts'
@@ -6,30 +6,30 @@ import type { Store } from '../../store/contract/store.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
 
-/** What both transports take. */
+/** Query parameters of both transports. */
 export const LIVE_QUERY = {
-  /** A position: everything after it is given. */
+  /** A position: the stream begins after it. */
   after: optional(integer({ least: -1 })),
   /**
-   * The same by the id of the last event that the reader has. Beside `after` it must be the one that stands there: the
-   * reader may be of a log that has become another one.
+   * The id of the last event that the reader has. With `after`, it must be the id at that position: the log may have been
+   * replaced.
    */
   after_event_id: optional(text()),
   /**
    * `all`: the whole log. `since`: from the first event, in the log's order, whose time is `after_timestamp` or later.
-   * Default: none of it.
+   * Default: none.
    */
   resend_mode: optional(oneOf(['all', 'since'])),
   after_timestamp: optional(dateTime()),
   /**
-   * How far the reader has come with a reply that is under way: `said` of the last delta that it has. Default: it is
-   * given all that was said of it so far.
+   * What the reader has received of the current reply: `said` of its last delta. Default: the stream repeats the reply so
+   * far.
    */
   after_delta: optional(text()),
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
 } as const
 
-/** Where to begin, as a request has it; the first that is given counts, but for an id beside a position. */
+/** The start parameters of a request; the first that is set counts, except an id next to a position. */
 export interface StartValues {
   readonly after: number | null
   readonly after_event_id: string | null
@@ -38,22 +38,22 @@ export interface StartValues {
   readonly after_delta: string | null
 }
 
-/** How far a reader has come with a reply. @throws HttpProblem 422 for what is no place in one. */
-export function saidBefore({ after_delta: given }: StartValues): ReplyPlace | null {
+/** What a reader has received of a reply. @throws HttpProblem 422 for an invalid value. */
+export function resumePlace({ after_delta: given }: StartValues): ReplyPlace | null {
   if (given === null) return null
   const place = readPlace(given)
   if (place !== null) return place
   throw invalid({
     type: 'value_error',
     loc: ['query', 'after_delta'],
-    msg: 'Value error, it is no place in a reply',
+    msg: 'Value error, it is not a position in a reply',
     input: given.slice(0, 200),
   })
 }
 
 /**
- * The position after which to begin; `end`, the last of the log, for those who want nothing of it. Null for a place
- * that this log does not have: what the reader holds is of another one, or of an end that was lost.
+ * The position after which to begin, by default the `end` of the log. Null for a position that this log does not have:
+ * the reader's log is another one, or lost its end.
  * @throws HttpProblem 422 for `since` without a time.
  */
 export async function startAfter(
@@ -73,15 +73,15 @@ export async function startAfter(
     throw invalid({
       type: 'value_error',
       loc: ['query', 'after_timestamp'],
-      msg: 'Value error, resend_mode since needs it',
+      msg: 'Value error, required with resend_mode=since',
       input: null,
     })
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
 /**
- * The lowest position of an event at or after an instant. Times may go back in a log, so all events from there on are
- * looked at. O(events since).
+ * The lowest position of an event at or after an instant. Times may decrease in a log, so all later events are read.
+ * O(events since).
  */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
@@ -94,7 +94,7 @@ async function firstSince(store: Store, id: string, timestampGte: string, end: n
   return first
 }
 
-/** The peer took nothing for as long as it was waited for. */
+/** The peer read nothing within the time limit. */
 export class SlowReader extends Error {
   override readonly name = 'SlowReader'
 }

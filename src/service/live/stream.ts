@@ -49,7 +49,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
           },
           404: { description: 'Unknown conversation' },
           429: { description: 'Too many streams' },
-          503: { description: 'The service is going away' },
+          503: { description: 'The service is shutting down' },
         },
       },
       async ({ path, query, request }) => {
@@ -117,8 +117,7 @@ function bodyOf(
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>, last: Frame): void => {
     stop()
     // Who does not read would hold on to what waits.
-    if ((controller.desiredSize ?? 0) <= 0)
-      return controller.error(new SlowReader('The reader took nothing.'))
+    if ((controller.desiredSize ?? 0) <= 0) return controller.error(new SlowReader('The reader is too slow.'))
     controller.enqueue(encoder.encode(written(last, format, said)))
     controller.close()
   }
@@ -131,7 +130,7 @@ function bodyOf(
           if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': beat\n\n'))
         }, heartbeatInterval)
         unwatch = watchKey(() => {
-          if (!over) finish(controller, errorFrame(position, 'HTTP401', 'The key is no longer good.'))
+          if (!over) finish(controller, errorFrame(position, 'HTTP401', 'The key is no longer valid.'))
         })
       },
       async pull(controller) {
@@ -155,7 +154,7 @@ function bodyOf(
             turns -= 1
             if (turns > 0) return void (wait = setTimeout(look, writeTimeout / TURNS))
             stop()
-            controller.error(new SlowReader(`The reader took nothing; resume after ${position}.`))
+            controller.error(new SlowReader(`The reader is too slow; resume after ${position}.`))
           }
           wait = setTimeout(look, writeTimeout / TURNS)
         } catch (error) {

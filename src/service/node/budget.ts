@@ -63,7 +63,7 @@ export async function admit(
   allows: AllowOrigin,
 ): Promise<Admission> {
   if (KEYS_IN_URL.some((name) => query.has(name)))
-    return { type: 'refused', reason: 'A key has no place in a URL: send it in the first frame' }
+    return { type: 'refused', reason: 'Do not send keys in URLs; send the key in the first frame' }
   const headers = headersOf(request)
   const org = headers.get('x-org-id')
   const foreign = isForeign({ headers, url: 'http://localhost' })

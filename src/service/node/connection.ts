@@ -1,4 +1,4 @@
-/** One socket from its upgrade to its end: the key is asked for, the stream is sent, what the client says is said. */
+/** One socket from upgrade to close: authenticates, streams, and appends the client's messages. */
 
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
@@ -40,8 +40,8 @@ export interface ConnectionParts {
   readonly onAdmitted: () => boolean
 }
 
-/** Heartbeats that may be missed. */
-const MOST_MISSED = 2
+/** Maximum number of unanswered pings. */
+const MAX_MISSED = 2
 /** Milliseconds that a client without a key has to close its side. */
 const SHORT_GRACE = 1_000
 
@@ -65,8 +65,8 @@ export class Connection {
     this.#outlet = new Outlet(socket, raw, { most: options.maxBufferedBytes, writeTimeout, budget: outbound })
     this.#inbox = new Inbox(socket, raw, inbound, (why) => {
       if (socket.readyState !== socket.OPEN) return this.terminate()
-      if (why === 'first') this.close(CLOSE.tooLarge, 'The first frame holds a key and nothing else')
-      else this.close(CLOSE.busy, 'Too much is being sent; try again later')
+      if (why === 'first') this.close(CLOSE.tooLarge, 'The first frame may contain only a key')
+      else this.close(CLOSE.busy, 'Too much data is being sent; try again later')
     })
     const heard = (): void => void (this.#missed = 0)
     for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, heard)
@@ -86,29 +86,29 @@ export class Connection {
     }
   }
 
-  /** Looks whether anything was heard of the client since the last time, and asks for a heartbeat. */
-  heartbeatInterval(): void {
+  /** Closes the socket if the client has not responded for too long, else pings it. */
+  ping(): void {
     const { socket } = this.#parts
     if (socket.readyState !== socket.OPEN) return
-    // A client that takes what is sent is alive, though the response to a ping waits behind it.
+    // A client that reads is alive, though its pong may be queued behind the data.
     if (this.#outlet.taken !== this.#taken) this.#missed = 0
     this.#taken = this.#outlet.taken
-    if (this.#missed >= MOST_MISSED) {
-      this.close(CLOSE.idle, 'Nothing was heard')
+    if (this.#missed >= MAX_MISSED) {
+      this.close(CLOSE.idle, 'No response to pings')
       return
     }
     this.#missed += 1
     socket.ping()
   }
 
-  /** Closes the socket, and says where to go on. */
+  /** Closes the socket with the position from which to resume. */
   close(code: number, reason: string): void {
     const { socket, options } = this.#parts
     this.#end()
     if (socket.readyState !== socket.OPEN) return
     const place = this.#position === null ? '' : `; resume after ${this.#position}`
     socket.close(code, clip(reason, 120 - place.length) + place)
-    // What the client says last is read, though nothing was for a while.
+    // Reads the client's last frames, also when reading was paused.
     socket.resume()
     const closeTimeout =
       this.#access === null ? Math.min(options.closeTimeout, SHORT_GRACE) : options.closeTimeout
@@ -116,7 +116,7 @@ export class Connection {
     socket.once('close', () => clearTimeout(timer))
   }
 
-  /** Ends the socket without more ado. */
+  /** Ends the socket without a close frame. */
   terminate(): void {
     this.#parts.socket.terminate()
   }
@@ -139,7 +139,7 @@ export class Connection {
       return false
     }
     if (!onAdmitted()) {
-      this.close(CLOSE.busy, `There are ${live.options.maxTotal} sockets already; try again later`)
+      this.close(CLOSE.busy, `There are ${live.options.maxTotal} open sockets, the maximum; try again later`)
       return false
     }
     this.#access = access
@@ -148,14 +148,17 @@ export class Connection {
     return true
   }
 
-  /** The key was deleted, or has run out. */
+  /** The key was deleted or has expired. */
   #lock(): void {
-    this.close(CLOSE.unauthorized, 'The key is no longer good')
+    this.close(CLOSE.unauthorized, 'The key is no longer valid')
   }
 
   async #readKey(org: string | null): Promise<Access | null> {
     const { identify, options } = this.#parts
-    const timer = setTimeout(() => this.close(CLOSE.unauthorized, 'No key came in time'), options.authTimeout)
+    const timer = setTimeout(
+      () => this.close(CLOSE.unauthorized, 'No key was sent in time'),
+      options.authTimeout,
+    )
     const frame = await this.#inbox.next()
     clearTimeout(timer)
     const read = readFrame(frame?.text ?? '')
@@ -170,7 +173,7 @@ export class Connection {
     const { live, socket, id, query } = this.#parts
     const unknown = [...query.keys()].find((name) => !Object.hasOwn(LIVE_QUERY, name))
     if (unknown !== undefined)
-      return this.close(CLOSE.badRequest, `There is no parameter ${JSON.stringify(unknown)}`)
+      return this.close(CLOSE.badRequest, `Unknown parameter ${JSON.stringify(unknown)}`)
     const read = readParameters(LIVE_QUERY, 'query', (name) => query.getAll(name))
     if ('errors' in read) throw new HttpProblem(422, read.errors)
     this.#format = read.values.format
@@ -183,33 +186,33 @@ export class Connection {
       if (full !== null) await full
       if (socket.readyState !== socket.OPEN) return
     }
-    this.close(CLOSE.away, 'The service goes away')
+    this.close(CLOSE.away, 'The service is shutting down')
   }
 
-  /** Appends the client's message; what is wrong with a frame is sent on this socket, and nothing else comes of it. */
+  /** Appends the client's messages. Reports an invalid frame on this socket only. */
   async #listen({ conversation }: LiveSession): Promise<void> {
     for (;;) {
       const frame = await this.#inbox.next()
       if (frame === null) return
       try {
-        if (!(await this.#isGood())) return this.#lock()
-        const wrong =
+        if (!(await this.#isAuthorized())) return this.#lock()
+        const failure =
           frame.text === null
-            ? wrongFrame('Binary frames are not read; send JSON as text.')
+            ? invalidFrame('Binary frames are not supported. Send JSON as text.')
             : await say(this.#parts.live.lifecycle, conversation, frame.text)
-        if (wrong !== null) this.#tell(wrong)
+        if (failure !== null) this.#report(failure)
       } catch (error) {
-        this.#tell(this.#told(error))
+        this.#report(this.#describe(error))
       }
     }
   }
 
-  /** Whether the client may say something still. */
-  async #isGood(): Promise<boolean> {
+  /** Whether the key is still valid. */
+  async #isAuthorized(): Promise<boolean> {
     return this.#access !== null && (await this.#parts.keys.isGood(this.#access))
   }
 
-  #tell({ code, detail }: { readonly code: string; readonly detail: string }): void {
+  #report({ code, detail }: { readonly code: string; readonly detail: string }): void {
     const { socket, options } = this.#parts
     // A client that sends nonsense and reads no errors is sent no more of them.
     if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.maxBufferedBytes) return
@@ -217,20 +220,20 @@ export class Connection {
     this.#outlet.write(frame.bytes(this.#format))?.catch(() => undefined)
   }
 
-  #told(error: unknown): { readonly code: string; readonly detail: string } {
-    const told = describeFailure(error)
-    if (told.code === 'InternalError') this.#parts.live.options.onFailure(error)
-    return told
+  #describe(error: unknown): { readonly code: string; readonly detail: string } {
+    const failure = describeFailure(error)
+    if (failure.code === 'InternalError') this.#parts.live.options.onFailure(error)
+    return failure
   }
 
   #fail(error: unknown): void {
     if (error instanceof SlowReader) return this.close(CLOSE.slow, 'Too slow')
     if (hasCode(error, 'unknown_conversation')) return this.close(CLOSE.unknown, 'Unknown conversation')
-    if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service goes away')
+    if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service is shutting down')
     if (error instanceof HttpProblem) {
       return this.close(CODES.get(error.status) ?? CLOSE.failed, problemText(error))
     }
-    this.#tell(this.#told(error))
+    this.#report(this.#describe(error))
     this.close(CLOSE.failed, 'The stream failed')
   }
 }
@@ -244,32 +247,30 @@ const CODES: ReadonlyMap<number, number> = new Map([
   [503, CLOSE.away],
 ])
 
-/** As much of a text as fits into so many bytes of a close frame. */
+/** A prefix of the text within a number of bytes. */
 function clip(text: string, bytes: number): string {
   let end = Math.min(text.length, bytes)
   while (Buffer.byteLength(text.slice(0, end)) > bytes) end -= 1
   return text.slice(0, end)
 }
 
-/** Most frames that wait, and most bytes of them; those of one piece of the network beyond. */
+/** Maximum number of queued frames, and of their bytes. */
 const MAX_FRAMES = 16
 const MAX_BYTES = 2 ** 18
 
-/** Bytes of an unfinished frame that each may hold, whatever others do. */
-const ALWAYS = 2 ** 16
+/** Bytes of an unfinished frame that each socket may hold, even when the budget is spent. */
+const GUARANTEED_BYTES = 2 ** 16
 
-/**
- * Most bytes of the first frame, which holds a key and nothing else, with what a client may send of pings before it.
- */
+/** Maximum bytes of the first frame, which contains only a key, and of pings before it. */
 const MAX_FIRST_FRAME = 4_096
 
-/** One frame; the text of a binary one is null. */
+/** A frame; its text is null if it is binary. */
 interface Received {
   readonly text: string | null
   readonly bytes: number
 }
 
-/** Frames in order. Until `open` is called only one is read, and that one must be short. */
+/** Received frames in order. Until `open` is called, reads one short frame only. */
 class Inbox {
   readonly #socket: WebSocket
   readonly #budget: Budget
@@ -281,7 +282,7 @@ class Inbox {
   #isOpen = false
   #wake: () => void = () => undefined
 
-  /** @param overflow is called when a first frame is too long, or all sockets together hold too much */
+  /** @param overflow called when the first frame is too long, or the budget of all sockets is spent */
   constructor(socket: WebSocket, raw: Duplex, budget: Budget, overflow: (why: 'first' | 'total') => void) {
     this.#socket = socket
     this.#budget = budget
@@ -305,7 +306,7 @@ class Inbox {
         budget.add(byteLength)
       }
       if (!this.#isOpen && this.#frames.length === 0 && this.#unfinished > MAX_FIRST_FRAME) overflow('first')
-      else if (this.#unfinished > ALWAYS && budget.isSpent) overflow('total')
+      else if (this.#unfinished > GUARANTEED_BYTES && budget.isSpent) overflow('total')
     })
     socket.on('close', () => {
       this.#finish()
@@ -315,7 +316,7 @@ class Inbox {
     })
   }
 
-  /** Reads frames of any length from now on: the client has shown a key, or needs none. */
+  /** Accepts frames of any length from now on. */
   open(): void {
     this.#isOpen = true
   }
@@ -341,8 +342,8 @@ class Inbox {
   }
 }
 
-/** What is said of a frame that is none of ours. */
-const wrongFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
+/** The error for an invalid frame. */
+const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
 
 /** Reads the JSON of a frame. */
 function readFrame(text: string): { readonly value: JsonValue } | FailureText {
@@ -350,16 +351,16 @@ function readFrame(text: string): { readonly value: JsonValue } | FailureText {
   try {
     value = JSON.parse(text) as JsonValue
   } catch {
-    // The parser's own words quote the text, which may hold a key.
-    return wrongFrame('The frame is no JSON.')
+    // The parser's message quotes the text, which may contain a key.
+    return invalidFrame('The frame is not JSON.')
   }
   const [issue] = freezeJson(value)
-  return issue === undefined ? { value } : wrongFrame(`The frame cannot be kept: ${issue.msg}`)
+  return issue === undefined ? { value } : invalidFrame(`Invalid frame: ${issue.msg}`)
 }
 
 /**
- * Says `{ role, content }` in a conversation, and has it run where there is an agent and `run` is not false. A frame
- * that carries a key again is passed over.
+ * Appends a message, and runs the conversation if there is an agent and `run` is not false. Ignores a second
+ * authentication frame.
  * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
  */
 export async function say(
@@ -372,30 +373,30 @@ export async function say(
   const { value } = read
   if (isObject(value) && value['type'] === 'auth') return null
   const checked = socketMessage.read(value)
-  if ('errors' in checked) return wrongFrame(sayErrors(checked.errors))
+  if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
   const { run = true, ...said } = checked.value
   await sayAndRun(lifecycle, conversation, said, run)
   return null
 }
 
-/** The first few, each with its place in the frame. */
-const sayErrors = (errors: readonly ValidationError[]): string =>
+/** The first three, each with its location in the frame. */
+const errorsText = (errors: readonly ValidationError[]): string =>
   errors
     .slice(0, 3)
     .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
     .join(' ')
 
-/** How long the way out is, and how long it may stand still. */
+/** Limits of outgoing data. */
 interface OutletOptions {
-  /** Bytes that may wait; a frame more than that is taken, and then no other. */
+  /** Maximum queued bytes; one more frame is accepted. */
   readonly most: number
-  /** Milliseconds that nothing may be taken while too much waits. */
+  /** Milliseconds without progress after which a full queue fails. */
   readonly writeTimeout: number
-  /** What all sockets may hold together; where that is more, each has one frame on its way. */
+  /** Shared by all sockets; when it is spent, each may queue one frame. */
   readonly budget: Budget
 }
 
-/** Counts what was handed over and what the operating system has taken of it. */
+/** Sends frames, and tracks what the operating system has accepted. */
 export class Outlet {
   readonly #socket: WebSocket
   readonly #raw: Duplex
@@ -403,7 +404,7 @@ export class Outlet {
   #pending = 0
   #taken = 0
   #corked = false
-  /** Until there is room, all who wait for it wait for the same. */
+  /** Shared by all writers that wait for room. */
   #waiting: Promise<void> | null = null
   #resume: (() => void) | null = null
 
@@ -413,19 +414,19 @@ export class Outlet {
     this.#options = options
   }
 
-  /** How many frames were taken; grows for as long as the peer lives. */
+  /** Number of frames that the system accepted. */
   get taken(): number {
     return this.#taken
   }
 
-  /** Bytes that wait. */
+  /** Queued bytes. */
   get pending(): number {
     return this.#pending
   }
 
   /**
-   * Hands a frame over. Gives a promise when enough waits: nothing is to be handed over before it resolves. It rejects
-   * with SlowReader when nothing is taken for too long.
+   * Sends a frame. Returns a promise when the queue is full: send nothing before it resolves. It rejects with SlowReader
+   * when the peer reads nothing for too long.
    */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
@@ -441,7 +442,7 @@ export class Outlet {
     return this.#pending > most || budget.isSpent ? (this.#waiting ??= this.#room()) : null
   }
 
-  /** Frames of one turn of the event loop go to the system in one call. */
+  /** Sends the frames of one turn of the event loop in one system call. */
   #cork(): void {
     if (this.#corked) return
     this.#corked = true
@@ -456,10 +457,10 @@ export class Outlet {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     let before = this.#taken
     const look = (): void => {
-      if (this.#taken === before) reject(new SlowReader('The reader takes nothing.'))
+      if (this.#taken === before) reject(new SlowReader('The reader is too slow.'))
       before = this.#taken
     }
-    // After the event loop was held up, timers come before the news that something was taken.
+    // After a blocked event loop, timers fire before the callbacks of writes.
     const timer = setInterval(() => setImmediate(look), this.#options.writeTimeout)
     this.#resume = resolve
     return promise.finally(() => {

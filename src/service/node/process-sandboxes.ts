@@ -197,7 +197,7 @@ function claim(directory: string, state: SandboxState): boolean {
   try {
     mkdirSync(directory, { recursive: true })
   } catch {
-    // What is run all the same says why it fails.
+    // If the directory is unusable, starting the process reports it.
   }
   tell(directory, state)
   return true

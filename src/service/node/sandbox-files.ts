@@ -19,11 +19,11 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
   EISDIR: [400, 'This is a folder.'],
   EEXIST: [400, 'A file is in the way.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
-  EINVAL: [400, 'The path is none.'],
-  ENXIO: [400, 'This is no file.'],
-  ELOOP: [403, 'The path goes round in circles.'],
-  EACCES: [403, 'The file may not be used.'],
-  EPERM: [403, 'The file may not be used.'],
+  EINVAL: [400, 'Invalid path.'],
+  ENXIO: [400, 'Not a file.'],
+  ELOOP: [403, 'The path contains a loop of symbolic links.'],
+  EACCES: [403, 'Permission denied.'],
+  EPERM: [403, 'Permission denied.'],
   ENOSPC: [507, 'The disk is full.'],
 }
 
@@ -34,7 +34,7 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFiles {
   const within = async (path: string): Promise<string> => {
     if (path.includes('\u0000') || !isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
-    if (path.split(sep).includes('..')) throw new HttpProblem(403, 'The path must not go up.')
+    if (path.split(sep).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
     if (Buffer.byteLength(path) > LONGEST) throw new HttpProblem(400, 'The path is too long.')
     // What is not there yet lies where the nearest folder above it does.
     const found = await nearest(path)
@@ -102,7 +102,8 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
   }
 }
 
-const outside = (): HttpProblem => new HttpProblem(403, 'The path leads out of the folders of the sandboxes.')
+const outside = (): HttpProblem =>
+  new HttpProblem(403, 'The path is outside of the folders of the sandboxes.')
 
 /** The nearest that is there of a path, and the names below it. */
 async function nearest(path: string): Promise<{ readonly real: string; readonly rest: readonly string[] }> {
@@ -129,7 +130,7 @@ const isThere = (path: string): Promise<boolean> =>
 async function directory(path: string): Promise<string> {
   const facts = await guarded(() => stat(path))
   if (facts.isDirectory()) return path
-  throw new HttpProblem(400, 'This is no folder.')
+  throw new HttpProblem(400, 'Not a directory.')
 }
 
 /**
@@ -144,7 +145,7 @@ async function withFile<T>(
   const handle = await open(path, flags | O_NONBLOCK)
   try {
     const facts = await handle.stat()
-    if (!facts.isFile()) throw new HttpProblem(400, 'This is no file.')
+    if (!facts.isFile()) throw new HttpProblem(400, 'Not a file.')
     return await use(handle, facts.size)
   } finally {
     await handle.close()

@@ -52,11 +52,11 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   } = options
   const keyless = (rest.keys ?? []).length === 0
   if (keyless && !isLoopback(host)) {
-    throw new Error(`without keys the service listens on this machine only, not on ${host}`)
+    throw new Error(`without keys the service listens on a loopback address only, not on ${host}`)
   }
   if (keyless && (rest.allowOrigins ?? []).includes('*')) {
     throw new Error(
-      'without keys not all origins may be allowed: every page that is opened here could use the service',
+      '`*` as an allowed origin requires keys: any page opened on this machine could use the service',
     )
   }
   const store = rules === undefined ? given : redactingStore(given, rules)

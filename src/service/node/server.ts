@@ -54,7 +54,7 @@ const json = (status: number, detail: string): Response =>
     headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
   })
 
-const FOREIGN = 'This service serves this machine only.'
+const FOREIGN = 'The service only accepts requests from this machine.'
 
 /**
  * Listens. Rejects with a one-line message when the address cannot be had.
@@ -82,7 +82,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
         if (pending === 0) idle?.()
       }
     },
-    { overrideGlobalObjects: false, errorHandler: () => json(400, 'The request cannot be read.') },
+    { overrideGlobalObjects: false, errorHandler: () => json(400, 'Malformed request.') },
   )
   const server = createServer((incoming, outgoing) => {
     // HTTP/1.0 has no Host, and no page of another site asks in it: a health check of old does.
@@ -183,13 +183,13 @@ function trackUpgrades(
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
     const refuse = (status: number, detail?: string): void => void socket.end(plainAnswer(status, detail))
-    if (stopping()) return refuse(503, 'The service is closing.')
+    if (stopping()) return refuse(503, 'The service is shutting down.')
     try {
       if (!isOurs(request)) return refuse(403, FOREIGN)
       upgrade(request, socket, head)
     } catch {
       // What is thrown to a server's event ends the process, and what asks to be upgraded may be anything.
-      refuse(400, 'The request cannot be read.')
+      refuse(400, 'Malformed request.')
     }
   })
   return sockets

@@ -14,29 +14,26 @@ import { plainAnswer } from './plain-answer.ts'
 
 /** How sockets are served. */
 export interface SocketOptions extends Partial<ConnectionOptions> {
-  /** Most bytes of a frame from a client. Default: 4 MiB. */
+  /** Maximum bytes of a client's frame. Default: 4 MiB. */
   readonly maxFrameBytes?: number
-  /**
-   * Most sockets that have not shown a key, apart from those that have: the longest waiting gives way. Default: 1,024.
-   */
+  /** Maximum number of unauthenticated sockets; the oldest is closed for a new one. Default: 1,024. */
   readonly maxUnauthenticated?: number
   /** The same for one network address. Default: 256. */
   readonly maxUnauthenticatedPerAddress?: number
-  /** Most bytes that all sockets together hold of frames from clients, roughly. Default: 256 MiB. */
+  /** Maximum received bytes that all sockets hold, roughly. Default: 256 MiB. */
   readonly maxInbound?: number
-  /** Most bytes that wait for all clients together, one frame for each aside. Default: 512 MiB. */
+  /** Maximum queued bytes for all clients, next to one frame for each. Default: 512 MiB. */
   readonly maxOutbound?: number
 }
 
 /** Sockets of one service. */
 export interface Sockets {
-  /** Takes over a connection that asks for a WebSocket; one that asks for another path is refused with 404. */
+  /** Accepts a WebSocket upgrade; responds with 404 to any other path. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-  /** How many are open. */
+  /** Number of open sockets. */
   readonly size: number
   /**
-   * Ends the streams of the service, closes all sockets with 1001, and waits for them; who does not close in time is
-   * cut off.
+   * Ends the streams of the service and closes all sockets with 1001; terminates those that do not close in time.
    */
   readonly close: () => Promise<void>
 }
@@ -82,18 +79,22 @@ export function createSockets(
   const connections = new Set<Connection>()
   const waiting = new Unauthenticated<Connection>(
     { total: maxUnauthenticated, perAddress: maxUnauthenticatedPerAddress },
-    (connection) => connection.close(CLOSE.busy, 'Too many sockets wait with no key; try again'),
+    (connection) => connection.close(CLOSE.busy, 'Too many sockets without a key; try again'),
   )
   const open = (): Connection[] => [...connections, ...waiting]
   const ids = new WeakMap<IncomingMessage, string>()
   server.on('headers', (headers, request) => headers.push(`X-Request-ID: ${ids.get(request)}`))
   let heartbeats: NodeJS.Timeout | undefined
-  const heartbeatInterval = (): void => {
-    for (const connection of connections) connection.heartbeatInterval()
+  const pingAll = (): void => {
+    for (const connection of connections) connection.ping()
   }
-  const accept = (raw: Duplex, head: Buffer, { request, id, url, admission, tell }: Asked): void => {
+  const accept = (
+    raw: Duplex,
+    head: Buffer,
+    { request, id, url, admission, logSocket }: UpgradeRequest,
+  ): void => {
     server.handleUpgrade(request, raw, head, (socket) => {
-      socket.once('close', (code) => tell(101, code))
+      socket.once('close', (code) => logSocket(101, code))
       const connection = new Connection({
         live,
         identify,
@@ -110,7 +111,7 @@ export function createSockets(
           leave()
           if (connections.size >= live.options.maxTotal) return false
           connections.add(connection)
-          heartbeats ??= setInterval(heartbeatInterval, live.options.heartbeatInterval)
+          heartbeats ??= setInterval(pingAll, live.options.heartbeatInterval)
           return true
         },
       })
@@ -130,13 +131,13 @@ export function createSockets(
   }
   const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
     const target = request.url ?? '/'
-    // What is thrown here is not caught, and would end the process.
+    // An error thrown here is not caught, and would end the process.
     if (!URL.canParse(target, BASE)) return refuse(raw, 400)
     const url = new URL(target, BASE)
     const start = performance.now()
     const requestId = requestIdOf(String(request.headers['x-request-id'] ?? ''))
     ids.set(request, requestId)
-    const tell = (status: number, code?: number): void =>
+    const logSocket = (status: number, code?: number): void =>
       log?.({
         time: new Date().toISOString(),
         level: 'info',
@@ -150,16 +151,16 @@ export function createSockets(
       })
     const id = decoded(PATH.exec(url.pathname)?.[1])
     if (id === null) return refuse(raw, 404)
-    // A peer that goes meanwhile is no failure of the server's.
+    // A peer that disconnects is not a server failure.
     raw.on('error', () => raw.destroy())
     void admit(identify, request, url.searchParams, allowOrigin).then(
       (admission) =>
-        live.closed ? refuse(raw, 503) : accept(raw, head, { request, id, url, admission, tell }),
+        live.closed ? refuse(raw, 503) : accept(raw, head, { request, id, url, admission, logSocket }),
       (error: unknown) => {
         const problem = error instanceof HttpProblem ? error : toProblem(error, {})
         if (problem === null) live.options.onFailure(error)
         refuse(raw, problem?.status ?? 500)
-        tell(problem?.status ?? 500)
+        logSocket(problem?.status ?? 500)
       },
     )
   }
@@ -170,7 +171,7 @@ export function createSockets(
     },
     async close() {
       live.close()
-      for (const connection of open()) connection.close(CLOSE.away, 'The service goes away')
+      for (const connection of open()) connection.close(CLOSE.away, 'The service is shutting down')
       const end = performance.now() + bounds.closeTimeout
       while (open().length > 0 && performance.now() < end)
         await new Promise((resolve) => setTimeout(resolve, 5))
@@ -189,32 +190,32 @@ function decoded(text: string | undefined): string | null {
 }
 
 function refuse(raw: Duplex, status: number): void {
-  // A peer that has gone meanwhile is no failure of the server's.
+  // A peer that disconnects is not a server failure.
   raw.on('error', () => raw.destroy())
   raw.end(plainAnswer(status))
 }
 
-/** What was asked for, and whether it is given. */
-interface Asked {
+/** An upgrade request. */
+interface UpgradeRequest {
   readonly request: IncomingMessage
   readonly id: string
   readonly url: URL
   readonly admission: Admission
   /** Writes the line of the log. */
-  readonly tell: (status: number, code?: number) => void
+  readonly logSocket: (status: number, code?: number) => void
 }
 
-/** How many there may be. */
+/** Maximum numbers. */
 interface UnauthenticatedBounds {
   readonly total: number
   readonly perAddress: number
 }
 
-/** The longest waiting gives its place to the newest, so that who shows a key at once gets in, however many wait. */
+/** Evicts the oldest socket for a new one, so that a client that sends its key at once is always admitted. */
 class Unauthenticated<T> {
   readonly #bounds: UnauthenticatedBounds
   readonly #evict: (socket: T) => void
-  /** By address, the longest waiting first. */
+  /** By address, the oldest first. */
   readonly #waiting = new Map<string, Set<T>>()
   #size = 0
 
@@ -227,15 +228,15 @@ class Unauthenticated<T> {
     return this.#size
   }
 
-  /** All of them. */
   *[Symbol.iterator](): Generator<T> {
     for (const sockets of this.#waiting.values()) yield* sockets
   }
 
-  /** Adds one; returns what takes it out. O(1), and O(addresses) where all places are taken. */
+  /** Adds a socket; returns a function that removes it. O(1), and O(addresses) at the maximum. */
   add(address: string, socket: T): () => void {
-    const own = this.#waiting.get(address)
-    if (own !== undefined && own.size >= this.#bounds.perAddress) this.#evictOldest(address, own)
+    const sameAddress = this.#waiting.get(address)
+    if (sameAddress !== undefined && sameAddress.size >= this.#bounds.perAddress)
+      this.#evictOldest(address, sameAddress)
     else if (this.#size >= this.#bounds.total) this.#evictOldest(...this.#largest())
     const sockets = this.#waiting.get(address) ?? new Set()
     this.#waiting.set(address, sockets.add(socket))
@@ -243,11 +244,11 @@ class Unauthenticated<T> {
     return () => this.#remove(address, socket)
   }
 
-  /** Of those who hold the most places, so that one address never costs another its own. */
+  /** The address with the most sockets, so that one address never evicts another's. */
   #largest(): [string, Set<T>] {
-    let found: [string, Set<T>] = ['', new Set()]
-    for (const entry of this.#waiting) if (entry[1].size > found[1].size) found = entry
-    return found
+    let largest: [string, Set<T>] = ['', new Set()]
+    for (const entry of this.#waiting) if (entry[1].size > largest[1].size) largest = entry
+    return largest
   }
 
   #evictOldest(address: string, sockets: ReadonlySet<T>): void {

@@ -9,16 +9,16 @@ import type { Workspace } from '../workspace/workspace.ts'
 /** Bytes of a path; made name by name, a longer one would be there, and could not be opened or removed. */
 const LONGEST = 4_000
 
-const CHANGED = [409, 'The path was changed meanwhile.'] as const
+const CHANGED = [409, 'The path changed during the request.'] as const
 
 const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
   ENOTDIR: [400, 'A file is in the way.'],
   EEXIST: [400, 'A file is in the way.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
-  EINVAL: [400, 'The path is none.'],
-  ELOOP: [403, 'The path goes over a symbolic link.'],
-  EACCES: [403, 'The directory may not be made there.'],
-  EPERM: [403, 'The directory may not be made there.'],
+  EINVAL: [400, 'Invalid path.'],
+  ELOOP: [403, 'The path contains a symbolic link.'],
+  EACCES: [403, 'Permission denied.'],
+  EPERM: [403, 'Permission denied.'],
   EROFS: [403, 'The workspace is read-only.'],
   ENOENT: CHANGED,
   ENOSPC: [507, 'The disk is full.'],
@@ -55,14 +55,14 @@ export function directoryWorkspace(folder: string): Workspace {
 
 /** The names below the root. @throws HttpProblem 403 for a path that is not below it, or speaks of going up. */
 function partsBelow(roots: readonly string[], path: string): string[] {
-  if (path.split(/[/\\]/).includes('..')) throw new HttpProblem(403, 'The path must not go up.')
+  if (path.split(/[/\\]/).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
   for (const root of roots) {
     const inside = relative(root, path)
     if (!isAbsolute(inside) && inside !== '..' && !inside.startsWith(`..${sep}`)) {
       return inside.split(sep).filter((part) => part !== '')
     }
   }
-  throw new HttpProblem(403, 'The path leads out of the workspace.')
+  throw new HttpProblem(403, 'The path is outside of the workspace.')
 }
 
 /**
@@ -81,7 +81,7 @@ async function make(root: string, parts: readonly string[]): Promise<void> {
       })
       const next = await openDirectory(place).catch(async (error: NodeJS.ErrnoException) => {
         const found = await lstat(place)
-        if (found.isSymbolicLink()) throw new HttpProblem(403, 'The path goes over a symbolic link.')
+        if (found.isSymbolicLink()) throw new HttpProblem(403, 'The path contains a symbolic link.')
         // It was a link, or a file, just now.
         if (error.code === 'ENOTDIR' && found.isDirectory()) throw new HttpProblem(...CHANGED)
         throw error

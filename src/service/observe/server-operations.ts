@@ -54,16 +54,16 @@ export const serverOperations = (
       open: true,
       replies: {
         200: { description: 'Successful Response', schema: { type: 'object' } },
-        503: { description: 'The store is not there, or the service is going away' },
+        503: { description: 'The store does not respond, or the service is shutting down' },
       },
     },
     async () => {
-      if (live.closed) throw new HttpProblem(503, 'The service is going away.')
+      if (live.closed) throw new HttpProblem(503, 'The service is shutting down.')
       // What is wrong with the store is shown to callers with a key, by any other operation.
       await store.listConversations({ limit: 1 }).catch(() => {
         throw new HttpProblem(503, 'The store does not respond.')
       })
-      if (!(await canWrite())) throw new HttpProblem(503, 'The store is full: nothing can be written.')
+      if (!(await canWrite())) throw new HttpProblem(503, 'The store is full.')
       return { body: { status: 'ready' } }
     },
   ),

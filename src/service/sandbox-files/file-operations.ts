@@ -126,7 +126,7 @@ async function readAll(request: Request): Promise<Uint8Array<ArrayBuffer>> {
   const reader = request.body?.getReader()
   for (;;) {
     const { done, value } = (await reader?.read().catch(() => {
-      throw new HttpProblem(400, 'The body broke off.')
+      throw new HttpProblem(400, 'The request body was cut off.')
     })) ?? { done: true, value: undefined }
     if (done || value === undefined) break
     size += value.byteLength

@@ -63,11 +63,11 @@ export class AgentProfiles {
    */
   async save(name: string, given: JsonObject): Promise<void> {
     if (JSON.stringify(given).length > MOST)
-      throw new HttpProblem(413, `An agent profile may take ${MOST} characters.`)
+      throw new HttpProblem(413, `The agent profile exceeds ${MOST} characters.`)
     await this.#kept.change((all) => {
       const before = all.get(name)
       if (before === undefined && all.size >= this.#most)
-        throw new HttpProblem(409, `There are ${this.#most} agent profiles already; delete one first.`)
+        throw new HttpProblem(409, `There are ${this.#most} agent profiles, the maximum. Delete one first.`)
       const known = Object.fromEntries(
         Object.entries(before ?? {}).filter(([field]) => Object.hasOwn(given, field)),
       )
@@ -89,7 +89,7 @@ export class AgentProfiles {
       const profile = all.get(name)
       if (profile === undefined) throw unknownProfile()
       if (newName === name) return
-      if (all.has(newName)) throw new HttpProblem(409, 'An agent profile of this name is there.')
+      if (all.has(newName)) throw new HttpProblem(409, 'An agent profile with this name already exists.')
       all.delete(name)
       all.set(newName, profile)
     })
@@ -103,8 +103,7 @@ const profileOf = (name: string, kept: JsonObject): AgentProfile => ({
   revision: Number(kept['revision']),
 })
 
-const unknownProfile = (): HttpProblem =>
-  new HttpProblem(404, 'There is no agent profile of this name or id.')
+const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Agent profile not found.')
 
 /** What a list says of one. */
 export const summaryOf = (profile: AgentProfile): JsonObject => ({
@@ -128,8 +127,8 @@ export function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers
   const there = (wanted ?? Object.keys(servers)).filter((server) => isObject(servers[server]))
   const dangling = (wanted ?? []).filter((server) => !isObject(servers[server]))
   const errors = [
-    ...(ref !== null && llm === null ? [`There is no profile ${JSON.stringify(ref)}.`] : []),
-    ...dangling.map((server) => `There is no MCP server ${JSON.stringify(server)}.`),
+    ...(ref !== null && llm === null ? [`Unknown profile ${JSON.stringify(ref)}.`] : []),
+    ...dangling.map((server) => `Unknown MCP server ${JSON.stringify(server)}.`),
   ]
   return {
     ...summary,
@@ -230,8 +229,8 @@ export const agentProfileOperations = ({
       body: agentProfileBody,
       replies: {
         201: { description: 'Kept', schema: CHANGED },
-        400: { description: 'A masked secret in a list is none that is kept' },
-        409: { description: 'There are as many as there may be, or secrets cannot be kept' },
+        400: { description: 'A masked secret in a list matches no stored one' },
+        409: { description: 'Too many agent profiles, or secrets cannot be stored' },
       },
     },
     async ({ path: { name }, body }) => {
@@ -247,7 +246,7 @@ export const agentProfileOperations = ({
       tag,
       summary: 'Delete Agent Profile',
       params,
-      replies: { 200: { description: 'It is gone', schema: CHANGED }, ...SEALED },
+      replies: { 200: { description: 'Deleted', schema: CHANGED }, ...SEALED },
     },
     async ({ path: { name } }) => {
       await agentProfiles.remove(name)
@@ -284,7 +283,7 @@ export const agentProfileOperations = ({
       params: { profile_id: text() },
       replies: {
         200: {
-          description: 'It is in use; where there is the profile of a model that it names, so is that',
+          description: 'Active, with the model profile that it names if there is one',
           schema: objectOf({ id: string, message: string, agent_settings_applied: { type: 'boolean' } }),
         },
         ...UNKNOWN,
@@ -309,10 +308,10 @@ export const agentProfileOperations = ({
       path: `${BASE}/{name}/materialize`,
       operationId: 'materialize_agent_profile_api_agent_profiles__name__materialize_post',
       tag,
-      summary: 'Say What An Agent Profile Comes To',
+      summary: 'Resolve Agent Profile',
       params,
       replies: {
-        200: { description: 'What it names, and what of that there is', schema: map },
+        200: { description: 'What it refers to, and which of it exists', schema: map },
         ...UNKNOWN,
         ...SEALED,
       },

@@ -24,7 +24,7 @@ const settingsKey: Parameter<string> = {
 
 const path = '/api/settings/mcp/{settings_key}'
 const params = { settings_key: settingsKey }
-const NOW = { description: 'The settings as they are now, secrets masked', schema: SETTINGS }
+const NOW = { description: 'The new settings, secrets masked', schema: SETTINGS }
 const UNKNOWN = { 404: { description: 'There is no such server' } }
 
 /** The read of them is that of the settings. */
@@ -72,7 +72,7 @@ export const mcpOperations = (settings: Settings): Operation[] => {
         body: serverBody,
         replies: {
           200: NOW,
-          400: { description: 'A masked secret in a list is none that is kept' },
+          400: { description: 'A masked secret in a list matches no stored one' },
           ...UNKNOWN,
           409: { description: 'Secrets cannot be kept' },
         },

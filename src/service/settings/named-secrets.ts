@@ -43,7 +43,7 @@ export class NamedSecrets {
   async put({ name, description }: SecretInfo, secret: string): Promise<void> {
     await this.#kept.change((all) => {
       if (!all.has(name) && all.size >= MOST)
-        throw new HttpProblem(409, `There are ${MOST} secrets already; delete one before you add another.`)
+        throw new HttpProblem(409, `There are ${MOST} secrets, the maximum. Delete one first.`)
       all.set(name, { secret, description })
     })
   }
@@ -54,7 +54,7 @@ export class NamedSecrets {
       const kept = all.get(name)
       if (kept === undefined) throw unknownSecret()
       if (info.name !== name && all.has(info.name))
-        throw new HttpProblem(409, 'A secret of this name is there.')
+        throw new HttpProblem(409, 'A secret with this name already exists.')
       all.delete(name)
       all.set(info.name, { ...kept, description: info.description })
     })
@@ -69,7 +69,7 @@ export class NamedSecrets {
 }
 
 /** The name is not said again: a secret may have been put into its place. */
-export const unknownSecret = (): HttpProblem => new HttpProblem(404, 'There is no secret of this name.')
+export const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.')
 
 const tag = 'Secrets'
 const string: JsonObject = { type: 'string' }
@@ -89,7 +89,11 @@ const secretName: Parameter<string> = {
 const params = { name: secretName }
 const INFO = objectOf({ name: string, description: maybe(string) })
 const UNKNOWN = { 404: { description: 'Unknown secret' } }
-const SEALED = { 409: { description: 'Secrets cannot be kept, or no more, or with another secret only' } }
+const SEALED = {
+  409: {
+    description: 'Secrets cannot be stored, there are too many, or they were encrypted with another secret',
+  },
+}
 
 const infoOf = (given: {
   readonly name: string
@@ -136,13 +140,13 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       path: '/api/settings/secrets/{name}',
       operationId: 'get_secret_value_api_settings_secrets__name__get',
       tag,
-      summary: 'Say Whether There Is A Secret',
+      summary: 'Check Whether A Secret Exists',
       params,
-      replies: { 403: { description: 'There is, and it is not shown' }, ...UNKNOWN, ...SEALED },
+      replies: { 403: { description: 'The secret exists and is not shown' }, ...UNKNOWN, ...SEALED },
     },
     async ({ path: { name } }) => {
       if (!(await secrets.values()).has(name)) throw unknownSecret()
-      throw new HttpProblem(403, 'A secret that is kept is handed to the agent, and not shown.')
+      throw new HttpProblem(403, 'Stored secrets are passed to the agent and never shown.')
     },
   ),
   operation(
@@ -154,7 +158,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       summary: 'Delete Secret',
       params,
       replies: {
-        200: { description: 'It is gone', schema: objectOf({ deleted: { type: 'boolean' } }) },
+        200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) },
         ...UNKNOWN,
         ...SEALED,
       },
@@ -216,7 +220,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       summary: 'Rename Or Describe Secret',
       params,
       body: describeBody,
-      replies: { 200: { description: 'As it is called now', schema: INFO }, ...UNKNOWN, ...SEALED },
+      replies: { 200: { description: 'The new name and description', schema: INFO }, ...UNKNOWN, ...SEALED },
     },
     async ({ path: { name }, body }) => {
       await secrets.describe(name, infoOf(body))
@@ -231,7 +235,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       tag,
       summary: 'Delete Secret',
       params,
-      replies: { 200: { description: 'It is gone', schema: SUCCESS_SCHEMA }, ...UNKNOWN, ...SEALED },
+      replies: { 200: { description: 'Deleted', schema: SUCCESS_SCHEMA }, ...UNKNOWN, ...SEALED },
     },
     async ({ path: { name } }) => {
       await secrets.remove(name)

@@ -45,7 +45,7 @@ export const profileName: Parameter<string> = {
 const params = { name: profileName }
 const UNKNOWN = { 404: { description: 'Unknown profile' } }
 export const SEALED = {
-  409: { description: 'Secrets cannot be kept, or what is kept was sealed with another secret' },
+  409: { description: 'Secrets cannot be stored, or were encrypted with another secret' },
 }
 
 export const SETTINGS = objectOf({
@@ -128,8 +128,8 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       body: saveProfileBody,
       replies: {
         201: { description: 'Kept', schema: objectOf({ name: string, message: string }) },
-        400: { description: 'A masked secret in a list is none that is kept' },
-        409: { description: 'There are as many profiles as there may be, or secrets cannot be kept' },
+        400: { description: 'A masked secret in a list matches no stored one' },
+        409: { description: 'Too many profiles, or secrets cannot be stored' },
       },
     },
     async ({ path: { name }, body: { llm, include_secrets = true } }) => {
@@ -149,7 +149,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       summary: 'Delete Profile',
       params,
       replies: {
-        200: { description: 'It is gone', schema: objectOf({ name: string, message: string }) },
+        200: { description: 'Deleted', schema: objectOf({ name: string, message: string }) },
         ...SEALED,
       },
     },
@@ -190,7 +190,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       params,
       replies: {
         200: {
-          description: 'Its model is the one of the settings',
+          description: 'The settings use its model',
           schema: objectOf({ name: string, message: string, llm_applied: { type: 'boolean' } }),
         },
         ...UNKNOWN,
@@ -213,13 +213,13 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       body: validateBody,
       replies: {
         200: {
-          description: 'Whether the model can be asked, and if not, why',
+          description: 'Whether the model can be called, and if not, why',
           schema: objectOf({
             valid: { type: 'boolean' },
             error: maybe(objectOf({ type: string, message: string })),
           }),
         },
-        404: { description: 'Nothing was given to validate, and there is no such profile' },
+        404: { description: 'Nothing to validate, and no such profile' },
         ...SEALED,
       },
     },
@@ -247,7 +247,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       summary: 'Update Settings',
       body: settingsBody,
       replies: {
-        200: { description: 'As they are now, secrets masked', schema: SETTINGS },
+        200: { description: 'The new settings, secrets masked', schema: SETTINGS },
         400: {
           description: 'Nothing was given to change, or a masked secret in a list is none that is kept',
         },
@@ -259,7 +259,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       if (Object.values(body).every((value) => value === undefined)) {
         throw new HttpProblem(
           400,
-          'Give at least one of the differences, active_profile, or active_agent_profile_id.',
+          'Send at least one of the *_diff fields, active_profile or active_agent_profile_id.',
         )
       }
       return { body: shownSettings(await settings.change(body), request) }
@@ -330,7 +330,7 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
       body: storeBody,
       replies: {
         200: { description: 'Stored', schema: SUCCESS_SCHEMA },
-        400: { description: 'A masked secret in a list is none that is kept' },
+        400: { description: 'A masked secret in a list matches no stored one' },
         ...SEALED,
       },
     },

@@ -122,14 +122,14 @@ export class Profiles {
 
   #checkRoom(size: number): void {
     if (size < this.#most) return
-    throw new HttpProblem(409, `There are ${this.#most} profiles already; delete one before you add another.`)
+    throw new HttpProblem(409, `There are ${this.#most} profiles, the maximum. Delete one first.`)
   }
 }
 
 const mapOf = (kept: KeptProfiles | null): Map<string, KeptProfile> => new Map(kept?.profiles)
 
 /** The name is not said again: a key may have been put into its place. */
-const unknownProfile = (): HttpProblem => new HttpProblem(404, 'There is no profile of this name.')
+const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Profile not found.')
 
 /** Fields whose values are never sent, though their names do not all say so. */
 const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const

@@ -48,7 +48,7 @@ export function secretBox(secret: string | null): SecretBox {
         if (hasSecret(value))
           throw new HttpProblem(
             409,
-            'This service was made without a secret to seal with, so it keeps no API keys: start it with one (COLLOQUY_SECRET for the command).',
+            'The service has no secret to encrypt with, so it cannot store API keys. Start it with one (COLLOQUY_SECRET for the command).',
           )
         return { open: value }
       }
@@ -75,7 +75,7 @@ export function secretBox(secret: string | null): SecretBox {
       } catch {
         throw new HttpProblem(
           409,
-          `What is kept as ${place} was sealed with another secret: start the service with that one.`,
+          `${place} was encrypted with another secret. Start the service with that secret.`,
         )
       }
     },
@@ -183,7 +183,7 @@ const refusal = (loc: Path) =>
   invalid({
     type: 'value_error',
     loc: ['body', ...loc],
-    msg: 'Value error, The secret that is stored here was given for another address; give it anew, or leave the address and the headers as they were.',
+    msg: 'Value error, The stored secret belongs to another address. Send the secret again, or keep the address and the headers.',
   })
 
 const isSame = (a: JsonObject, b: JsonObject): boolean => canonicalJson(a) === canonicalJson(b)

@@ -33,7 +33,7 @@ const LIST = {
   }),
 }
 const FULL = { 409: { description: `There are ${MAX_WORKSPACES} already` } }
-const DELETED = { 200: { description: 'It is gone', schema: objectOf({ deleted: { type: 'boolean' } }) } }
+const DELETED = { 200: { description: 'Deleted', schema: objectOf({ deleted: { type: 'boolean' } }) } }
 
 const tag = 'Workspaces'
 

@@ -50,7 +50,7 @@ export class SandboxCommands {
    * @throws HttpProblem 503 once all is closed; Error where no shell can be started.
    */
   async run({ command, cwd, id, milliseconds }: SandboxCommand): Promise<CommandOutput> {
-    if (this.#isClosed) throw new HttpProblem(503, 'The service is closing.')
+    if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')
     const own = `colloquy-${crypto.randomUUID()}`
     const env = {
       PATH: process.env['PATH'] ?? '',

@@ -39,7 +39,7 @@ export class Watchdog {
   readonly #groups = new Set<number>()
   #child: ChildProcess | null = null
 
-  /** What all in a sandbox carries. */
+  /** Environment marker of a sandbox's processes. */
   markOf(id: string): string {
     return `${this.mark}:${id}`
   }
