@@ -5,7 +5,7 @@ import type { State } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
 
-/** What may be forgotten that is kept otherwise. */
+/** What may be forgotten that is kept by default. */
 export interface Permissions {
   /** Whether the latest system prompt may leave the view. It is sent all the same. Default: no. */
   readonly forgetSystemPrompt?: boolean
@@ -53,11 +53,11 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
   return blocks
 }
 
-/** How many of the blocks begin before a place in the view. O(blocks). */
+/** Number of blocks that begin before a place in the view. O(blocks). */
 export const blocksBefore = (blocks: readonly Block[], at: number): number =>
   blocks.filter((block) => block.at < at).length
 
-/** The units that stay whatever is cut, but for those that wait. O(units); O(view) where a summary was derived. */
+/** The units that always stay, without pending ones. O(units); O(view) with a derived summary. */
 export function fixedUnits(
   units: readonly Unit[],
   systemPrompt: string | null,
@@ -77,7 +77,7 @@ export function fixedUnits(
   if (derived.size === 0) return fixed
   for (const unit of units) {
     for (const { id } of unitEvents(unit)) {
-      // A stored event may bear the id of a derived summary: a list of ids cannot name the one without the other.
+      // A stored event may have the id of a derived summary: a list of ids means both.
       const other = derived.get(id)
       if (other !== undefined && other !== unit) fixed.add(unit).add(other)
     }
@@ -85,7 +85,7 @@ export function fixedUnits(
   return fixed
 }
 
-/** The state with a view of these units and those that are pending, as what would be left of it is written. O(view). */
+/** The state with only these units, and the pending ones, in its view. O(view). */
 export function withUnits(state: State, kept: (unit: Unit) => boolean): State {
   const { view } = state.branch
   const units = [...view.units].filter((unit) => isPending(unit) || kept(unit))

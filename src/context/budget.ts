@@ -14,32 +14,31 @@ import { counted, type CountTokens } from './estimate.ts'
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 export interface FitOptions extends Permissions {
-  /** How many events at the start of the view stay, up to the next cut point. Default: 0. */
+  /** Number of events at the start of the view that stay, up to the next cut point. Default: 0. */
   readonly keepFirst?: number
   /** Default: `toMessages`. */
   readonly write?: WriteMessages
 }
 
-/** The longest end of a view that fits, and with it what always stays. */
+/** The longest end of a view that fits, with what always stays. */
 export interface Fit {
   readonly type: 'fit'
-  /** A cut point: the events of the view before it are left out, but for those that stay. 0 when all of it fits. */
+  /** The cut point: events before it are left out, except those that stay. 0 when everything fits. */
   readonly cut: number
-  /** What the counter said of `messages`; never more than the budget. */
+  /** The count of `messages`; never above the budget. */
   readonly tokens: number
-  /** How often it was asked: at most 2 + log2 of the number of cut points. */
+  /** Number of calls of the counter: at most 2 + log2 of the number of cut points. */
   readonly calls: number
-  /** What is sent. */
   readonly messages: readonly NeutralMessage[]
 }
 
-/** Nothing that may be sent fits. */
+/** Not even the minimum fits. */
 export interface NoFit {
   readonly type: 'refuse'
   readonly reason: {
     readonly code: 'over_budget'
     readonly message: string
-    /** What the least that may be sent takes. */
+    /** Tokens of the minimum. */
     readonly tokens: number
     readonly budget: number
   }
@@ -101,20 +100,20 @@ export function fitToBudget(
   return { type: 'refuse', reason: { code: 'over_budget', message, tokens: least, budget }, calls }
 }
 
-/** The state without what may go of the blocks from `first` up to `end`. O(view). */
+/** The state without the removable blocks from `first` to `end`. O(view). */
 export function withoutBlocks(state: State, blocks: readonly Block[], first: number, end: number): State {
   const gone = new Set(blocks.slice(first, end).flatMap((block) => (block.stays ? [] : block.units)))
   return withUnits(state, (unit) => !gone.has(unit))
 }
 
-/** The index of the block before which the last cut may lie: behind the last, unless nothing would be left to send. */
+/** The index of the block before which the last cut may be: after the last, unless nothing would be left to send. */
 function lastCut(blocks: readonly Block[], first: number): number {
   const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(speaks))
   if (stays) return blocks.length
   return blocks.findLastIndex((block) => block.units.some(speaks))
 }
 
-/** Whether a unit is sent as a message of its own; a pending batch is not for now. */
+/** Whether a unit is sent as a message. A pending batch is not. */
 export const speaks = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)

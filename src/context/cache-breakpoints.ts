@@ -31,11 +31,10 @@ export function cacheBreakpoints(messages: readonly NeutralMessage[], stable: nu
   return messages.map((message, at) => withMarks(message, (part) => marked.has(`${at} ${part}`)))
 }
 
-/** A part of a message, by name. */
 const placeIn = (at: number, content: readonly Content[], part: number): string | null =>
   content[part] === undefined ? null : `${at} ${part}`
 
-/** The last part that can bear a mark, of the messages before an index. */
+/** The last part before an index that can be marked. */
 function lastPlace(messages: readonly NeutralMessage[], end: number): string | null {
   for (let at = end - 1; at >= 0; at -= 1) {
     const content = messages[at]?.content ?? []
@@ -45,7 +44,7 @@ function lastPlace(messages: readonly NeutralMessage[], end: number): string | n
   return null
 }
 
-/** The message with exactly these parts marked; the same object when they are already. */
+/** The message with exactly these parts marked; the same object if nothing changes. */
 function withMarks<M extends NeutralMessage>(message: M, isMarked: (part: number) => boolean): M {
   const wrong = message.content.some((part, at) => (part.cache_prompt === true) !== isMarked(at))
   if (!wrong) return message

@@ -3,11 +3,10 @@
 import { ColloquyError } from '../event/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 
-/** What a number may be. */
 interface Range {
   readonly least: number
   readonly most?: number
-  /** Whether it has to be an integer. Default: yes. */
+  /** Whether it must be an integer. Default: yes. */
   readonly whole?: boolean
 }
 
@@ -37,6 +36,5 @@ export function checkBound(name: string, value: unknown, least: number): number 
   return fine ? (value as number) : invalidArgument(name, `must be a whole number from ${least}, or Infinity`)
 }
 
-/** An error about an option. */
 export const invalid = (message: string, data: Readonly<Record<string, unknown>>): ColloquyError =>
   new ColloquyError('invalid_argument', message, data)

@@ -12,7 +12,7 @@ import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { checkNumber } from './check-number.ts'
 
-/** Counts the tokens of what is sent; the caller's own. Fewer messages must not count more. */
+/** Counts the tokens of messages. Fewer messages must not count more. */
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
 /**
@@ -21,19 +21,19 @@ export type CountTokens = (messages: readonly NeutralMessage[]) => number
  */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
-/** From here on are the scripts of East Asia, and the halves of surrogate pairs: a token each. */
+/** Scripts of East Asia and surrogate pairs begin here: a token each. */
 const WIDE = 0x2e80
 
-/** Tokens around each message, and around each call. */
+/** Tokens for each message and each call. */
 const FRAME = 4
 
-/** What a provider takes at most for an image that it scales down itself. */
+/** Maximum that a provider charges for an image that it scales down. */
 const IMAGE = 1600
 
-/** A text of a reply's part that is longer is a file. */
+/** A longer text in a reply's part is a file. */
 const FILE = 65_536
 
-/** Characters of base64 for a token: a page of a document is 100 kB when it is scanned, and a tenth when it is text. */
+/** Characters of base64 per token: a page of a document is 100 kB when it is scanned, and a tenth as text. */
 const PER_TOKEN = 64
 
 /**
@@ -54,7 +54,7 @@ export function estimateTokens(messages: readonly NeutralMessage[]): number {
   return tokens
 }
 
-/** What a counter says. @throws ColloquyError `invalid_argument` when that is no number of tokens. */
+/** Calls a counter. @throws ColloquyError `invalid_argument` unless it returns a number of tokens. */
 export const counted = (count: CountTokens, messages: readonly NeutralMessage[]): number =>
   checkNumber('the count of tokens', count(messages), { least: 0, whole: false })
 
@@ -83,7 +83,7 @@ function ofMessage(message: NeutralMessage): number {
   }
 }
 
-/** What a reply keeps whole, as it stands, but for what encodes a file. */
+/** The parts that a reply keeps as they were, without encoded files. */
 function ofOthers(parts: readonly JsonValue[]): number {
   let tokens = 0
   const read = (value: JsonValue): void => {
@@ -116,14 +116,13 @@ function ofContent(content: readonly Content[]): number {
   return tokens
 }
 
-/** Its words, but no less than an image, and a token for so many of the other characters, which are bytes mostly. */
+/** Its text, but at least an image, and a token for every few other characters, which are mostly bytes. */
 function ofPart(part: OpenPart): number {
   const words = wordsIn(part)
   const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)
   return Math.max(IMAGE, ofText(words.join(' '))) + Math.ceil(Math.max(0, rest) / PER_TOKEN)
 }
 
-/** O(length). */
 function ofText(text: string): number {
   let [word, wide] = [0, 0]
   for (let at = 0; at < text.length; at += 1) {

@@ -6,16 +6,16 @@
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 
-/** Where two requests differ for the first time. */
+/** The first difference of two requests. */
 export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
-  /** The field in it, as in `content[0].text`; empty where the whole differs or is gone. */
+  /** The field in it, as in `content[0].text`; empty where the whole differs or is missing. */
   readonly path: string
 }
 
-/** The fields of requests that a prefix is made of, in the order in which providers read them. */
+/** The fields of the prefix, in the order in which providers read them. */
 const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
   ['tools', 'tools'],
   ['system', 'system'],
@@ -48,7 +48,7 @@ export function explainPrefix(previous: object, next: object): PrefixChange | nu
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Clients of Gemini take the system prompt and the tools inside of `config`. */
+/** Gemini clients pass the system prompt and the tools in `config`. */
 function fieldsOf(request: object): Fields {
   if (Array.isArray(request)) return { messages: request }
   const { config } = request as Fields
@@ -75,10 +75,10 @@ function grown(was: unknown, is: unknown): string | null {
  */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
-/** Anywhere else, as in the arguments of a call or in a schema, `cache_control` is a field that the model reads. */
+/** Elsewhere, as in arguments or a schema, `cache_control` is a field that the model reads. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
-/** The path of the first difference of two JSON values; null when there is none. */
+/** The path of the first difference of two JSON values; null for equals. */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {
@@ -98,7 +98,7 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   return null
 }
 
-/** Marks where caches end; it changes nothing that the model reads. */
+/** Marks where caches end. The model does not read it. */
 const MARK = 'cache_prompt'
 
 /**
@@ -118,7 +118,6 @@ export function stablePrefix(previous: readonly NeutralMessage[], next: readonly
   return count
 }
 
-/** Whether two JSON values say the same. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false

@@ -26,7 +26,6 @@ export function finalResponse({ log }: State): string {
   return ''
 }
 
-/** The text of an event as the agent's final reply; null when it is none. */
 function lastWords(event: Event): string | null {
   if (event.kind === 'ActionEvent') {
     if ((event.source ?? 'agent') !== 'agent' || event.tool_name !== 'finish') return null

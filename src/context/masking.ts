@@ -6,7 +6,7 @@ import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens, estimateTokens } from './estimate.ts'
 
 export interface MaskingOptions {
-  /** Tokens that a request may take. Default: 128,000. */
+  /** Maximum tokens of a request. Default: 128,000. */
   readonly budget?: number
   /**
    * How many tokens are saved each time, at least: old results are masked when that many can be saved, all at once.
@@ -14,15 +14,15 @@ export interface MaskingOptions {
    * to them. Default: a quarter of the budget.
    */
   readonly stride?: number
-  /** How many of the latest tool results stay as they are, at least. Default: 10. */
+  /** Minimum number of the latest results that are not masked. Default: 10. */
   readonly keepLast?: number
-  /** Counts the tokens of a message. Default: `estimateTokens`. */
+  /** Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** What stands in place of a masked result. */
+  /** Replaces a masked result. */
   readonly placeholder?: string
 }
 
-/** Stands in place of an old result. Changing it changes every cached prefix. */
+/** Changing it changes every cached prefix. */
 const PLACEHOLDER = '[An old result was left out here to save room.]'
 
 /**

@@ -13,7 +13,7 @@ import { KINDS } from '../event/kinds.ts'
 import { unreachable } from '../event/errors.ts'
 import { ellipsize, textsOf } from './text.ts'
 
-/** Looks at states by fixed thresholds. Pure: it remembers nothing, so that one serves any number of conversations. */
+/** Detects loops in a state. Pure: one detector serves any number of conversations. */
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
   /** How the branch under HEAD is stuck, or null. */
@@ -58,16 +58,14 @@ export function stuckDetector(options: StuckOptions = {}): StuckDetector {
   })
 }
 
-/** That a branch is stuck, how, and which events show it. */
+/** The pattern of a stuck branch, and the events that show it. */
 export interface StuckVerdict {
   readonly pattern: StuckPattern
-  /** The ids of the latest steps that make the pattern, as many as its threshold asks for, in the view's order. */
+  /** The ids of the latest steps of the pattern, as many as its threshold, in the view's order. */
   readonly eventIds: readonly string[]
-  /** One sentence for people. */
   readonly reason: string
 }
 
-/** The first pattern that a window makes, or null. */
 function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | null {
   const { action_observation, action_error, monologue, alternating_pattern } = thresholds
   return (
@@ -92,7 +90,7 @@ function errorStreak({ turns }: Window, limit: number): number {
 function repetition({ turns }: Window, count: number): StuckVerdict | null {
   const latest = turns.slice(0, count)
   const [first] = latest
-  // A step of errors has a threshold of its own.
+  // Errors have a threshold of their own.
   if (first === undefined || latest.length < count || first.failed) return null
   if (!latest.every((turn) => isSame(turn, first))) return null
   return verdict(
@@ -120,7 +118,7 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
 
-/** Whether an agent has said all that it had to: a reply that was paused goes on. */
+/** Whether a message ends a turn: a paused reply continues. */
 const isSpeech = (message: MessageEvent | null): boolean =>
   message?.source === 'agent' && earlyEndOf(message) !== 'paused'
 
@@ -129,14 +127,14 @@ function alternation({ turns }: Window, count: number): StuckVerdict | null {
   const [one, other] = latest
   if (one === undefined || other === undefined || latest.length < count) return null
   const returns = latest.every((turn, at) => at < 2 || isSame(turn, latest[at - 2] as Turn))
-  // One step over and over is a repetition, and has its own threshold.
+  // One repeated step is a repetition, with a threshold of its own.
   if (!returns || isSame(one, other)) return null
   const steps = `${callsOf(other)}, and ${callsOf(one)}`
   const reason = `Two steps have taken turns, ${count} in a row, each with the same result every time: ${steps}.`
   return verdict('alternating_pattern', latest, reason)
 }
 
-/** The calls of a step, in words: secrets are taken out before a name is cut. */
+/** The calls of a step as text. Secrets are removed before a name is cut. */
 function callsOf({ unit }: Turn): string {
   const tools = [...new Set(Array.from(unit.calls, ({ event }) => event.tool_name))]
   const named = tools.slice(0, NAMED).map((name) => quote(maskSecrets(name)).toWellFormed())
@@ -145,7 +143,6 @@ function callsOf({ unit }: Turn): string {
   return `${unit.calls.length === 1 ? 'call' : 'calls'} of ${named.join(', ')}${more}`
 }
 
-/** How many tools are named. */
 const NAMED = 3
 
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times in a row`)
@@ -155,10 +152,9 @@ function verdict(pattern: StuckPattern, newestFirst: readonly Turn[], reason: st
   return { pattern, eventIds: ids, reason }
 }
 
-/** The latest units of a view, back to where they stop showing what the agent does now; the newest first. */
+/** The latest units of a view, the newest first, back to the last message of the user. */
 interface Window {
   readonly units: readonly Unit[]
-  /** The steps among them. */
   readonly turns: readonly Turn[]
 }
 
@@ -168,7 +164,7 @@ interface Window {
  * O(size).
  */
 function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
-  // The message may be forgotten; what came before it is known by its place all the same.
+  // The message may be forgotten; its position remains.
   const since = lastUserMessage?.seq ?? -1
   const latest = view.units.slice(Math.max(0, view.units.length - size)).toReversed()
   const end = latest.findIndex((unit) => unit.rank < since || isUsers(unit) || isPending(unit))
@@ -178,16 +174,16 @@ function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
 
 const isUsers = (unit: Unit): boolean => messageOf(unit)?.source === 'user'
 
-/** The message that a unit holds, or null for a batch, a system prompt and a summary. */
+/** Null for a batch, a system prompt and a summary. */
 function messageOf(unit: Unit): MessageEvent | null {
   return unit.type === 'message' && unit.item.event.kind === 'MessageEvent' ? unit.item.event : null
 }
 
-/** How many steps make each pattern, by the published names. */
+/** Number of steps of each pattern. */
 export interface StuckThresholds {
-  /** The same call with the same result, so many times. */
+  /** The same call with the same result. */
   readonly action_observation: number
-  /** The same call ending in an error: a nudge after so many, stuck after one more. */
+  /** The same call with an error: a nudge after this many, stuck after one more. */
   readonly action_error: number
   /**
    * Messages of the agent in a row, with no call and no word of a user between them. A reply that its provider paused
@@ -201,7 +197,6 @@ export interface StuckThresholds {
   readonly alternating_pattern: number
 }
 
-/** The ways to be stuck; each is called as its threshold is. */
 export type StuckPattern = keyof StuckThresholds
 
 /**
@@ -217,7 +212,7 @@ const PUBLISHED: StuckThresholds = Object.freeze({
   alternating_pattern: 6,
 })
 
-/** The thresholds in force. @throws ColloquyError `invalid_argument` for one that is no whole number from 1. */
+/** The thresholds with their defaults. @throws ColloquyError `invalid_argument` unless each is an integer from 1. */
 function thresholdsOf(options: StuckOptions): StuckThresholds {
   const given = Object.entries(PUBLISHED).map(
     ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,
@@ -229,7 +224,7 @@ function thresholdsOf(options: StuckOptions): StuckThresholds {
   })
 }
 
-/** Two steps only differ; the third is the first that comes back. */
+/** The third step is the first that returns. */
 const LEAST_ALTERNATION = 3
 
 /**
@@ -238,25 +233,24 @@ const LEAST_ALTERNATION = 3
  */
 const SLACK = 10
 
-/** How many of the view's latest units are looked at. */
 function windowOf(thresholds: StuckThresholds): number {
   const { action_observation, action_error, monologue, alternating_pattern } = thresholds
   const steps = [action_observation, action_error + 1, monologue, alternating_pattern]
   return SLACK * Math.max(0, ...steps.filter(Number.isFinite))
 }
 
-/** A step. Calls that one reply makes at once are one step, in whatever order and however often it makes them. */
+/** A step: all calls of one reply, in whatever order. */
 interface Turn {
   readonly unit: BatchUnit
-  /** Whether nothing but errors came of it: of the scaffold, or as a tool told them. */
+  /** Whether every result is an error, of the engine or of the tool. */
   readonly failed: boolean
-  /** What it did, as a text that equal steps share. */
+  /** A text that is equal for equal calls. */
   readonly calls: () => string
-  /** What it did and what came of each call. */
+  /** The same, with the results. */
   readonly whole: () => string
 }
 
-/** A step; the texts are worked out when they are asked for, once. */
+/** The texts are made on demand, once. */
 const turnOf = (unit: BatchUnit): Turn => ({
   unit,
   failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),
@@ -266,7 +260,6 @@ const turnOf = (unit: BatchUnit): Turn => ({
   ),
 })
 
-/** Whether two steps made the same calls. */
 const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls()
 
 /**
@@ -274,7 +267,7 @@ const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls
  */
 const isSame = (one: Turn, other: Turn): boolean => didSame(one, other) && one.whole() === other.whole()
 
-/** What a result tells of an error; null where there is none. */
+/** The error text of a result; null for a success. */
 function errorOf(result: ToolResultEvent): string | null {
   if (result.kind === 'AgentErrorEvent') return result.error
   if (result.kind !== 'ObservationEvent' || result.observation.is_error !== true) return null
@@ -288,12 +281,12 @@ const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(ke
  */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
-  // A call that could never run has no action: its arguments are what tells it from another.
+  // A call without an action is identified by its arguments.
   const what = action ?? null
   return canonicalJson([by, tool_name, what === null ? argumentsOf(tool_call.arguments) : { action: what }])
 }
 
-/** Arguments as a value where they are JSON, so that space and order of keys make no difference, else as they stand. */
+/** JSON arguments are parsed, so that white space and the order of keys make no difference. */
 function argumentsOf(text: string): object {
   try {
     return { arguments: JSON.parse(text) as unknown }
@@ -324,10 +317,10 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value
 }
 
-/** How every nudge begins: by this a later look knows that it was given. */
+/** Marks a nudge, so that it is not repeated. */
 const MARK = '[Repeated error]'
 
-/** How much of the last error is quoted, in UTF-16 units. */
+/** Maximum length of a quoted error, in UTF-16 units. */
 const MOST = 1000
 
 /**

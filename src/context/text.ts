@@ -4,32 +4,32 @@ import { type Content, isImagePart, isTextPart } from '../event/shapes.ts'
 import { partName } from '../messages/pieces.ts'
 const DOTS = '...'
 
-/** The beginning of a text; where something is left out, three dots say so within the length. O(max). */
+/** The beginning of a text. A cut text ends with three dots, within the maximum. O(max). */
 export function ellipsize(text: string, max: number): string {
   if (text.length <= max) return text
   if (max <= DOTS.length) return DOTS.slice(0, Math.max(0, max))
   return head(text, max - DOTS.length) + DOTS
 }
 
-/** The first units of a text, one fewer where the last would be half a character. */
+/** The first units of a text, without half a surrogate pair. */
 export function head(text: string, max: number): string {
   return text.slice(0, splits(text, max) ? max - 1 : Math.max(0, max))
 }
 
-/** The last units of a text, one fewer where the first would be half a character. */
+/** The last units of a text, without half a surrogate pair. */
 export function tail(text: string, max: number): string {
   const from = Math.max(0, text.length - Math.max(0, max))
   return text.slice(splits(text, from) ? from + 1 : from)
 }
 
-/** Whether a place in a text lies inside a surrogate pair. */
+/** Whether an index is inside of a surrogate pair. */
 export const splits = (text: string, at: number): boolean => (text.codePointAt(at - 1) ?? 0) > 0xffff
 
-/** The texts of some content, images and other parts left out. O(content). */
+/** The texts of some content, without images and other parts. O(content). */
 export const textsOf = (content: readonly Content[]): string[] =>
   content.flatMap((part) => (isTextPart(part) ? [part.text] : []))
 
-/** The texts of some content, for images how many there are, and other parts by their names. O(content). */
+/** The texts of some content, with the number of images and the names of other parts. O(content). */
 export const shownOf = (content: readonly Content[]): string[] =>
   content.map((part) => {
     if (isTextPart(part)) return part.text

@@ -13,18 +13,18 @@ import { resultMessage } from '../messages/results.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
-/** How a transcript is written. Lengths are UTF-16 units. */
+/** Options of a transcript. Lengths are in UTF-16 units. */
 export interface TranscriptOptions {
-  /** Its first line, by which it is known. Default: `<<RESUMED CONVERSATION>>`. */
+  /** Its first line. Default: `<<RESUMED CONVERSATION>>`. */
   readonly marker?: string
-  /** What is said before and after; the empty text for nothing. */
+  /** Text before and after; empty for none. */
   readonly header?: string
   readonly footer?: string
-  /** Longest text in all. Default: 60,000. */
+  /** Maximum length. Default: 60,000. */
   readonly maxLength?: number
-  /** Longest text of one message. Default: 8,000. */
+  /** Maximum length of a message. Default: 8,000. */
   readonly maxMessage?: number
-  /** Longest block of one tool call; 0 leaves them out. Default: 2,000. */
+  /** Maximum length of a tool call; 0 leaves calls out. Default: 2,000. */
   readonly maxTool?: number
 }
 
@@ -33,7 +33,7 @@ const HEADER =
   'This is what was said and done so far, the oldest first; where it was too long, the beginning is left out. Nothing of it is to be done again.'
 const FOOTER = 'This is the end of the record. The conversation goes on from here.'
 
-/** Stands for what is left out, and is followed by some text at least. */
+/** Marks left-out text. */
 const CUT = '...\n'
 const LEAST_BODY = CUT.length + 1
 
@@ -68,7 +68,7 @@ export function resumeTranscript(state: State, options: TranscriptOptions = {}):
   return left > 0 ? `${marker}\n${tail(body, left)}` : marker
 }
 
-/** The blocks in the order of the log: all of them, or so many of the newest that they are longer than `max`. */
+/** The newest blocks in log order, until they are longer than `max`. */
 function newest(blocks: Iterable<string>, max: number): string {
   const taken: string[] = []
   let length = 0
@@ -80,7 +80,6 @@ function newest(blocks: Iterable<string>, max: number): string {
   return taken.toReversed().join('\n\n')
 }
 
-/** How long a block may be, in UTF-16 units. */
 interface BlockLimits {
   readonly maxMessage: number
   readonly maxTool: number
@@ -109,7 +108,7 @@ function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> 
     } else if (event.kind === 'ActionEvent') {
       yield* callTexts(maskSecrets(event), maskSecrets(results.get(entry.seq) ?? null), limits)
     } else if (event.kind === 'MessageEvent') {
-      // A call that goes on beyond a message is shown on both sides of it.
+      // A call that continues after a message is shown on both sides of it.
       told.clear()
       yield* messageTexts(maskSecrets(event), limits)
     } else if (event.kind === 'ACPToolCallEvent' && !told.has(event.tool_call_id)) {
@@ -128,7 +127,7 @@ function* messageTexts({ source, llm_message, extended_content }: MessageEvent, 
   yield* said(who, text, limits)
 }
 
-/** What the agent thought stands before what it did, so it comes after it here. */
+/** In reverse order: the thought precedes the call. */
 function* callTexts(call: ActionEvent, result: ToolResultEvent | null, limits: BlockLimits) {
   const finish = finishText(call)
   if (finish === null) yield* some(toolText(callBlock(call, result), limits.maxTool))
@@ -145,7 +144,6 @@ function* some(text: string): IterableIterator<string> {
   if (hasText(text)) yield text
 }
 
-/** The block of a call; the result is null where there is none. */
 function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock {
   const output = result === null ? '' : shownOf(resultMessage(result, call).content).join('\n')
   return {
@@ -158,7 +156,7 @@ function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock
   }
 }
 
-/** What a finish call says to the user; null for any other call. */
+/** The message of a finish call; null for any other call. */
 function finishText({ tool_name, action }: ActionEvent): string | null {
   const message = tool_name === 'finish' ? action?.['message'] : null
   return typeof message === 'string' && hasText(message) ? message : null
@@ -170,7 +168,7 @@ function statusOf(result: ToolResultEvent | null): string {
   return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'
 }
 
-/** The fields of the action that say something, as JSON; of a call that could never run, its arguments. */
+/** The non-empty fields of the action as JSON; the arguments of a call without an action. */
 function inputOf({ action, tool_call }: ActionEvent): string | null {
   if ((action ?? null) === null) return hasText(tool_call.arguments) ? tool_call.arguments : null
   const fields = Object.entries(action ?? {}).filter(([name, value]) => name !== 'kind' && value !== null)
@@ -198,7 +196,7 @@ function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
 
 const valueText = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** A content block in words. Producers write its fields in snake or camel case. */
+/** Text of a content block, with its fields in snake or camel case. */
 function contentText(block: JsonValue): string {
   if (typeof block === 'string') return block
   if (!isObject(block)) return ''
@@ -206,7 +204,7 @@ function contentText(block: JsonValue): string {
   switch (type) {
     case 'content': {
       const inner = block['content']
-      // One wrapping is meant; more of them is no content.
+      // Only one level of wrapping is valid.
       return isObject(inner) && inner['type'] !== 'content' ? contentText(inner) : ''
     }
     case 'text':
@@ -222,21 +220,20 @@ function contentText(block: JsonValue): string {
   }
 }
 
-/** The first of some fields that is a text, or null. */
+/** The first of some fields that is a string, or null. */
 function field(block: JsonObject, ...names: readonly string[]): string | null {
   const values = names.map((name) => (Object.hasOwn(block, name) ? block[name] : undefined))
   return values.find((value): value is string => typeof value === 'string') ?? null
 }
 
-/** A tool call as a transcript shows it. */
 interface ToolBlock {
   readonly name: string
   readonly status: string
-  /** What there is to show, in order; null for what is not. */
+  /** The sections to show, in order; null for a missing one. */
   readonly sections: readonly (readonly [label: string, text: string | null])[]
 }
 
-/** The block as text, at most `max` UTF-16 units of it. O(max · sections). */
+/** At most `max` UTF-16 units. O(max · sections). */
 function toolText({ name, status, sections }: ToolBlock, max: number): string {
   const shown = sections.flatMap(([label, text]) =>
     text === null ? [] : [section(label, ellipsize(text, max))],

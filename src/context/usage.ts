@@ -8,33 +8,31 @@ import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-us
 import type { State } from '../state/state.ts'
 import { loadedEvent } from '../log/entry.ts'
 
-/** Tokens by what they were for, under the names of the wire. */
+/** Tokens by purpose, with their names on the wire. */
 export interface TokenCounts {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly cache_read_tokens: number
   readonly cache_write_tokens: number
   readonly reasoning_tokens: number
-  /** The widest context window, not a sum. */
+  /** The largest context window, not a sum. */
   readonly context_window: number
 }
 
-/** What one use of a model has cost. */
+/** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
-  /** Null where nothing says it. */
   readonly model_name: string | null
-  /** In the currency of the producer, which is US dollars for the public one; 0 for replies, which name no price. */
+  /** In the currency of the producer (US dollars for the public one); 0 for replies, which have no price. */
   readonly cost: number
 }
 
-/** What all uses together have cost. */
 export interface Usage extends TokenCounts {
   readonly cost: number
-  /** The share of the input that was read from a cache, 0 to 1; null while there was no input. */
+  /** The share of the input that was read from a cache, 0 to 1; null without input. */
   readonly cache_hit_rate: number | null
-  /** What state updates say, by usage id, in the order in which they were first named. */
+  /** Usage from state updates, by usage id, in order of first appearance. */
   readonly by_id: ReadonlyMap<string, ModelUsage>
-  /** All of it by the name of the model; null stands for those without one. */
+  /** All usage by model; null for usage without a model. */
   readonly by_model: ReadonlyMap<string | null, ModelUsage>
 }
 
@@ -57,20 +55,19 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
   return count.usage()
 }
 
-/** A count that goes on: what is added later costs its own size only. It keeps the ids of the replies with calls. */
+/** A running count: each event costs its own size only. It keeps the ids of replies with calls. */
 export interface UsageCount {
   /** In log order. O(size of an update). */
   readonly add: (event: Event) => void
-  /** The totals so far. O(models and usage ids). */
+  /** O(models and usage ids). */
   readonly usage: () => Usage
 }
 
-/** `usageOfEvents` for events that come one after the other. */
+/** `usageOfEvents` for a stream of events. */
 export function usageCount(): UsageCount {
   const latest = new Map<string, JsonObject>()
-  /** Sums by model. */
   const replies = new Map<string | null, ModelUsage>()
-  /** The `llm_response_id` of all calls that are counted already, since those of one reply may stand apart. */
+  /** Responses that are already counted: their calls may be apart. */
   const counted = new Set<string>()
   return {
     add(event) {
@@ -82,7 +79,7 @@ export function usageCount(): UsageCount {
       if (!isOfReply(event)) return
       const record = replyOf(event)
       const tokens = record === null ? null : tokensIn(record)
-      // A message is a whole reply; calls of one may each have its record, which then means one reply.
+      // A message is a whole reply. Calls of one reply may each have the record, which then counts once.
       const response = event.kind === 'ActionEvent' ? event.llm_response_id : ''
       if (tokens === null || counted.has(response)) return
       if (response !== '') counted.add(response)
@@ -107,7 +104,7 @@ export const usageTotals = ({ log }: State): Usage => usageOfEvents(eventsIn(log
 
 function* eventsIn(entries: State['log']['entries']): IterableIterator<Event> {
   for (const entry of entries) {
-    // A second event under a known id is no fact.
+    // A second event with a known id is ignored.
     const event = entry.inTree ? loadedEvent(entry, COUNTING) : null
     if (event !== null) yield event
   }
@@ -127,7 +124,7 @@ function usageOfReply(tokens: ReplyTokens, model: unknown): ModelUsage {
   }
 }
 
-/** The kinds of events that may say what something took. */
+/** The kinds of events that may record usage. */
 export const COUNTING = ['ConversationStateUpdateEvent', 'ActionEvent', 'MessageEvent'] as const
 
 function usageOf(metrics: JsonObject): ModelUsage {
@@ -150,7 +147,7 @@ function combined(by_id: ReadonlyMap<string, ModelUsage>, replies: readonly Mode
   const models = Map.groupBy(all, ({ model_name }) => model_name)
   const totals = totalOf(all)
   const { prompt_tokens, cache_read_tokens } = totals
-  // Some providers count what a cache gave as part of the prompt, others beside it.
+  // Some providers count cached tokens as part of the prompt, others separately.
   const input = cache_read_tokens > prompt_tokens ? prompt_tokens + cache_read_tokens : prompt_tokens
   return {
     ...totals,
@@ -176,7 +173,6 @@ function totalOf(all: readonly ModelUsage[]): Omit<ModelUsage, 'model_name'> {
   }
 }
 
-/** An object inside a value, or one without fields. */
 function objectIn(value: JsonValue | undefined, key: string): JsonObject {
   const inner = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
   return isObject(inner) ? inner : {}

@@ -26,24 +26,23 @@ import type { ToolResultEvent } from '../event/types.ts'
 import { matchResult } from '../log/open-calls.ts'
 import { whyDropped } from '../state/dropped.ts'
 
-/** A verdict, with the unit that holds the event or last held it. */
+/** A verdict, with the last unit that had the event. */
 export interface Verdict {
   readonly reason: Reason<VerdictCode>
   readonly removedBy: string | null
   readonly held: Held | null
-  /** The call of a result that came when the view had the call no more; else null. */
+  /** The call of a late result, which the view no longer had; else null. */
   readonly lateFor: string | null
 }
 
-/** A unit, and a branch whose view has it. */
 export interface Held {
   readonly unit: Unit
   readonly branch: Branch
-  /** The end of the path on which it is looked at. */
+  /** The end of its path. */
   readonly end: Checkpoint
 }
 
-/** The verdict on a subject, seen from HEAD. O(entries since it · log n + view · log n). */
+/** The verdict on a subject, as HEAD sees it. O(entries since it · log n + view · log n). */
 export function judge(state: State, subject: Subject): Verdict {
   const { entry, derived } = subject
   const event = loadedEvent(entry, Object.keys(KINDS) as EventKind[])
@@ -69,7 +68,7 @@ export function judge(state: State, subject: Subject): Verdict {
   return onPath(state, subject, head as Checkpoint)
 }
 
-/** The verdict on what lies on the path to HEAD, or to another end of a branch. */
+/** The verdict on an event of the path to HEAD, or to the end of another branch. */
 function onPath(state: State, subject: Subject, head: Checkpoint): Verdict {
   const { branch } = head
   const unit = findUnit(branch.view, subject)
@@ -106,7 +105,7 @@ function shown(unit: Unit, place: Held): Verdict {
   return told({ code: 'pending', rule: 'U4', law: null, text, ids: waiting })
 }
 
-/** The verdict on what is on another branch, with its unit as that branch has it at its end. */
+/** The verdict on an event of another branch, with its unit at that branch's end. */
 function elsewhere(state: State, subject: Subject): Verdict {
   const { entry } = subject
   const left = whereHeadLeft(state, entry)
@@ -126,14 +125,14 @@ function elsewhere(state: State, subject: Subject): Verdict {
   return { ...verdict, held: there?.held ?? null, lateFor: there?.lateFor ?? null }
 }
 
-/** Whether the view would have what the branch that HEAD left shows, had HEAD stayed. O(entries since · log n). */
+/** Whether the event would be in the view, had HEAD stayed on its branch. O(entries since · log n). */
 function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boolean {
   const { reason, held } = onPath(state, subject, from)
   if (held === null || (reason.code !== 'unit' && reason.code !== 'batch')) return false
   const behind = wouldFollow(state, subject.entry, by)
   if (behind === null) return false
   const stretch = stretchOf([...held.branch.view.units], held.unit)
-  // Whether a call of its reply would join it, and be ended, no path tells.
+  // No path shows whether a call of its reply would join it.
   if (behind.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
   return !isListed(
     stretch.flatMap((unit) => [...unitEvents(unit)]),
@@ -141,7 +140,6 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   )
 }
 
-/** Where HEAD is, seen from an event that it is not behind, and how it came there. */
 function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): string {
   const move = by?.event?.kind === 'ConversationStateUpdateEvent' ? by.event : null
   if (head === null || isOnPathIn(head, entry))
@@ -153,7 +151,7 @@ function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): 
   return `HEAD went to another branch with ${quote(by.id)}, which ${hangsOn(by)}`
 }
 
-/** The last entry that can be HEAD with an event above it, or that event. O(entries since · log n). */
+/** The last entry below an event that can be HEAD, or the event itself. O(entries since · log n). */
 function lastBelow({ log }: State, entry: Checkpoint): Checkpoint | null {
   for (let seq = log.entries.length - 1; seq >= entry.seq; seq -= 1) {
     const one = log.entries.get(seq) as Checkpoint
@@ -173,11 +171,10 @@ function out(
   return { reason: { code, rule, law, text, ids }, removedBy, held: null, lateFor: null }
 }
 
-/** A verdict, and the event without which it would be another. */
 interface Judged {
   readonly verdict: Reason<VerdictCode>
   readonly removedBy: string | null
-  /** The call that a late result ended; null for a result that ended none. */
+  /** The call of a late result; null for other results. */
   readonly call: string | null
 }
 
@@ -224,10 +221,10 @@ function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry
   )
 }
 
-/** Whether the view at an entry has the batch of a call, and would have it with another result. O(path + view). */
+/** Whether the view at an entry would have the batch of a call, with another result. O(path + view). */
 function isShown(call: Entry, result: Entry, below: Entry): boolean {
   const path = pathBetween(call, below)
-  // Until the later result comes, calls that began a batch of their own may join this one.
+  // Until the later result, calls that began a batch of their own may join this one.
   const mates = callsOfReplies([responseIdOf(call)], path, below)
   if (mates === null || isListed([result, ...mates], path)) return false
   const subject = { entry: call as Checkpoint, id: call.id, derived: false }
@@ -235,7 +232,7 @@ function isShown(call: Entry, result: Entry, below: Entry): boolean {
   return unit !== undefined && !isPending(unit)
 }
 
-/** The log as the fold had it when an entry came: what stands behind it was not known. */
+/** The log as it was when an entry was appended. */
 const logBefore = ({ log }: State, { seq }: Entry): Log => logPrefix(log, seq, null)
 
 function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
@@ -273,11 +270,10 @@ const stray = (text: string, ...ids: readonly string[]): Judged => ({
   call: null,
 })
 
-/** The event that a result names as its call. */
 const namedBy = (log: Log, { event }: ResultEntry): Entry | undefined =>
   event.kind === 'AgentErrorEvent' ? undefined : findEventIn(log, event.action_id)
 
-/** The call that a second result is about: the one that it names, else the latest above it with its tool call id. */
+/** The call of a second result: the named one, else the latest above it with its tool call id. */
 function callOf(state: State, entry: ResultEntry): Entry | null {
   const named = namedBy(logBefore(state, entry), entry)
   if (named !== undefined) return named

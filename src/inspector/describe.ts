@@ -17,36 +17,33 @@ import type { Entry } from '../log/entry.ts'
 import { glimpse } from './glimpse.ts'
 import { counted } from '../explain/explanation.ts'
 
-/** What a piece of text is to the reader; its look follows from it. */
+/** How a text is styled. */
 export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
 
-/** An event in a few words. Every text is safe to print, wherever, and on one line. */
+/** An event in a few words. Every text is one line, and safe to print anywhere. */
 export interface Described {
-  /** The part it plays: at most nine letters. */
+  /** At most eleven letters. */
   readonly role: string
   readonly tone: Tone
-  /** What it is about, such as a tool's name; may be empty. */
+  /** Its subject, such as a tool's name; may be empty. */
   readonly subject: string
   readonly text: string
 }
 
-/** The longest role. */
 export const ROLE_WIDTH = 11
 
-/** Describes the entry of a log, readable or not. */
 export function describeEntry(entry: Entry): Described {
   if (entry.event !== null) return describeEvent(entry.event)
   return described('quarantined', 'bad', entry.quarantined?.event_kind ?? '', reasonOf(entry.quarantined))
 }
 
-/** Why a line could not be read: the first issue, in words. */
+/** The first issue of a line in quarantine, as text. */
 export function reasonOf(quarantined: Quarantined | null): string {
   const [first, ...others] = quarantined?.issues ?? []
   if (first === undefined) return 'not an event'
   return glimpseIssue(first) + (others.length === 0 ? '' : ` (and ${counted(others.length, 'more issue')})`)
 }
 
-/** An issue in words. */
 export const glimpseIssue = ({ loc, msg }: Issue): string =>
   glimpse(`${loc.length === 0 ? '' : `${loc.join('.')}: `}${msg}`)
 
@@ -131,7 +128,7 @@ function observation({ tool_name, observation }: ObservationEvent): Described {
     : described('result', 'tool', tool_name, text)
 }
 
-/** What a result says: of a command's output the last line, which shows how it ended. */
+/** The text of a result; the last line of a command's output, which shows how it ended. */
 function outcome({ kind, content = [] }: Observation): string {
   const text = contentText(content)
   if (kind !== 'TerminalObservation') return text
@@ -139,7 +136,7 @@ function outcome({ kind, content = [] }: Observation): string {
   return output.slice(output.lastIndexOf('\n') + 1)
 }
 
-/** The texts of some content, images by their number, other parts by their kind. */
+/** The texts of some content, the number of images, and the kinds of other parts. */
 export function contentText(content: readonly Content[]): string {
   return content.map(partText).join(' ')
 }
@@ -151,7 +148,7 @@ function partText(part: Content): string {
     : `[${[part.type, ...wordsIn(part)].join(' ')}]`
 }
 
-/** The fields that say best what an action does, by their names in the published actions. */
+/** The most informative fields of the published actions. */
 const TELLING = [
   'command',
   'path',
@@ -165,7 +162,7 @@ const TELLING = [
   'prompt',
 ] as const
 
-/** What a call asks for: the telling fields of its action, else its arguments. */
+/** The most informative fields of a call's action, else its arguments. */
 function callText({ action, tool_call }: ActionEvent): string {
   if (action === null || action === undefined) return `(cannot run) ${tool_call.arguments}`
   const told = TELLING.map((field) => action[field]).filter(

@@ -1,23 +1,22 @@
 /** The beginning of any text on one line, safe to show wherever it came from. */
 
-// Characters that move the cursor, change colours, hide or reorder what follows: none may be shown as it is.
+// Characters that move the cursor, change colours, hide or reorder text are never shown as they are.
 const UNSAFE =
   /[\p{Cc}\p{Cs}\p{Co}\u00ad\u061c\u200b-\u200c\u200e-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
-// A space alone stays as it is, and most are.
+// A single space is left alone: most white space is one.
 const SPACE =
   /(?: [\t\n\v\f\r\u0085\u2028\u2029 ]|[\t\n\v\f\r\u0085\u2028\u2029])[\t\n\v\f\r\u0085\u2028\u2029 ]*/g
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 const ELLIPSIS = '…'
 
-// The core masks the field wherever it is one, and in texts that are JSON; what a person sees may quote it anywhere.
+// The core masks the field in JSON; a text for people may quote it anywhere.
 const SECRET = /(encrypted_content\\*["']?\s*[:=]\s*)(\\*["'])[^]*?(?:\2|$)/g
 
-/** The text with null in place of every encrypted content that it quotes. */
+/** Replaces every quoted encrypted content by null. */
 export function hideSecrets(text: string): string {
   return text.includes('encrypted_content') ? text.replace(SECRET, '$1null') : text
 }
 
-/** A control character as the picture that stands for it. */
 function picture(char: string): string {
   const code = char.codePointAt(0) ?? 0
   if (code < 0x20) return String.fromCodePoint(0x2400 + code)
@@ -31,10 +30,10 @@ export function safe(text: string): string {
   return PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, picture)
 }
 
-/** The text with each run of white space as one space, and none at its ends. */
+/** Collapses white space to single spaces, without any at the ends. */
 export const onOneLine = (text: string): string => text.replace(SPACE, ' ').trim()
 
-/** The beginning of a text on one line, without reading more of it than could be shown. */
+/** The beginning of a text on one line, without reading more of it than is shown. */
 export function glimpse(text: string): string {
   const start = onOneLine(hideSecrets(text.slice(0, 2000)))
   return safe(text.length > 2000 ? start + ELLIPSIS : start)

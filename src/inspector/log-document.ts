@@ -7,43 +7,42 @@ import type { FindingOptions } from '../explain/findings.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { hideSecrets } from './glimpse.ts'
 
-/** What is wrong with an event that loads all the same. */
+/** A problem of an event that loads. */
 export interface LogIssue {
   readonly seq: number
   readonly issue: Issue
 }
 
-/** One conversation, whole. */
 export interface LogDocument {
-  /** What people call it: the name of a file, or a title. */
+  /** Its name for people: of a file, or a title. */
   readonly title: string
-  /** Its id, part of the ids of events that have none; empty for that of a file. */
+  /** Its id, part of the ids of events that have none; empty for a file. */
   readonly conversation: string
-  /** What other logs name it by. */
+  /** The name by which other logs refer to it. */
   readonly name: string
-  /** The name of the conversation that it was made by; null for one of its own. */
+  /** The name of the conversation that started it; null for none. */
   readonly parent: string | null
-  /** The line of each position, where these are not 1, 2, 3 and so on; else null. */
+  /** The line of each position, unless these are 1, 2, 3 and so on. */
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
-  /** What became of records that gave no event, in words. */
+  /** Notes on records that became no event. */
   readonly notes: readonly string[]
-  /** What is wrong or remarkable; null where the page has to find it. */
+  /** Null if the page has to find them. */
   readonly findings: readonly Finding[] | null
   readonly facts: readonly Fact[]
 }
 
-/** Of a longer log no requests are written, and no texts read, to find what is wrong with it: that takes minutes. */
+/** For a longer log, no requests are written and no texts are searched: that takes minutes. */
 export const LONG_LOG = 20_000
 
-/** What of a log of a length is looked at to find what is wrong with it. */
+/** The findings to look up in a log of this length. */
 export const lookOf = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
-/** What stands of a log in a list, before it is opened. */
+/** An entry of a list of logs. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent'>
 
-/** How a page comes by its logs. */
+/** Where a page gets its logs. */
 export interface PageSource {
   /**
    * `page`: they stand in the page. `files`: the command that serves the page gives them. `service`: a service gives
@@ -51,14 +50,14 @@ export interface PageSource {
    */
   readonly from: 'page' | 'files' | 'service'
   readonly logs: readonly LogTitle[]
-  /** Index of the one that is opened first. */
+  /** Index of the log that is opened first. */
   readonly first: number
 }
 
-/** What a log is said to be, before its facts. */
+/** A document without its facts. */
 export type LogHead = Omit<LogDocument, 'facts'>
 
-/** So many characters of facts stand together: no engine has a text for all of a long log. */
+/** Characters per block: no engine has a string for all of a long log. */
 const BLOCK = 1 << 23
 
 /**
@@ -81,16 +80,14 @@ export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<st
   if (block.length > 0) yield `[${block.join(',')}]`
 }
 
-/** A fact as it may be shown. */
 export function shownFact(fact: Fact): Fact {
   const masked = maskSecrets(fact)
   return isQuarantined(masked) ? { ...masked, raw: hideSecrets(masked.raw) } : masked
 }
 
-/** JSON that ends no script, wherever in a page it stands. */
+/** JSON that cannot end a script element. */
 export const inPage = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`)
 
-/** Where the data go in the template. */
 const DATA_MARK = '<!--data-->'
 
 /**

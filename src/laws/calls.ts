@@ -16,19 +16,19 @@ import type { JsonObject } from '../event/shapes.ts'
 import type { Branch } from '../state/branch.ts'
 import { GRANT_KEYS, granted } from '../state/call-status.ts'
 
-/** How many pending calls are looked at for one event, so that a log full of them costs no more than its length. */
+/** Maximum number of pending calls that are checked for one event, so that a log full of them stays linear. */
 const MOST_PENDING = 64
 
-/** P1, P4, P6 to P9, I7 of what is executed, and M7 of what is split. O(log n) for an event. */
+/** P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. O(log n) for an event. */
 export function watchCalls(report: Report, ended: boolean): LawWatch {
   const startOf = replyStarts()
-  /** The last call of each LLM response, and of each tool call id. */
+  /** The last call of each LLM response and of each tool call id. */
   const responses = new Map<string, Entry>()
   const callIds = new Map<string, Entry>()
-  /** Calls that were pending when what ran was interrupted, and calls that were reported. */
+  /** Calls that were pending at an interrupt, and reported calls. */
   const interrupted = new Set<number>()
   const reported = new Set<number>()
-  /** Calls with a result, on whatever branch; and whether HEAD was moved since a run or a user last said its status. */
+  /** Calls with a result on any branch; and whether HEAD was moved since a run or a user last wrote the status. */
   const withResult = new Set<number>()
   let isMoved = false
   const consent = watchConsent(report)
@@ -60,7 +60,7 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
       }
       if (event.kind === 'ActionEvent') callIds.set(event.tool_call_id, entry)
       if (isToolResult(event)) {
-        // The fold pairs it with this one (U3), whatever it names.
+        // The fold pairs them (U3), whatever the result names.
         const call = matchResult(step.before.log, above.pendingCalls, entry as EventEntry<ToolResultEvent>)
         if (call === null || typeof call === 'string') checkDropped(step, event, callIds, report)
         else {
@@ -82,13 +82,13 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
       const last = log.entries.last()
       if (!ended || last === undefined) return
       const waits = header.status === 'paused' || header.status === 'waiting_for_confirmation'
-      // What a user has approved, or a pause came before, waits for the next run.
+      // Calls that a user approved, or that were pending at a pause, wait for the next run.
       const settled = new Set(
         header.callStatuses.flatMap(({ action_id, grant }) => (grant === 'started' ? [] : [action_id])),
       )
       for (const call of some(branch.pendingCalls)) {
         const { id, seq } = call.entry
-        // HEAD was moved back to before its result, and nothing has run there yet.
+        // HEAD was moved to before its result, and nothing has run there yet.
         if (isMoved && withResult.has(seq)) continue
         if (interrupted.has(seq) || !(waits || settled.has(id)))
           unfinished(call, 'P1', call.entry, 'at the end of the log')
@@ -109,7 +109,7 @@ function some(calls: State['branch']['pendingCalls']): PendingCall[] {
 const nameOf = ({ id, event }: { readonly id: string; readonly event: ActionEvent }): string =>
   `the call ${quote(id)} of ${quote(event.tool_name)}`
 
-/** M7: a piece of a reply that the view cannot put together with the others. */
+/** M7: a call that the view cannot put into the batch of its reply. */
 function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: Report): void {
   const { event, branch, parent } = entry
   if (last === undefined || isCutOff(event) || !isOnPathIn(last, parent)) return
@@ -160,7 +160,6 @@ function checkDropped(
 
 type Call = EventEntry<ActionEvent>
 
-/** Is told of each event, and of each result of a tool that ends a call. */
 interface ConsentWatch {
   readonly update: (step: LogStep) => void
   readonly result: (step: LogStep, call: Call) => void
@@ -171,18 +170,18 @@ interface ConsentWatch {
  * result shows that there was one. O(log n) for an event and for each call that begins.
  */
 function watchConsent(report: Report): ConsentWatch {
-  /** When each call was begun, in terms of what lets it be begun again: a status, a move of HEAD, an approval. */
+  /** When each call was begun: a new status, move of HEAD or approval allows it again. */
   const begun = new Map<string, number>()
-  /** Whatever was approved on whatever branch; without any the log does not record what users approve. */
+  /** Everything that was approved on any branch; empty if the log does not record approvals. */
   const approved = new Set<unknown>()
   let turn = 0
   let policy: Entry | null = null
-  /** What said last that the status is waiting_for_confirmation. */
+  /** The last event that set the status waiting_for_confirmation. */
   let wait: LogStep['entry'] | null = null
 
-  /** Whether the policy of the log wants that a user is asked about a call, and none was. */
+  /** Whether the log's policy requires a confirmation of a call, and there was none. */
   const isUnasked = ({ before: { header }, entry }: LogStep, call: Call): boolean => {
-    // A copy of a path has updates only where an event names one as its parent, and what was approved may be missing.
+    // A copy of a path has only the updates that an event names as its parent, and may lack the approval.
     if (policy === null || isOnPathIn(policy, entry.parent)) return false
     const wasAsked = approved.size === 0 && wait !== null && wait.seq > call.seq
     return !wasAsked && wantsConsent(header.confirmationPolicy, call.event)
@@ -224,7 +223,7 @@ function watchConsent(report: Report): ConsentWatch {
       const isSettled = (): boolean =>
         header.callStatuses.some(({ action_id, grant }) => action_id === call.id && grant !== 'held')
       if (header.status === 'waiting_for_confirmation') {
-        // HEAD may have moved since to a call that no user was asked about.
+        // HEAD may have moved since to a call without a confirmation.
         if (!isSettled() && (wait === null || wait.seq < call.seq || isOpen(wait.branch, call))) {
           const why = `was executed while it waited for confirmation; ${APPROVED_FIRST}`
           report('P7', step.entry, `the call ${quote(call.id)} ${why}`)
@@ -245,7 +244,6 @@ function watchConsent(report: Report): ConsentWatch {
   }
 }
 
-/** Whether a call is pending on a branch. O(log n). */
 const isOpen = ({ pendingCalls }: Branch, { event, seq }: Call): boolean =>
   openCallOf(pendingCalls, event.tool_call_id, seq) !== undefined
 
@@ -259,10 +257,10 @@ const isCall = (entry: Entry | undefined): entry is Call =>
 const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
   new Set<unknown>(Array.isArray(value) ? value : [])
 
-/** Tools that change nothing, which need no consent where they stand alone in a reply. */
+/** Tools without effects, which need no confirmation when they are alone in a reply. */
 const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** Whether a policy wants a call confirmed in any reading of it: a risky one, where every threshold takes it in. */
+/** Whether a policy requires confirmation in any reading: risky calls, which every threshold includes. */
 const wantsConsent = (policy: JsonObject | null, { tool_name, security_risk }: ActionEvent): boolean =>
   !HARMLESS.has(tool_name) &&
   (policy?.['kind'] === 'AlwaysConfirm' || (policy?.['kind'] === 'ConfirmRisky' && security_risk === 'HIGH'))

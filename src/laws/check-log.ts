@@ -24,7 +24,7 @@ import type { Condensation } from '../event/types.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
 
-/** What is known of a log beside what it says. */
+/** What is known of a log besides its content. */
 export interface CheckOptions {
   /**
    * Whether the server is done with it: no run goes on, so that no call may be pending, unless it waits for a user, and
@@ -90,7 +90,6 @@ export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): 
 
 const isStep = (entry: Checkpoint): entry is LogStep['entry'] => entry.inTree && entry.event !== null
 
-/** The law that each warning is about. */
 const LAW_OF: Readonly<Record<LogWarning['code'], string>> = {
   quarantined: 'E2',
   duplicate_id: 'T6',
@@ -101,7 +100,7 @@ const LAW_OF: Readonly<Record<LogWarning['code'], string>> = {
   nothing_completed: 'P12',
 }
 
-/** Reports each warning of an entry of the whole log. O(log n), and O(size) for an id that stands twice. */
+/** Reports the warnings of an entry of the whole log. O(log n), and O(size) for a repeated id. */
 function reportRepairs(log: Log, entry: Entry, report: Report): void {
   for (const warning of entry.warnings) report(LAW_OF[warning.code], entry, sentenceFor(log, entry, warning))
 }
@@ -148,7 +147,7 @@ function parentOf(log: Log, entry: Entry): string {
   return `its parent ${quote(asked)} ${why}; a correct server names an event that stands before it`
 }
 
-/** V3 and K1 of each condensation. O(view + listed ids) for one, as much as folding it. */
+/** V3 and K1. O(view + listed ids) for each condensation, as much as folding it. */
 function watchCondensations(report: Report): LawWatch {
   return {
     step: (step) => {
@@ -185,7 +184,7 @@ function checkCondensation({ above, entry }: LogStep, event: Condensation, repor
   }
 }
 
-/** The offset counts view events without those listed; it is right at a border of stretches. */
+/** The offset counts view events without the listed ones; it is valid at a border of stretches. */
 function checkOffset(
   units: readonly Unit[],
   listed: ReadonlySet<string>,

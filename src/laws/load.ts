@@ -10,7 +10,7 @@ import type { Entry } from '../log/entry.ts'
 import type { Branch } from '../state/branch.ts'
 import type { Checkpoint, State } from '../state/state.ts'
 
-/** One item of a log: a line, a fact, or a fact as `loadLine` gives it. */
+/** One item of a log: a line, a fact, or the result of `loadLine`. */
 export type LogItem = string | Fact | Loaded
 
 /**
@@ -25,7 +25,7 @@ export function loadItem(item: unknown): Loaded {
     const loaded = loadedFrom(item)
     if (loaded !== null) return loaded
   } catch {
-    // A value that throws when it is looked at; loading it says so.
+    // The value throws when it is read; loading it reports that.
   }
   return loadValue(item)
 }
@@ -33,7 +33,7 @@ export function loadItem(item: unknown): Loaded {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** What has the shape of a fact with its warnings, whatever the fact is; null for anything else. */
+/** A value with the shape of a loaded fact; null for anything else. */
 function loadedFrom(item: unknown): Loaded | null {
   if (!isObject(item) || Object.hasOwn(item, 'kind') || !Object.hasOwn(item, 'fact')) return null
   const { fact, upcasts } = item
@@ -42,7 +42,7 @@ function loadedFrom(item: unknown): Loaded | null {
   return { fact: keptFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
 
-/** A line in quarantine, each of its fields read once; null for what is none. */
+/** A quarantined line, with each field read once; null for another value. */
 function keptFrom(item: unknown): Quarantined | null {
   if (!isObject(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id: parent, event_kind: kind } = item
@@ -61,7 +61,7 @@ function keptFrom(item: unknown): Quarantined | null {
   }
 }
 
-/** A list of issues, each of their fields read once; null where anything in it is none. */
+/** A list of issues, with each field read once; null if one is invalid. */
 function issuesFrom(list: unknown): readonly Issue[] | null {
   if (!Array.isArray(list)) return null
   const issues: Issue[] = []
@@ -78,40 +78,39 @@ function issuesFrom(list: unknown): readonly Issue[] | null {
 const isPath = (value: unknown): value is Issue['loc'] =>
   Array.isArray(value) && value.every((step) => typeof step === 'string' || typeof step === 'number')
 
-/** What a line's JSON loses; any other warning is that of a payload. */
+/** Warnings about JSON; all others are about a payload. */
 const LOSSES: ReadonlySet<string> = new Set(['number_changed', 'duplicate_key'])
 
-/** Reports what is wrong with an event that loads all the same: E7 and E8. */
+/** Reports warnings of an event that loads: E7 and E8. */
 export function reportWarnings(warnings: readonly Issue[], at: Parameters<Report>[1], report: Report): void {
   for (const { loc, msg, type } of warnings)
     report(LOSSES.has(type) ? 'E8' : 'E7', at, `${loc.join('.') || 'the event'}: ${msg.replace(/\.$/, '')}`)
 }
 
-/** One place where a log is not what a correct server writes. */
+/** One violation of a law. */
 export interface LawViolation {
-  /** The number of the law in properties/laws.md, as `R1`; `sentenceOf` gives its sentence. */
+  /** The number of the law in properties/laws.md, as `R1`; `sentenceOf` returns its sentence. */
   readonly law: string
-  /** The id of the event; null for a line that has none that can be read. */
+  /** The id of the event; null for a line without a readable id. */
   readonly id: string | null
-  /** Its position in the log, from 0. */
+  /** Position in the log, from 0. */
   readonly seq: number
-  /** One sentence: what is wrong, and what a correct server would have written. */
+  /** One sentence: what is wrong, and what a correct server writes. */
   readonly message: string
 }
 
-/** Says that a law is broken by the fact at a place of the log. */
 export type Report = (law: string, at: Pick<Entry, 'id' | 'seq'>, message: string) => void
 
-/** One event that is in the tree, with the states around it. */
+/** An event of the tree, with the states around it. */
 export interface LogStep {
   readonly before: State
   readonly after: State
   readonly entry: Checkpoint & { readonly id: string; readonly event: Event }
-  /** The branch that it came to: that of the path to its parent. */
+  /** The branch of its parent. */
   readonly above: Branch
 }
 
-/** A check that is told of each event of a log in turn, and then of its end. */
+/** A check that receives each event of a log, and then its end. */
 export interface LawWatch {
   readonly step: (step: LogStep) => void
   readonly end?: (state: State) => void

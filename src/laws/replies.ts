@@ -9,16 +9,14 @@ import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'
 import type { LogStep } from './load.ts'
 
-/** The first event of a reply. */
 interface ReplyStart {
   readonly responseId: string
-  /** The event under HEAD when the model was asked: as the reply says it, else what it hangs on; null for none. */
+  /** The event under HEAD at the request: as recorded, else the parent; null for none. */
   readonly asked: Checkpoint | null
-  /** Whether the reply says it itself. */
   readonly isRecorded: boolean
 }
 
-/** The LLM response that an event is a piece of; null for any other event, and where it does not say which. */
+/** The LLM response of an event; null for any other event, or a missing id. */
 export function responseOf(event: Event): string | null {
   const isSaid =
     event.kind === 'MessageEvent' && event.source === 'agent' && event.llm_message.role === 'assistant'
@@ -26,10 +24,10 @@ export function responseOf(event: Event): string | null {
   return (event.llm_response_id ?? '') === '' ? null : (event.llm_response_id ?? null)
 }
 
-/** Whether the event is what had come of a reply when its user cut it off. */
+/** Whether the event is a reply that its user interrupted. */
 export const isCutOff = (event: Event): boolean => replyOf(event)?.interrupted === true
 
-/** Remembers where each reply was last spoken of, so that its first event is told from later ones. */
+/** Remembers the last event of each reply, to recognise first events. */
 export function replyStarts(): (step: LogStep) => ReplyStart | null {
   const known = new Map<string, Entry>()
   return ({ before, entry }) => {
@@ -46,5 +44,4 @@ export function replyStarts(): (step: LogStep) => ReplyStart | null {
   }
 }
 
-/** The branch that the model was asked on. */
 export const askedOn = ({ asked }: ReplyStart): Branch => branchOf(asked)

@@ -1,6 +1,5 @@
 /** The sentence of each law by its number, for what is printed of one; made from properties/laws.md and held to it. */
 
-/** The sentences. */
 export const LAWS: Readonly<Record<string, string>> = {
   R1: 'Folding a log in two parts is folding it: fold(a ++ b) is fold(b) on top of fold(a).',
   R2: '`reduce` never throws on a fact that decodes, whatever stood before it.',

@@ -17,10 +17,10 @@ import { type View, viewEventsIn } from '../view/view.ts'
 import { isCutOff, responseOf } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
-/** A stop that holds until a status is written. */
+/** A stop that is in force until a status is written. */
 interface Stop {
   readonly entry: Entry
-  /** Replies of which something came since; the first may have been in flight. */
+  /** Replies with events since; the first may have been in flight. */
   readonly replies: Set<string>
 }
 
@@ -38,7 +38,7 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
    * on behind it, and what comes behind it need not be read.
    */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
-  /** Whether a model has said anything yet: what has no model has no final reply. */
+  /** A log without a model needs no final reply. */
   let hasSpoken = false
   const responses = new Set<string>()
 
@@ -89,13 +89,13 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
   }
 }
 
-/** The status that an update gives, whatever it is; undefined where it gives none. */
+/** The status that an update sets; undefined for other updates. */
 function statusIn({ key, value }: ConversationStateUpdateEvent): unknown {
   if (key === 'execution_status') return value
   return key === 'full_state' && isObject(value) ? value['execution_status'] : undefined
 }
 
-/** What may come behind a status of `finished` and still be of the same end. */
+/** Events that may follow a status of `finished`. */
 const goesWith = (event: Event): boolean =>
   isToolResult(event) || (event.kind === 'ConversationStateUpdateEvent' && event.key !== 'leaf_event_id')
 
@@ -106,7 +106,7 @@ function noteResponse(known: Set<string>, event: Event): string | null {
   return response
 }
 
-/** I3 and I4: what an agent does behind a stop. */
+/** I3 and I4: agent events after a stop. */
 function behindStop(
   { entry: { event: stopped, id, seq }, replies }: Stop,
   { log }: State,
@@ -123,7 +123,7 @@ function behindStop(
   const after = askedAfter(entry.event)
   const asked =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
-  // One that says so, and the first that does not, was under way when the pause came.
+  // A reply that records it, and the first that does not, were in flight at the pause.
   if (isNew === null || after === null || (asked && asked.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
@@ -131,7 +131,7 @@ function behindStop(
   report('I3', entry, `a second reply comes behind the pause ${quote(id)}; ${should}`)
 }
 
-/** I2, I7 and P1: what a conversation that is said to be finished has left undone. */
+/** I2, I7 and P1: unfinished work of a finished conversation. */
 function checkFinished({ branch }: State, at: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
     const should = 'a correct server gives every call a result first'
@@ -151,17 +151,17 @@ function checkFinished({ branch }: State, at: Entry, report: Report): void {
   }
 }
 
-/** Whether anything is left to ask a model: not where all that users have said was taken out again. O(view). */
+/** Whether the model has something to reply to: not if all messages of users were forgotten. O(view). */
 const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
   lastUserMessage === null ||
   [...viewEventsIn(view)].some(
     ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
   )
 
-/** How many units that say nothing are passed at the end of a view. */
+/** Maximum number of blank units that are passed at the end of a view. */
 const MOST_BLANK = 64
 
-/** The last unit that says something to a model. O(units from there), up to a bound. */
+/** The last unit with content for a model. O(units from there), up to a bound. */
 function lastSaid({ units }: View): Unit | undefined {
   for (let at = units.length - 1; at >= Math.max(0, units.length - MOST_BLANK); at -= 1) {
     const unit = units.get(at)

@@ -18,7 +18,7 @@ export function textContent(text: fc.Arbitrary<string> = anyText()): fc.Arbitrar
   return shape({ text }, { type: fc.constant('text' as const), cache_prompt: fc.boolean() })
 }
 
-/** One or more images, by URL or inline; sometimes with a field of its own, as the shape is open. */
+/** Images by URL or inline; sometimes with an unknown field. */
 function imageContent(): fc.Arbitrary<ImageContent> {
   const urls = fc.constantFrom('https://example.com/a.png', PIXEL, 'data:text/plain,x', 'not a url', '')
   const image = shape(
@@ -32,7 +32,7 @@ function imageContent(): fc.Arbitrary<ImageContent> {
   return fc.tuple(openFields(), image).map(([open, known]) => ({ ...open, ...known }))
 }
 
-/** A list of content, any of it blank, broken or missing. */
+/** Any content, blank and broken parts included. */
 export function anyContent(): fc.Arbitrary<readonly Content[]> {
   const part = fc.oneof<fc.WeightedArbitrary<Content>[]>(
     { weight: 8, arbitrary: textContent() },
@@ -42,7 +42,7 @@ export function anyContent(): fc.Arbitrary<readonly Content[]> {
   return fc.array(part, { maxLength: 2 })
 }
 
-/** Content that a person or a tool would send: text that says something, sometimes with an image. */
+/** Content of a person or a tool: a text, sometimes with an image. */
 export function plainContent(): fc.Arbitrary<readonly Content[]> {
   const image: ImageContent = { type: 'image', image_urls: [PIXEL] }
   return fc.tuple(words(), fc.boolean(), fc.nat(9)).map(([text, cached, roll]) => {
@@ -54,7 +54,7 @@ export function plainContent(): fc.Arbitrary<readonly Content[]> {
 const PDF = 'JVBERi0xLjcK'
 const PNG = 'iVBORw0KGgo='
 
-/** One of each kind that providers take from users and in tool results. */
+/** One of each kind that providers accept. */
 const KNOWN: readonly OpenPart[] = [
   { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF }, title: 'Plan' },
   { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
@@ -90,7 +90,7 @@ const KNOWN: readonly OpenPart[] = [
   { type: 'custom', providerOptions: { any: { id: 1 } } },
 ]
 
-/** Kinds that mean something elsewhere, or to no provider. */
+/** Kinds that mean something elsewhere, or nothing. */
 const KINDS = [
   'video',
   'tool_use',
@@ -122,7 +122,7 @@ export function openPart(): fc.Arbitrary<OpenPart> {
   return fc.oneof({ weight: 4, arbitrary: part }, { weight: 1, arbitrary: marked })
 }
 
-/** The part with another value somewhere in it, or a field more; its kind stays. */
+/** The part with another value or a further field somewhere; its kind stays. */
 function damaged([part, place, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
   const places: (readonly [holder: object, key: string])[] = []
   const copy = JSON.parse(JSON.stringify(part)) as JsonObject

@@ -2,11 +2,10 @@
 
 import * as fc from 'fast-check'
 
-/** A clock that moves on only when it is read or told to. */
+/** A clock that advances only when it is read or told to. */
 export interface TestClock {
-  /** Microseconds since 1970, as the engine's option `clock` has it; each reading is later than the one before. */
+  /** Microseconds since 1970, for the engine's option `clock`; each reading is later than the one before. */
   readonly micros: () => bigint
-  /** Moves the clock on by so many milliseconds. */
   readonly advance: (milliseconds: number) => void
 }
 
@@ -56,11 +55,10 @@ export function testScheduler(seed: number): fc.Scheduler {
   return scheduler
 }
 
-/** Which methods do not wait, and who is told of those that do. */
 export interface ScheduledOptions {
-  /** Names of methods that are called at once, as those that give no promise. Default: none. */
+  /** Methods that are called at once. Default: none. */
   readonly atOnce?: ReadonlySet<string>
-  /** Called with each call that was made, and what it gave. */
+  /** Called with each call and its result. */
   readonly told?: (method: string, args: readonly unknown[], result: unknown) => void
 }
 

@@ -32,7 +32,7 @@ const TIMESTAMPS = [
   '',
 ]
 
-/** Text that may or may not be a date and time. */
+/** Text that may be a date and time. */
 const anyTimestamp = (): fc.Arbitrary<string> => fc.constantFrom(...TIMESTAMPS)
 
 /**
@@ -60,20 +60,20 @@ export function anyEvent(): fc.Arbitrary<Event> {
   return fc.tuple(body, identity).map(([event, ids]) => frozen({ ...event, ...ids }))
 }
 
-/** The same value, frozen to the bottom, as every decoded event is. */
+/** Deep-freezes a value, as every decoded event is. */
 export function frozen<T extends object>(value: T): T {
   freezeJson(value as object as JsonValue)
   return value
 }
 
-/** Names of tools. `finish` is the one that ends a run. */
+/** `finish` is the tool that ends a run. */
 const toolName = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 8, arbitrary: fc.constantFrom('terminal', 'think', 'my_tool', 'finish') },
     { weight: 1, arbitrary: fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70)) },
   )
 
-/** The arguments of a call as text: an object, other JSON, or none at all. */
+/** Arguments as text: an object, other JSON, or no JSON. */
 const toolArguments = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}') },
@@ -102,7 +102,7 @@ export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall
   return fc.tuple(openFields(), call).map(([open, known]) => ({ ...open, ...known }))
 }
 
-/** An action: none, of a published kind, or of a user's tool with fields of any kind. */
+/** An action of a published kind, of a user's tool, or none. */
 function anyAction(): fc.Arbitrary<Action | null> {
   return fc.oneof(
     { weight: 1, arbitrary: fc.constant(null) },
@@ -119,7 +119,7 @@ function anyAction(): fc.Arbitrary<Action | null> {
   )
 }
 
-/** An observation: empty, an error, with images, of a user's tool. */
+/** An observation: empty, with an error, with images, or of a user's tool. */
 function anyObservation(): fc.Arbitrary<Observation> {
   const known = shape(
     { kind: fc.constantFrom('ClientToolObservation', 'MyObservation') },
@@ -128,7 +128,6 @@ function anyObservation(): fc.Arbitrary<Observation> {
   return fc.tuple(openFields(), known).map(([open, rest]) => ({ ...open, ...rest }))
 }
 
-/** Any message, mostly of the given role. */
 function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
   const roles = fc.oneof(
     { weight: 8, arbitrary: fc.constant(role) },
@@ -138,7 +137,7 @@ function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
     },
   )
   const common = shape({ role: roles }, { content: anyContent() })
-  // Most messages have none of these: a message that always had calls would never merge, nor end a run.
+  // Rare: a message that always had calls would never merge, nor end a run.
   const rare = shape(
     {},
     {
@@ -154,15 +153,14 @@ function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
   return fc.tuple(openFields(), common, extra).map(([open, known, more]) => ({ ...open, ...known, ...more }))
 }
 
-/** A signature as a provider makes it: opaque, and different nearly every time. */
 const signature = (): fc.Arbitrary<string> =>
   fc.integer({ min: 0, max: 0xffff }).map((n) => `sig/${n.toString(16)}+==`)
 
-/** A secret that no other text holds by accident, so that a search for its beginning proves a leak. */
+/** A secret that no other text contains by accident. */
 export const secretText = (): fc.Arbitrary<string> =>
   fc.integer({ min: 0, max: 0xffffff }).map((n) => `gAAAA-secret-${n.toString(16).padStart(6, '0')}`)
 
-/** Thinking of any sort: the signature there, null or missing, the text blank or not, or redacted. */
+/** Thinking with, without or with a null signature, blank or not, or redacted. */
 function anyThinking(): fc.Arbitrary<ThinkingBlock | RedactedThinkingBlock> {
   return fc.oneof(
     {
@@ -179,7 +177,6 @@ function anyThinking(): fc.Arbitrary<ThinkingBlock | RedactedThinkingBlock> {
   )
 }
 
-/** Thinking that its provider signed. */
 export function signedThinking(): fc.Arbitrary<ThinkingBlock> {
   return fc
     .tuple(words(), signature())
@@ -229,7 +226,7 @@ function toolDefinition(): fc.Arbitrary<ToolDefinition> {
   return fc.tuple(openFields(), known).map(([open, rest]) => ({ ...open, ...rest }))
 }
 
-/** An action, mostly with nothing but its call: the words of a response come with its first action. */
+/** Mostly a bare call: the text of a response is in its first action. */
 function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
   const call = {
     kind: kind('ActionEvent'),
@@ -255,7 +252,7 @@ function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
   return fc.oneof({ weight: 2, arbitrary: bare }, { weight: 1, arbitrary: full })
 }
 
-/** A message: each of its two forms is made once, since making one costs more than drawing from it. */
+/** Both forms are made once: making one costs more than drawing from it. */
 function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
   const optional = {
     llm_response_id: orNull(responseId()),
@@ -273,7 +270,6 @@ function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
 
 const link = { tool_name: toolName(), tool_call_id: callId() }
 
-/** The arbitrary of each kind's body. */
 export const BODIES: { readonly [K in EventKind]: () => fc.Arbitrary<EventOf<K>> } = {
   ServerErrorEvent: () => shape({ kind: kind('ServerErrorEvent'), ...failure }),
   ACPToolCallEvent: () =>

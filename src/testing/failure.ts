@@ -8,15 +8,14 @@ import { maskSecrets } from '../event/mask.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { sentenceOf } from '../laws/sentences.ts'
 
-/** What is known of a case that broke a law. */
 export interface FailingCase {
-  /** What was thrown; a LawBroken names its law. */
+  /** A LawBroken names its law. */
   readonly error: unknown
-  /** The seed of fast-check that finds the case again, where it was searched for. */
+  /** The seed of fast-check that reproduces the case. */
   readonly seed?: number
-  /** Where fast-check's search was when it found the case, as its option `path` takes it. */
+  /** The option `path` of fast-check that reproduces the case. */
   readonly path?: string
-  /** The log that shows it. Default: that of the error, where it has one. */
+  /** The log. Default: that of the error. */
   readonly facts?: readonly Fact[]
 }
 
@@ -68,7 +67,7 @@ function headingOf(law: string): string {
   return `Law ${law} does not hold${sentence === null ? '' : `: ${sentence}`}`
 }
 
-/** A LawBroken repeats its law in front of what is wrong. */
+/** The message without the number of the law. */
 function detailOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error instanceof LawBroken
@@ -78,15 +77,14 @@ function detailOf(error: unknown): string {
 
 const indented = (line: string): string => `  ${line}`
 
-/** A fact on one line; line ends in what could not be read stand between tokens only, or it was no JSON at all. */
+/** One line for each fact: in a quarantined line, line ends are only between tokens. */
 const lineOf = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
 
-/** A law did not hold: its number, and of a log that shows it the facts. */
+/** A broken law, with its number and the log. */
 export class LawBroken extends Error {
   override readonly name = 'LawBroken'
   readonly law: string
-  /** The log that shows it, where it is known. */
   readonly facts: readonly Fact[] | null
 
   constructor(
@@ -100,12 +98,11 @@ export class LawBroken extends Error {
   }
 }
 
-/** @throws LawBroken when the condition is false. */
 export function hold(law: string, condition: boolean, detail: string | (() => string)): asserts condition {
   if (!condition) throw new LawBroken(law, typeof detail === 'string' ? detail : detail())
 }
 
-/** Compares two values as JSON text. @throws LawBroken when they differ. */
+/** Compares two values as JSON. @throws LawBroken when they differ. */
 export function same(law: string, what: string, actual: unknown, expected: unknown): void {
   const [is, should] = [actual, expected].map((value) =>
     typeof value === 'string' ? value : JSON.stringify(value),
@@ -113,7 +110,7 @@ export function same(law: string, what: string, actual: unknown, expected: unkno
   hold(law, is === should, () => `${what}\n  is        ${is}\n  should be ${should}`)
 }
 
-/** Runs something that must not throw. @throws LawBroken when it does. */
+/** Calls a function that must not throw. @throws LawBroken when it does. */
 export function total<T>(law: string, what: string, run: () => T): T {
   try {
     return run()

@@ -5,27 +5,26 @@ import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { ReplaySubject } from './replay.ts'
 import { jsonForm } from './text-of.ts'
 
-/** Where golden recordings are kept: files, or whatever a test has. */
+/** Where recordings are kept, such as files. */
 export interface GoldenFiles {
-  /** The recording of this name; null where there is none yet. */
+  /** Null for a new recording. */
   readonly read: (name: string) => string | null | Promise<string | null>
   readonly write: (name: string, text: string) => void | Promise<void>
 }
 
-/** One place at which a fold says something else than it did. */
+/** One difference between two recordings. */
 interface GoldenDifference {
-  /** Position in the log. */
   readonly seq: number
   readonly id: string | null
   readonly kind: string | null
-  /** Where in what the fold says, as `$.calls[0].status`. */
+  /** Path in the projection, as `$.calls[0].status`. */
   readonly path: string
-  /** JSON text; null where there is nothing. */
+  /** JSON text; null for nothing. */
   readonly before: string | null
   readonly after: string | null
 }
 
-/** One line of a recording: what an event changed. */
+/** The changes that one event made. */
 interface Line {
   readonly seq: number
   readonly id: string | null
@@ -138,13 +137,11 @@ export async function golden<S, Kept = unknown>(
   throw new Error([`${name} says something else at ${where}:`, ...shown, ...more].join('\n'))
 }
 
-/** How many differences an error names. */
 const SHOWN = 10
 
 const cut = (text: string | null): string =>
   text === null ? 'nothing' : text.length > 120 ? `${text.slice(0, 119)}…` : text
 
-/** The changes of a line as JSON text by path; what went is null in JSON and here. */
 const changesOf = ({ set = {}, gone = [] }: Line): ReadonlyMap<string, string> =>
   new Map([
     ...Object.entries(set).map(([path, value]): [string, string] => [path, JSON.stringify(value)]),
@@ -157,7 +154,7 @@ const linesOf = (text: string): readonly Line[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => JSON.parse(line) as Line)
 
-/** The leaves of a value by their paths, as JSON text; an empty object or list is a leaf. */
+/** The leaves of a value as JSON text, by path; an empty object or list is a leaf. */
 function leavesOf(value: unknown): ReadonlyMap<string, string> {
   const leaves = new Map<string, string>()
   const text = JSON.stringify(value, (_, inner: unknown) => jsonForm(inner)) ?? 'null'

@@ -23,7 +23,6 @@ import { anyText } from './text.ts'
 
 type Action = EventOf<'ActionEvent'>
 
-/** An action that thinks, one that brings no words of its own, and one that brings some. */
 const thinking = (): fc.Arbitrary<Action> =>
   BODIES.ActionEvent().map((body) => ({
     ...body,
@@ -45,7 +44,7 @@ const own = () =>
   weighed<Call['callId']>([3, always({ as: 'fresh' })], [2, always({ as: 'text', text: 'c0' })])
 const same = (body = BODIES.ActionEvent()) => call(always({ as: 'same' }), body, own())
 const fresh = (body = BODIES.ActionEvent()) => call(always({ as: 'fresh' }), body, own())
-/** Calls of a new reply, and of the latest one, that say what it was asked at. */
+/** Calls of a new reply, and of the latest one, with a record of what they were asked at. */
 const freshAt = (back: fc.Arbitrary<Ref>) =>
   call(always({ as: 'fresh' }), BODIES.ActionEvent(), own(), { after: asked(back) })
 const sameAt = (back: fc.Arbitrary<Ref>) =>
@@ -53,7 +52,7 @@ const sameAt = (back: fc.Arbitrary<Ref>) =>
 const backTo = (max: number, summary = false): fc.Arbitrary<Ref> =>
   fc.nat(max).map((n) => ({ to: 'back', n, summary }))
 
-/** Replies behind which calls of the provider's own tools wait, those that bring the results, and paused ones. */
+/** Replies with pending calls of the provider's own tools, replies with their results, and paused ones. */
 const opens = () =>
   call(always({ as: 'fresh' }), wordless(), own(), {
     end: weighed([4, waits(1, 2)], [1, always({ outcome: 'paused' })]),
@@ -61,7 +60,6 @@ const opens = () =>
 const brings = () => call(always({ as: 'fresh' }), wordless(), own(), { end: waits(-2, -1) })
 const paused = (back: fc.Arbitrary<Ref>) => reply(asked(back), always({ outcome: 'paused' }))
 
-/** A message under the id of something else. */
 const underIdOf = (of: fc.Arbitrary<Ref>) =>
   fc.tuple(message(), of).map(([{ placing, saying }, ref]): Step => ({
     placing: { ...placing, id: { as: 'ref', ref } },
@@ -171,11 +169,9 @@ export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
     .map((list) => writeHostileLog(list.flat().slice(0, 120)))
 }
 
-/** A saying at an arbitrary place. */
 const say = (saying: fc.Arbitrary<Saying>): fc.Arbitrary<Step> =>
   fc.tuple(placing(), saying).map(([where, what]) => ({ placing: where, saying: what }))
 
-/** A call as a step says it. */
 type Call = Extract<Saying, { readonly say: 'call' }>
 
 const pooledCallId = (): fc.Arbitrary<Call['callId']> =>
@@ -184,7 +180,6 @@ const pooledCallId = (): fc.Arbitrary<Call['callId']> =>
     [3, fc.constantFrom('c0', 'c1', 'c2', '').map((each) => ({ as: 'text', text: each }))],
   )
 
-/** A call. */
 const call = (
   response: fc.Arbitrary<Call['response']>,
   body = BODIES.ActionEvent(),
@@ -202,7 +197,7 @@ const call = (
     }),
   )
 
-/** What a reply was asked at: mostly a fact not far back, now and then one that is later, unknown, or no id at all. */
+/** What a reply was asked at: mostly a recent fact, sometimes a later, unknown or invalid one. */
 const asked = (place = back()): fc.Arbitrary<Asked> =>
   weighed<Asked>(
     [12, place],
@@ -214,7 +209,7 @@ const asked = (place = back()): fc.Arbitrary<Asked> =>
     [1, always(7)],
   )
 
-/** What a record says of the end of a reply: mostly nothing. */
+/** The recorded end of a reply: mostly none. */
 const ends = (): fc.Arbitrary<JsonObject> =>
   weighed<JsonObject>(
     [4, always({})],
@@ -223,14 +218,13 @@ const ends = (): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
   )
 
-/** What a record says of the provider's own calls: that some wait behind the reply, or no more do. */
+/** The recorded number of calls of the provider's own tools that wait, or no longer wait. */
 const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
   weighed<JsonObject>(
     [19, fc.integer({ min, max }).map((count) => ({ waits: count }))],
     [1, fc.constantFrom(1.5, '1', true, null, 2 ** 60).map((count) => ({ waits: count }))],
   )
 
-/** A message of the agent that says what it was asked at. */
 const reply = (after = asked(), end = ends()): fc.Arbitrary<Step> =>
   say(
     shape({
@@ -241,7 +235,6 @@ const reply = (after = asked(), end = ends()): fc.Arbitrary<Step> =>
     }),
   )
 
-/** A message that knows of no reply. */
 const message = (): fc.Arbitrary<Step> =>
   say(
     BODIES.MessageEvent().chain((body) =>
@@ -251,7 +244,6 @@ const message = (): fc.Arbitrary<Step> =>
     ),
   )
 
-/** The response of the latest call, a new one, or one that others are of, too. */
 const anyResponse = (): fc.Arbitrary<Call['response']> =>
   weighed<Call['response']>(
     [4, always({ as: 'same' })],
@@ -268,7 +260,6 @@ const anyCall = () =>
     [1, back()],
   )
 
-/** A result of one of these kinds. */
 const result = (kinds: readonly AnswerKind[], which = anyCall()): fc.Arbitrary<Step> => {
   const bodies = kinds.map((kind): fc.Arbitrary<Extract<Saying, { say: 'result' }>['body']> => BODIES[kind]())
   const body = fc.constantFrom(...bodies).chain((each) => each)
@@ -295,9 +286,7 @@ const ANSWERS: readonly AnswerKind[] = [
   'AgentErrorEvent',
 ]
 
-/** A result of any kind, mostly of a pending call. */
 const anyAnswer = () => result(ANSWERS)
-/** A result of any kind of the latest pending call. */
 const latest = () => result(ANSWERS, always({ to: 'open', n: 0 }))
 
 /** A result that says that its call works on. */
@@ -342,7 +331,6 @@ const progress = () =>
 
 const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, text('unknown', 'e0', 'e1')])
 
-/** A condensation of some facts, the summary anywhere. */
 const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> => {
   const offset = weighed<number | null>([8, fc.nat(9)], [1, fc.constantFrom(null, 99)])
   const body = fc
@@ -352,7 +340,6 @@ const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> =
   return say(shape({ say: always('condensation'), body, list }))
 }
 
-/** A move of HEAD, mostly to a fact. */
 const head = (place = back()): fc.Arbitrary<Step> =>
   say(
     weighed<Ref | null | 7 | 'absent'>(
@@ -370,7 +357,6 @@ const head = (place = back()): fc.Arbitrary<Step> =>
     ).map((value) => ({ say: 'head', value })),
   )
 
-/** A state update. */
 const update = (key: string, value: fc.Arbitrary<string | null | object>): fc.Arbitrary<Step> =>
   say(
     value.map((each) => ({
@@ -379,7 +365,6 @@ const update = (key: string, value: fc.Arbitrary<string | null | object>): fc.Ar
     })),
   )
 
-/** A state update that may change the status. */
 const status = (): fc.Arbitrary<Step> => {
   const named = weighed<string | null>(
     [6, fc.constantFrom(...STATUSES)],
@@ -402,7 +387,6 @@ const status = (): fc.Arbitrary<Step> => {
   )
 }
 
-/** An event of one of these kinds, as it comes. */
 const kind = (...kinds: readonly (typeof EVENT_KINDS)[number][]): fc.Arbitrary<Step> =>
   say(
     fc.oneof(
@@ -410,7 +394,6 @@ const kind = (...kinds: readonly (typeof EVENT_KINDS)[number][]): fc.Arbitrary<S
     ),
   )
 
-/** A line that could not be read. */
 const broken = (): fc.Arbitrary<Step> =>
   say(
     shape({
@@ -422,11 +405,10 @@ const broken = (): fc.Arbitrary<Step> =>
   )
 
 const near = (): fc.Arbitrary<number> => weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)])
-/** A fact not far back, mostly. */
 const back = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n }))
-/** The summary that such a fact has, or would have were it a condensation. */
+/** The id of the summary that a recent fact would have as a condensation. */
 const summaryBack = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n, summary: true }))
-/** One of these texts, whether a fact has it for an id or not. */
+/** A text, whether it is an id of the log or not. */
 const text = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
   fc.constantFrom(...texts).map((each) => ({ to: 'text', text: each }))
 
@@ -447,7 +429,7 @@ const parent = (): fc.Arbitrary<Placing['parent']> =>
     [1, weighed([1, text('', 'unknown', 'toString')], [1, summaryBack()]).map((ref) => ({ as: 'ref', ref }))],
   )
 
-/** Nearly always a new id, no parent and the next second; now and then something that collides. */
+/** Mostly a new id, no parent and the next second; sometimes a collision. */
 const placing = (): fc.Arbitrary<Placing> =>
   shape({
     id: id(),

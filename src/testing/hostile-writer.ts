@@ -8,13 +8,13 @@ import { frozen } from './event.ts'
 
 interface Written {
   readonly facts: Fact[]
-  /** The id of each fact, with the one that the log will derive; null for a line that has none. */
+  /** The id of each fact, derived ones included; null for a line without one. */
   readonly ids: (string | null)[]
   readonly calls: { readonly at: number; readonly callId: string; readonly response: string }[]
   readonly ended: Set<number>
 }
 
-/** The facts that the steps describe. Total: a step that points at nothing points at an id that nothing has. */
+/** Writes the facts of the steps. Total: a step without a target uses an unknown id. */
 export function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   const written: Written = { facts: [], ids: [], calls: [], ended: new Set() }
   for (const { placing, saying } of steps) {
@@ -33,7 +33,6 @@ export function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
   return written.facts
 }
 
-/** The position that a reference means, or null. */
 function position(written: Written, ref: Ref): number | null {
   if (ref.to === 'text') return null
   if (ref.to === 'back')
@@ -99,7 +98,7 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
         tool_call_id: id,
         tool_call: {
           ...body.tool_call,
-          // A provider's id of a call need not be the one that the log knows it by.
+          // A provider's id of a call may differ from the id in the log.
           ...(callId.as === 'fresh' && { id }),
           ...(saying.after === undefined && saying.end === undefined
             ? {}
@@ -158,7 +157,7 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
   }
 }
 
-/** A line that could not be read: with its id and parent when those could be, as a loader gives it (design D16). */
+/** A line in quarantine, with its id and parent if readable (design D16). */
 function broken(
   written: Written,
   placing: Placing,
@@ -174,7 +173,7 @@ function broken(
   }
 }
 
-/** Points at a fact: so many back, the `n`th latest call, the `n`th latest pending call, or by a text of its own. */
+/** Refers to a fact: the n-th latest one, the n-th latest call or pending call, or any text. */
 export type Ref =
   | { readonly to: 'back' | 'call' | 'open'; readonly n: number; readonly summary?: boolean }
   | { readonly to: 'text'; readonly text: string }
@@ -197,24 +196,20 @@ export interface Placing {
   readonly time: 'next' | 'absent' | 'same' | 'earlier' | 'unreadable'
 }
 
-/** What one fact says. */
 export type Saying =
   | { readonly say: 'event'; readonly body: Event }
   | {
       readonly say: 'call'
       readonly body: EventOf<'ActionEvent'>
-      /** The response of the latest call, a new one, or a text that others use too. */
       readonly response: { readonly as: 'same' | 'fresh' } | { readonly as: 'text'; readonly text: string }
       readonly callId: { readonly as: 'fresh' } | { readonly as: 'text'; readonly text: string }
       readonly after?: Asked
-      /** What its record says beside, which may be anything. */
       readonly end?: JsonObject
     }
   | {
       readonly say: 'reply'
       readonly body: EventOf<'MessageEvent'>
       readonly after: Asked
-      /** What its record says of its end, which may be anything. */
       readonly end: JsonObject
     }
   | {
@@ -224,10 +219,8 @@ export type Saying =
         | EventOf<'UserRejectObservation'>
         | EventOf<'AgentErrorEvent'>
       readonly call: Ref
-      /** Whether the action id is that of the call, of no event, or of whatever fact `other` points at. */
       readonly names: 'call' | 'nothing' | 'other'
       readonly other: Ref
-      /** The tool call id of the call, or a text of its own. */
       readonly callId: string | null
     }
   | {
@@ -245,7 +238,6 @@ export type Saying =
       readonly raw: string
     }
 
-/** One fact to be written. */
 export interface Step {
   readonly placing: Placing
   readonly saying: Saying

@@ -46,7 +46,7 @@ export function jsonObject(): fc.Arbitrary<JsonObject> {
     .map((text) => parsed(text) as JsonObject)
 }
 
-/** Fields that no published shape knows, for the shapes that are open; none of them overrides a known field. */
+/** Unknown fields for open shapes; they never override a known field. */
 export function openFields(): fc.Arbitrary<JsonObject> {
   return fc
     .oneof(

@@ -8,23 +8,22 @@ import { plainContent } from './content.ts'
 import { shape } from './shape.ts'
 import { words } from './text.ts'
 
-/** One call of a reply; a null action is one that no tool can run. */
+/** A null action is one that no tool can run. */
 interface PlannedCall {
   readonly tool: string
   readonly action: Action | null
   readonly arguments: string
 }
 
-/** How a call is ended. */
 export type AnswerForm = 'result' | 'working' | 'failure' | 'rejected' | 'blocked' | 'error'
 
-/** What a user says while a model replies, and how many calls of the reply have come by then. */
+/** What a user says during a reply, and the number of its calls so far. */
 export interface Meanwhile {
   readonly content: readonly Content[]
   readonly at: number
 }
 
-/** One thing that happens. A command that does not fit the state is passed over, so any list of them makes a log. */
+/** A command that does not fit the state is skipped, so any list of commands makes a log. */
 export type Command =
   | {
       readonly do: 'say'
@@ -38,9 +37,8 @@ export type Command =
       readonly text: string | null
       readonly thinking: readonly ThinkingBlock[]
       readonly confirm: boolean
-      /** Whether the provider searches the web for it, and its result comes in the next reply. */
+      /** Whether the provider searches the web, with the result in the next reply. */
       readonly searches: boolean
-      /** What a user says while the model replies: before the call with this number. */
       readonly meanwhile: Meanwhile | null
     }
   | {
@@ -52,13 +50,12 @@ export type Command =
   /** A working call reports, or ends. */
   | { readonly do: 'report'; readonly n: number }
   | { readonly do: 'complete'; readonly n: number; readonly content: readonly Content[] }
-  /** Ends all pending calls, the latest first. */
   | { readonly do: 'settle'; readonly form: AnswerForm; readonly content: readonly Content[] }
   | {
       readonly do: 'reply'
       readonly content: readonly Content[]
       readonly meanwhile: Meanwhile | null
-      /** Whether it is paused in the middle of a search, and whether it goes on at once. */
+      /** Whether it is paused during a search, and resumed at once. */
       readonly pauses: 'no' | 'yes' | 'and_goes_on'
     }
   | { readonly do: 'finish' | 'approve' | 'pause' | 'interrupt' | 'resume' | 'error' }
@@ -69,17 +66,16 @@ export type Command =
       readonly summary: string | null
       readonly asked: boolean
     }
-  /** Navigates: so many events back in the log, or to the empty HEAD. */
+  /** Navigates: back in the log, or to the empty HEAD. */
   | { readonly do: 'go'; readonly back: number | null }
   | { readonly do: 'aside'; readonly event: Event }
 
-/** How the log is written as a whole. */
 export interface LegalPlan {
-  /** Whether every event names its parent, as a live server writes it, or none does, as logs older than the tree do. */
+  /** Whether every event names its parent, as live servers write, or none does, as in logs without a tree. */
   readonly stamped: boolean
-  /** Whether the provider begins its call ids anew with every reply. */
+  /** Whether the provider numbers its calls from the start in every reply. */
   readonly reusedCallIds: boolean
-  /** Whether each reply says what it was asked at. */
+  /** Whether replies record what they were asked at. */
   readonly recorded: boolean
   readonly commands: readonly Command[]
 }
@@ -182,13 +178,13 @@ function command(): fc.Arbitrary<Command> {
   )
 }
 
-/** How long a legal log gets, in commands; each writes up to a handful of events. */
+/** Length of a legal log in commands, each of which writes up to a handful of events. */
 export interface LegalLength {
   readonly minCommands?: number
   readonly maxCommands?: number
 }
 
-/** Plans of legal logs: mostly up to 45 commands and sometimes up to 90, by default. */
+/** Mostly up to 45 commands, sometimes up to 90, by default. */
 export function legalPlan({ minCommands = 0, maxCommands }: LegalLength = {}): fc.Arbitrary<LegalPlan> {
   const commands = (maxLength: number) =>
     fc.array(command(), { minLength: minCommands, maxLength, size: 'max' })

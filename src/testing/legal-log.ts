@@ -42,21 +42,20 @@ export function legalLog(length: LegalLength = {}): fc.Arbitrary<readonly Event[
 type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
 type ActionEntry = EventEntry<EventOf<'ActionEvent'>>
 
-/** The events of a plan. Total: what a server would refuse in that state is passed over. */
+/** Writes the events of a plan. Total: commands that a server would refuse are skipped. */
 export function writeLegalLog(plan: LegalPlan): readonly Event[] {
   const server = new Server(plan)
   for (const command of plan.commands) server.obey(command)
   return server.events
 }
 
-/** How many parts of a reply its standard fields hold. */
+/** Number of parts of a reply in its standard fields. */
 interface Counts {
   readonly thinking: number
   readonly texts: number
   readonly calls: number
 }
 
-/** References to all parts of a kind. */
 const refs = (kind: 'thinking' | 'text' | 'call', count: number): JsonObject[] =>
   Array.from({ length: count }, (_, at) => ({ [kind]: at }))
 
@@ -65,7 +64,7 @@ const recorded = (record: ReplyRecord): { readonly reply?: ReplyRecord } =>
 
 class Server {
   readonly events: Event[] = []
-  /** The latest search, and the position of the reply that waits for what it finds. */
+  /** The latest search, and the position of the reply that waits for its result. */
   #search = ''
   #waiting: number | null = null
   readonly #plan: LegalPlan
@@ -174,7 +173,7 @@ class Server {
     })
   }
 
-  /** A model is only asked when no call is pending and there is something to reply to. */
+  /** A model is called only if no call is pending and there is something to reply to. */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
     if (!ready || this.#is('paused', 'deleting')) return false
@@ -182,12 +181,12 @@ class Server {
     return true
   }
 
-  /** What each event of a reply says that is asked for now. */
+  /** The record of each event of a reply. */
   #asked(): ReplyRecord {
     return this.#plan.recorded ? { after: this.#state.log.head?.id ?? null } : {}
   }
 
-  /** What the first one says beside, where the reply searches or brings what was found for the one before it. */
+  /** The record of its first event, if the reply searches, or has the result of a search. */
   #searched(searches: boolean, { thinking, texts, calls }: Counts): ReplyRecord {
     const last = this.#state.branch.view.units.last()
     const isBehind = last?.first === this.#waiting && !(last?.type === 'message' && isDerived(last))
@@ -253,7 +252,7 @@ class Server {
     const counts = { thinking: thinking.length, texts: text === null ? 0 : 1, calls: calls.length }
     const first = { ...asked, ...this.#searched(searches, counts) }
     for (const [n, call] of calls.entries()) {
-      // A reply that does not say what it was asked at must stand together.
+      // A reply without a record must be contiguous.
       if (meanwhile !== null && n === (this.#plan.recorded ? meanwhile.at : 0)) this.#hear(meanwhile)
       if (n === 0 && searches) this.#waiting = this.events.length
       const id = this.#plan.reusedCallIds ? `call_${n}` : `call_${this.events.length}`
@@ -284,7 +283,7 @@ class Server {
     if (call !== undefined) this.#answerCall(call, result)
   }
 
-  /** While the user has yet to confirm, a call can only be refused. */
+  /** A call that waits for confirmation can only be rejected. */
   #answerCall(call: ActionEntry, { form, content }: Do<'result'> | Do<'settle'>): void {
     const waits = this.#is('waiting_for_confirmation') && form !== 'rejected'
     if (!waits) this.#write(this.#answerTo(call, call.event.action === null ? 'error' : form, content))
@@ -347,7 +346,7 @@ class Server {
     this.#setStatus('finished')
   }
 
-  /** Forgets what lies between two cut points, but never the system prompt, nor what a pending batch goes on with. */
+  /** Forgets events between two cut points, but never the system prompt, nor the loop of a pending batch. */
   #condense({ from, to, summary, asked }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)
@@ -366,7 +365,7 @@ class Server {
     })
   }
 
-  /** Whether a pending batch goes on with any of some events, and would be forgotten with them. */
+  /** Whether a pending batch would be forgotten with some events. */
   #isGoneOnWith(ids: ReadonlySet<string>): boolean {
     const units = [...this.#state.branch.view.units]
     const starts = stretchStarts(units)

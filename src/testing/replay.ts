@@ -6,21 +6,20 @@ import type { Fact } from '../event/quarantine.ts'
 import { describeFailure, LawBroken, same, throwIfFailed, total } from './failure.ts'
 import { frozenCopy, frozenInPlace as frozen, isPlain, textOf } from './text-of.ts'
 
-/** A fold that is to be tested: `S` is its state, and `Kept` what is kept of one. */
+/** A fold to test: `S` is its state, `Kept` a stored state. */
 export interface ReplaySubject<S, Kept = unknown> {
-  /** The state of no events. */
   readonly initial: S
   readonly reduce: (state: S, fact: Fact) => S
-  /** What is read of a state, and compared in its place. Default: the state. */
+  /** What is compared. Default: the state. */
   readonly project?: (state: S) => unknown
-  /** A state written to be kept, and read again: a snapshot. With both, states that were kept are tried too. */
+  /** Writes and reads a stored state. With both, the test also resumes from stored states. */
   readonly encode?: (state: S) => Kept
   readonly decode?: (kept: Kept) => S
-  /** Brings facts of older shapes to today's, before they are folded. */
+  /** Upcasts facts before they are folded. */
   readonly upcast?: (fact: Fact) => Fact
 }
 
-/** How arbitrary logs are tried; the seed and the path of a failure find it again. */
+/** Options for arbitrary logs; a failure prints its seed and path. */
 export interface ReplayTestOptions {
   /** Default: 100. */
   readonly numRuns?: number
@@ -75,7 +74,7 @@ function brokenBy<S, Kept>(facts: readonly Fact[], subject: ReplaySubject<S, Kep
   }
 }
 
-/** @throws LawBroken for the first law that does not hold of this log. */
+/** @throws LawBroken for the first broken law. */
 function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S, Kept>): void {
   const { encode, decode } = subject
   const initial = frozen(withOwnMaps(subject.initial))
@@ -90,7 +89,7 @@ function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S
   for (const [at, fact] of facts.entries()) {
     const state = states[at] as S
     const next = step(subject, state, fact)
-    // Nothing freezes a map or a set: only its text shows that it was changed in place.
+    // Maps and sets cannot be frozen: only their text shows a change.
     same(
       'R3',
       `the state after ${at} events, behind reduce of ${nameOf(fact)}`,
@@ -118,7 +117,7 @@ function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S
   same('R3', 'the facts', JSON.stringify(facts), before)
 }
 
-/** One step, of which neither the state nor the fact can be changed. */
+/** One step, with the state and the fact frozen. */
 function step<S, Kept>({ reduce, upcast }: ReplaySubject<S, Kept>, state: S, fact: Fact): S {
   const now = upcast === undefined ? fact : upcastOnce(upcast, fact)
   try {
@@ -130,7 +129,7 @@ function step<S, Kept>({ reduce, upcast }: ReplaySubject<S, Kept>, state: S, fac
   }
 }
 
-/** What engines say when something is changed that is frozen. */
+/** Error messages of engines for a change of a frozen object. */
 const CHANGES =
   /read[ -]?only|not extensible|Cannot (?:delete|define) property|object that is frozen|unconfigurable/i
 
@@ -143,7 +142,7 @@ function upcastOnce(upcast: (fact: Fact) => Fact, fact: Fact): Fact {
   return once
 }
 
-/** R6: an old state is gone on from in several ways at once, one fact of each in turn. */
+/** R6: continues an old state in three ways, one fact of each in turn. */
 function checkWays<S, Kept>(
   subject: ReplaySubject<S, Kept>,
   facts: readonly Fact[],
@@ -166,16 +165,16 @@ function checkWays<S, Kept>(
   }
 }
 
-/** What is compared of a state: its projection, else its bytes, else itself. */
+/** The projection of a state, else its encoding, else the state. */
 function readingOf<S, Kept>({ project, encode }: ReplaySubject<S, Kept>, state: S): string {
   if (project !== undefined) return total('R2', 'project', () => textOf(project(state)))
   return encode === undefined ? textOf(state) : total('R2', 'encode', () => textOf(encode(state)))
 }
 
-/** A log that is no longer is cut everywhere: where it fails at one place, it still fails at that when it is shrunk. */
+/** A shorter log is cut everywhere, so that shrinking keeps the failing cut. */
 const SHORT = 16
 
-/** Some places to cut a log at: all of a short one, four of a long one. */
+/** All cuts of a short log, four of a long one. */
 function cuts(length: number): number[] {
   const stride = length <= SHORT ? 1 : Math.ceil(length / 4)
   return Array.from({ length: Math.ceil(length / stride) }, (_, n) => n * stride)
@@ -193,7 +192,7 @@ function withOwnMaps<T>(value: T): T {
 
 const isMapOrSet = (value: object): boolean => value instanceof Map || value instanceof Set
 
-/** What stands in several places, or in itself, is copied once. */
+/** Shared and circular values are copied once. */
 function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
   const begin = <T extends object>(value: object, copy: T): T => {
     copies.set(value, copy)
@@ -217,14 +216,13 @@ function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
     if (!isPlain(value)) return value
     const copy = begin(value, Array.isArray(value) ? [] : (Object.create(prototype) as object))
     for (const [key, inner] of Object.entries(value)) {
-      // A plain assignment would take `__proto__` for the prototype.
+      // An assignment would set the prototype for `__proto__`.
       const field = { value: copyOf(inner), configurable: true, enumerable: true, writable: true }
       Object.defineProperty(copy, key, field)
     }
     return copy
   }
 }
-/** How often the failure is tried for at most. */
 const MOST_TRIES = 2_000
 
 /**

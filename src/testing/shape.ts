@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 
 type Parts<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
 
-/** An object with all of `required` and any of `optional`; its prototype is the ordinary one, as JSON's is. */
+/** An object with all of `required` and any of `optional`, and the ordinary prototype. */
 export function shape<R extends object>(required: Parts<R>): fc.Arbitrary<R>
 export function shape<R extends object, O extends object>(
   required: Parts<R>,
@@ -16,13 +16,11 @@ export function shape(required: object, optional: object = {}): fc.Arbitrary<unk
   return fc.record(model, { requiredKeys, noNullPrototype: true })
 }
 
-/** The value, or null. */
 export const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
   fc.option(arbitrary, { freq: 4 })
 
-/** One of the arbitraries, each as often as its weight says. */
+/** One of the arbitraries, by weight. */
 export const weighed = <T>(...parts: readonly (readonly [number, fc.Arbitrary<T>])[]): fc.Arbitrary<T> =>
   fc.oneof(...parts.map(([weight, arbitrary]) => ({ weight, arbitrary })))
 
-/** This value and no other. */
 export const always = <const T>(value: T): fc.Arbitrary<T> => fc.constant(value)

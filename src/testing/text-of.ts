@@ -30,7 +30,7 @@ export function jsonForm(value: unknown): unknown {
   return value
 }
 
-/** A copy of a JSON value, deep frozen. O(size). */
+/** Copies and deep-freezes a JSON value. O(size). */
 export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stringify(value)) as T)
 
 /**
@@ -48,7 +48,7 @@ export function frozenInPlace<T>(value: T): T {
   return value
 }
 
-/** Whether an object is no more than its fields: a literal, a list, or one without a prototype. */
+/** Whether an object is a literal, a list, or has no prototype. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === Array.prototype || prototype === null

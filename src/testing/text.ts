@@ -22,10 +22,9 @@ const TRAPS = [
   '```',
 ]
 
-/** A few words that say something. */
 export const words = (): fc.Arbitrary<string> => fc.constantFrom(...WORDS)
 
-/** How many code points are halves of a pair; they start at 0xd800. */
+/** Number of surrogates, from 0xd800 on. */
 const SURROGATES = 0x800
 
 function characterAt(index: number): string {

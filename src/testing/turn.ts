@@ -1,6 +1,5 @@
 /** Lets the event loop turn once, in every runtime, without waiting for a time. */
 
-/** Resolves when all that was due has had its turn. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel()

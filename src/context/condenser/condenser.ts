@@ -3,20 +3,20 @@
 import type { Condensation } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
 
-/** What asks for a condensation: the log itself, the length of the view in tokens, or that in events. */
+/** What triggers a condensation: a request in the log, the tokens of the view, or its events. */
 export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
-/** Why a condensation that is called for cannot be had. */
+/** Why a condensation was refused. */
 export type RefusalCode =
-  /** Too little may be forgotten: a summary in its place would not make the view shorter. */
+  /** A summary would not make the view shorter than what may be forgotten. */
   | 'nothing_to_forget'
-  /** What has to stay is over the token limit by itself. */
+  /** What has to stay exceeds the token limit. */
   | 'over_budget'
-  /** The summariser threw, each time with less to read. */
+  /** The summariser threw on each attempt. */
   | 'summariser_failed'
-  /** The summariser gave no text; to forget without a summary would be silent amnesia. */
+  /** The summariser returned no text. Forgetting without a summary would be silent. */
   | 'blank_summary'
-  /** With the summary the messages would still be over the token limit. */
+  /** The messages with the summary exceed the token limit. */
   | 'summary_too_long'
 
 export interface RefusalReason {
@@ -24,17 +24,16 @@ export interface RefusalReason {
   /** One sentence for people. Never quotes what the summariser threw. */
   readonly message: string
   readonly triggers: readonly CondensationTrigger[]
-  /** Whether the next request to the model is in question: asked for by the log, or over the token limit. */
+  /** Whether the next request depends on it: the log requires it, or the token limit is exceeded. */
   readonly required: boolean
-  /** `never`: the same view is refused again. `later`: the summariser may do better another time. */
+  /** `never`: the same view is refused again. `later`: the summariser may succeed another time. */
   readonly again: 'never' | 'later'
-  /** What the summariser threw last. */
+  /** The last error of the summariser. */
   readonly cause?: unknown
 }
 
-/** What a condenser says of a state. */
 export type CondenserDecision =
-  /** Nothing calls for a condensation. */
+  /** No condensation is needed. */
   | { readonly type: 'keep' }
   /**
    * To be appended under HEAD. It makes the view shorter, clears a request, and takes out what it lists and nothing
@@ -53,7 +52,7 @@ export type CondenserDecision =
  * where `again` is `later` also after a pause. A run that is given the condenser (`run(step, { condenser })`) does so.
  */
 export interface Condenser {
-  /** Whether it handles a CondensationRequest; one that does not gives `keep`, and the request should not be made. */
+  /** Whether it handles a CondensationRequest. If not, it returns `keep`, and no request should be made. */
   readonly handlesRequests: boolean
   /**
    * Rejects when the signal is aborted, with the signal's reason, and with what the caller's own functions throw, the
@@ -86,7 +85,7 @@ export function pipelineCondenser(condensers: readonly Condenser[]): Condenser {
     async condense(state, options) {
       let refusal: CondenserDecision | null = null
       for (const condenser of condensers) {
-        // One after the other: a later one may cost a call of a model.
+        // In order: a later one may cost a model call.
         // oxlint-disable-next-line no-await-in-loop
         const decision = await condenser.condense(state, options)
         if (decision.type === 'condense') return decision

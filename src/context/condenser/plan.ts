@@ -11,23 +11,23 @@ import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
 import type { CondensationTrigger, CondenserDecision, RefusalCode, RefusalReason } from './condenser.ts'
 import { toMessages } from '../../messages/neutral.ts'
 
-/** What a condensation would forget: whole units and whole loops, never one that is pending. */
+/** What to forget: whole units and loops, never a pending one. */
 export interface CondensationPlan {
   readonly type: 'plan'
   readonly triggers: readonly CondensationTrigger[]
-  /** What is forgotten, in the order of the view. */
+  /** In the order of the view. */
   readonly units: readonly Unit[]
   readonly forgottenIds: readonly string[]
-  /** Where the summary goes: the `summary_offset` of the event. */
+  /** The `summary_offset` of the event. */
   readonly summaryOffset: number
-  /** How many tokens the summary may take; null without a token limit. */
+  /** Maximum tokens of the summary; null without a token limit. */
   readonly room: number | null
 }
 
-/** Fewer cannot be replaced by one summary so that the view gets shorter. */
+/** One summary for fewer events would not make the view shorter. */
 const LEAST = 2
 
-/** The share of the token limit that a summary should have; with less, more is forgotten where that may be. */
+/** The share of the token limit that is reserved for a summary, where possible. */
 const ROOM = 1 / 4
 
 /**
@@ -59,7 +59,7 @@ export function planCondensation(
   const end = usualEnd(state, blocks, first, triggers, checked)
   const worth = Math.max(LEAST, count * checked.minimumProgress)
   const ways: Way[] = [{ first, end, worth, most: Infinity }]
-  // The end of the view may be one long unit: rather than all of it, less is forgotten, if that is enough.
+  // The end of the view may be one long unit: forget less than all of it, if that is enough.
   if (end === blocks.length) ways.unshift({ first, end: end - 1, worth, most: checked.maxEvents })
   if (isRequired(triggers)) {
     for (const from of [first, 0])
@@ -79,13 +79,12 @@ export function planCondensation(
   return best ?? refuse(isOver ? 'over_budget' : 'nothing_to_forget', triggers)
 }
 
-/** Blocks that may be forgotten, from the first to the end. */
 interface Way {
   readonly first: number
   readonly end: number
-  /** How many events must go for it to be worth a summary. */
+  /** Minimum number of events that are worth a summary. */
   readonly worth: number
-  /** How many events the view may have then. */
+  /** Maximum number of events of the view afterwards. */
   readonly most: number
 }
 
@@ -123,7 +122,7 @@ function triggersOf(
 const isRequired = (triggers: readonly CondensationTrigger[]): boolean =>
   triggers.some((trigger) => trigger !== 'events')
 
-/** Before which block the forgetting ends, as the strictest of the triggers has it. */
+/** The end of the forgotten blocks, by the strictest trigger. */
 function usualEnd(
   state: State,
   blocks: readonly Block[],
@@ -139,14 +138,14 @@ function usualEnd(
       return firstFit(first + 1, blocks.length, fits) ?? blocks.length
     }
     const target = Math.floor((trigger === 'request' ? length : limits.maxEvents) / 2)
-    // One place is the summary's.
+    // One event is the summary.
     const tail = Math.max(0, target - limits.keepFirst - 1)
     return blocksBefore(blocks, length - tail)
   })
   return Math.max(...ends)
 }
 
-/** What is sent when these blocks are gone, in tokens; 0 where it is not asked for. */
+/** Tokens without these blocks; 0 without a token limit. */
 function tokensWithout(
   state: State,
   blocks: readonly Block[],
@@ -171,7 +170,7 @@ function planOf(
     triggers,
     units,
     forgottenIds: units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)),
-    // Counted without what is forgotten.
+    // Forgotten events do not count.
     summaryOffset: last.at + last.count - eventsIn(gone),
     room: room === Infinity ? null : room,
   }
@@ -185,7 +184,6 @@ const MESSAGES: Readonly<Record<RefusalCode, string>> = {
   summary_too_long: 'with the summary the messages would still be over the token limit',
 }
 
-/** The decision not to condense. */
 export function refuse(
   code: RefusalCode,
   triggers: readonly CondensationTrigger[],
@@ -196,26 +194,25 @@ export function refuse(
   return { type: 'refuse', reason: { code, message: MESSAGES[code], triggers, required, again, ...more } }
 }
 
-/** When a view is condensed, and to what. */
+/** When to condense a view, and to what. */
 export interface CondensationLimits extends Permissions {
-  /** Most events in the view; one more, and it is condensed to about half. Default: 240. */
+  /** Maximum number of events in the view; above it, it is condensed to about half. Default: 240. */
   readonly maxEvents?: number
   /**
    * Most tokens in what is sent; more, and it is condensed to half. Where several limits bind, the smallest. Default:
    * none.
    */
   readonly maxTokens?: number
-  /** How tokens are counted. Default: `estimateTokens`. */
+  /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** What is sent of a state, and so counted. Default: `toMessages`. */
+  /** Writes the request that is counted. Default: `toMessages`. */
   readonly write?: WriteMessages
-  /** How many events at the start of the view stay, up to the next cut point. Default: 2. */
+  /** Number of events at the start of the view that stay, up to the next cut point. Default: 2. */
   readonly keepFirst?: number
-  /** The least share of the view's events that is worth a summary, above 0 and below 1. Default: 0.1. */
+  /** The smallest share of the view's events that is worth a summary, above 0 and below 1. Default: 0.1. */
   readonly minimumProgress?: number
 }
 
-/** The same, all there. */
 export interface CheckedLimits extends Permissions {
   readonly maxEvents: number
   readonly maxTokens: number
@@ -225,7 +222,7 @@ export interface CheckedLimits extends Permissions {
   readonly minimumProgress: number
 }
 
-/** @throws ColloquyError `invalid_argument` for limits that are none, or leave nothing to keep behind a summary. */
+/** @throws ColloquyError `invalid_argument` for invalid limits, or limits that leave nothing after a summary. */
 export function checkLimits(limits: CondensationLimits): CheckedLimits {
   const { maxEvents = 240, maxTokens = Infinity, keepFirst = 2, minimumProgress = 0.1 } = limits
   checkNumber('maxEvents', maxEvents, { least: 1 })

@@ -18,7 +18,7 @@ import {
 } from './plan.ts'
 import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } from './summary-request.ts'
 
-/** A summary, and the id of the reply that wrote it, as a Condensation names it. */
+/** A summary, and the id of the reply that wrote it. */
 export interface Summary {
   readonly text: string
   readonly llmResponseId?: string
@@ -70,7 +70,7 @@ export function rollingCondenser(options: RollingOptions): Condenser {
         const request = summaryRequest(plan, budget, attempt)
         let event: Condensation | null
         try {
-          // Each attempt waits to see whether the one before was enough.
+          // Each attempt depends on the one before.
           // oxlint-disable-next-line no-await-in-loop
           event = eventOf(plan, await options.summarise(request, signal))
         } catch (cause) {
@@ -88,13 +88,13 @@ export function rollingCondenser(options: RollingOptions): Condenser {
   }
 }
 
-/** The event with a summary; null when that is blank. */
+/** Null for a blank summary. */
 function eventOf(plan: CondensationPlan, given: string | Summary): Condensation | null {
   const { text, llmResponseId }: Summary = typeof given === 'string' ? { text: given } : given
-  // Of a caller without types, anything may come.
+  // A caller without types may return anything.
   return typeof text !== 'string' || isWhitespace(text) ? null : condensationOf(plan, text, llmResponseId)
 }
 
-/** Whether what is sent after the condensation is within the token limit. O(view). */
+/** Whether the request after the condensation is within the token limit. O(view). */
 const fits = (state: State, event: Condensation, { maxTokens, count, write }: CheckedLimits): boolean =>
   maxTokens === Infinity || counted(count, write(reduce(state, event))) <= maxTokens

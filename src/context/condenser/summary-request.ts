@@ -11,29 +11,28 @@ import { renderMessage } from '../../messages/neutral.ts'
 import { resultMessage } from '../../messages/results.ts'
 import type { CallResult, MessageUnit, Unit } from '../../view/unit.ts'
 
-/** What the summariser is given. */
+/** Input of a summariser. */
 export interface SummaryRequest {
-  /** The summaries among what is forgotten, whole however long; null for none. */
+  /** The summaries among the forgotten events, in full; null for none. */
   readonly previousSummary: string | null
-  /** All other events that are forgotten, arguments and results included, within the budgets. */
+  /** All other forgotten events, with arguments and results, within the budgets. */
   readonly events: readonly SummaryEvent[]
-  /** How many tokens the summary may take; null without a token limit. */
+  /** Maximum tokens of the summary; null without a token limit. */
   readonly maxTokens: number | null
-  /** 0 for the first, one more for each time that the summariser failed. */
+  /** 0 for the first, one more after each failure. */
   readonly attempt: number
-  /** All of it as one text, ready to be sent. */
+  /** All of it as one text, ready to send. */
   readonly prompt: string
 }
 
-/** How much of the events the summariser is given. In UTF-16 units; each attempt halves both. */
+/** Maximum input of a summariser, in UTF-16 units. Each attempt halves both. */
 export interface SummaryBudget {
-  /** For the text of one event: of a longer one head and tail are kept. Default: 10,000. */
+  /** For one event: a longer text keeps its head and tail. Default: 10,000. */
   readonly eventBudget?: number
-  /** For the texts of all of them; the longest give way first. The summary before is not counted. Default: 400,000. */
+  /** For all events: the longest are cut first. The previous summary does not count. Default: 400,000. */
   readonly totalBudget?: number
 }
 
-/** The budgets with their defaults. @throws ColloquyError `invalid_argument` */
 export function checkBudget({
   eventBudget = 10_000,
   totalBudget = 400_000,
@@ -43,7 +42,6 @@ export function checkBudget({
   return { eventBudget, totalBudget }
 }
 
-/** The request of an attempt. O(content). */
 export function summaryRequest(
   plan: CondensationPlan,
   budget: Required<SummaryBudget>,
@@ -66,7 +64,7 @@ export function summaryRequest(
   return { ...given, prompt: buildSummaryPrompt(given) }
 }
 
-/** Below this length a text is cut at its end alone: a notice would leave nothing of it. */
+/** A shorter text is cut at its end: a notice would leave nothing of it. */
 const SHORT = 120
 
 /**
@@ -99,13 +97,12 @@ export function fairLimit(lengths: readonly number[], most: number, total: numbe
   return most
 }
 
-/** What a prompt is made of. */
 export interface SummaryPromptInput {
-  /** The summary that what is forgotten began with, whole; null for none. */
+  /** The previous summary, in full; null for none. */
   readonly previousSummary: string | null
-  /** The events, already cut to their budget. */
+  /** The events, already cut. */
   readonly events: readonly SummaryEvent[]
-  /** How many tokens the summary may take; null for no limit. */
+  /** Maximum tokens of the summary; null for no limit. */
   readonly maxTokens: number | null
 }
 
@@ -140,21 +137,21 @@ export function buildSummaryPrompt({ previousSummary, events, maxTokens }: Summa
   return wellFormed([...task, ...earlier, ...texts].join('\n\n'))
 }
 
-/** A text in a tag that it cannot close, not even by an end tag that is written less strictly than this one. */
+/** Wraps a text in a tag. The text cannot close the tag, not even by a loosely written end tag. */
 const tagged = (name: string, attributes: string, text: string): string =>
   `<${name}${attributes}>\n${text.replace(/<(?=\s*\/\s*(?:event|summary)\b)/gi, '<\\')}\n</${name}>`
 
 const quoted = (text: string): string => JSON.stringify(text)
 
-/** One event as the summariser reads it. */
+/** An event as text. */
 export interface SummaryEvent {
   readonly id: string
-  /** Who says it, or what it is: `user`, `assistant`, `call of ls`, `result of ls`, `error of ls`. */
+  /** Its source or type: `user`, `assistant`, `call of ls`, `result of ls`, `error of ls`. */
   readonly label: string
   readonly text: string
 }
 
-/** Summaries that stand among the units, in full, and every other event with its full text. O(content). */
+/** The summaries among the units, and the full text of every other event. O(content). */
 export function textsOf(units: readonly Unit[]): { summaries: string[]; events: SummaryEvent[] } {
   const summaries: string[] = []
   const events: SummaryEvent[] = []
@@ -169,12 +166,12 @@ export function textsOf(units: readonly Unit[]): { summaries: string[]; events: 
   return { summaries, events }
 }
 
-/** What the model thought aloud, then the arguments as it wrote them. */
+/** The thought, then the arguments as the model wrote them. */
 function ofCall({ thought, tool_call }: ActionEvent): string {
   return [textOf(thought), tool_call.arguments].filter((text) => text !== '').join('\n')
 }
 
-/** The result as the model saw it, an error by its leading line. */
+/** The result as the model saw it; an error by its first line. */
 function ofResult({ entry, call }: CallResult): SummaryEvent {
   const { content, name, is_error } = resultMessage(entry.event, call.event)
   return { id: entry.id, label: `${is_error ? 'error' : 'result'} of ${name}`, text: textOf(content) }
@@ -188,7 +185,7 @@ function ofMessage({ item: { id, event } }: MessageUnit): SummaryEvent {
 
 const textOf = (content: readonly Content[]): string => content.map(textOfPart).join('\n')
 
-/** A part of another kind by its name, and the words in it. */
+/** The name of another part, and its text. */
 function textOfPart(part: Content): string {
   if (isTextPart(part)) return part.text
   return isImagePart(part) ? '[image]' : [`[${partName(part)}]`, ...wordsIn(part)].join('\n')

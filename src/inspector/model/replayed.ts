@@ -11,16 +11,15 @@ import { replyOf } from '../../event/reply.ts'
 import { DEFAULT_GRAMMAR, findGrammar } from '../../messages/grammars.ts'
 import { type Finding, findings, type Severity } from '../../explain/index.ts'
 
-/** A log that was folded. */
 export interface Replayed {
   readonly document: LogDocument
-  /** The state before anything, then the one after each fact: one more than there are facts. */
+  /** The state before all facts, then the state after each: one more than there are facts. */
   readonly states: readonly State[]
-  /** The facts with what is wrong with them, for the laws. */
+  /** The facts with their warnings. */
   readonly loaded: readonly Loaded[]
 }
 
-/** How many facts are folded before others get their turn. */
+/** Facts that are folded before the generator yields. */
 const SLICE = 4096
 
 /**
@@ -37,14 +36,13 @@ export function* replaying(document: LogDocument): Generator<number, Replayed> {
     state = reduce(state, fact)
     states.push(state)
     const odd = warnings.get(loaded.length)?.map(({ issue }) => issue) ?? []
-    // Frozen as what was decoded is: it was, where it came from.
+    // Frozen again: decoded facts were frozen before they were sent.
     loaded.push({ fact: Object.freeze(fact), upcasts: [], warnings: odd })
     if (states.length % SLICE === 0) yield loaded.length
   }
   return { document, states, loaded }
 }
 
-/** Folds a log at once. */
 export function replayed(document: LogDocument): Replayed {
   const steps = replaying(document)
   for (;;) {
@@ -53,7 +51,7 @@ export function replayed(document: LogDocument): Replayed {
   }
 }
 
-/** The log with more facts behind it. O(facts + length of the list). */
+/** The log with more facts. O(facts + length of the list). */
 export function extended({ document, states, loaded }: Replayed, facts: readonly Fact[]): Replayed {
   let state = states.at(-1) as State
   const more = facts.map((fact) => (state = reduce(state, fact)))
@@ -64,33 +62,32 @@ export function extended({ document, states, loaded }: Replayed, facts: readonly
   }
 }
 
-/** The state after so many facts; of none at least, and of all at most. */
+/** The state after this many facts, within bounds. */
 export const stateOf = ({ states }: Replayed, place: number): State =>
   states[Math.min(Math.max(place, 0), states.length - 1)] as State
 
-/** The line of the file at a position, from 1. */
+/** The line of a position in its file, from 1. */
 export const lineOf = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
 
-/** What the first so many facts say was spent. O(facts). */
+/** The usage up to a place. O(facts). */
 export function usageAt({ states }: Replayed, place: number): Usage {
   const entries = states.at(-1)?.log.entries.slice(0, place) ?? []
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
 }
 
-/** What a whole log says was spent; of an id that stands twice the first event counts, as in the tree. O(facts). */
+/** The usage of a whole log; a repeated id counts once, as in the tree. O(facts). */
 export function usageIn({ facts }: LogDocument): Usage {
   const seen = new Set<string>()
   return usageOfEvents(facts.filter((fact): fact is Event => isFirst(fact, seen) && !isQuarantined(fact)))
 }
 
-/** Whether no fact before has the id of this one. */
 function isFirst({ id }: Fact, seen: Set<string>): boolean {
   if (id === undefined || id === null) return true
   const { size } = seen
   return seen.add(id).size > size
 }
 
-/** The indices of the logs that one of a list has started, and of those that these have. O(logs · depth). */
+/** The indices of all logs that a log has started, directly or not. O(logs · depth). */
 export function startedBy(
   index: number,
   titles: readonly Pick<LogDocument, 'name' | 'parent'>[],

@@ -24,16 +24,15 @@ export const FORMS: Readonly<Record<Form, string>> = Object.fromEntries([
   ['neutral', 'neutral messages'],
 ])
 
-/** What would be sent of a state. */
 export interface Request {
   readonly form: Form
-  /** The request without its list of messages; for a list alone, nothing. */
+  /** The request without its messages; empty for a list. */
   readonly front: Readonly<Record<string, unknown>>
   readonly messages: readonly unknown[]
   readonly neutral: readonly NeutralMessage[]
-  /** Replies that go without what is signed in them. */
+  /** Replies whose signed parts are left out. */
   readonly leftOut: readonly LeftOut[]
-  /** Why nothing can be sent; null where something can. */
+  /** Why nothing can be sent; else null. */
   readonly refused: string | null
 }
 
@@ -58,35 +57,33 @@ export function requestOf(state: State, form: Form): Request {
   }
 }
 
-/** How a request differs from the one before it. */
 export interface Difference {
-  /** The reply to the request before; null where none was made. */
+  /** The reply to the request before; null for none. */
   readonly before: Ask | null
-  /** How many messages at its start are those of the request before. */
+  /** Number of messages at the start that both have. */
   readonly shared: number
-  /** Where the prefix broke, and why; null where the request only adds. */
+  /** Where the prefix broke; null if the request only adds. */
   readonly broken: PrefixBreak | null
 }
 
-/** That a request is not what was sent before with more behind it. */
 interface PrefixBreak {
   readonly change: PrefixChange
-  /** Position of the event that did it; null where none can be named. */
+  /** Position of the event that broke it; null if unknown. */
   readonly by: number | null
-  /** Estimated tokens of the request before that a cache can no longer give. */
+  /** Estimated tokens of the request before that are no longer cached. */
   readonly cacheTokens: number
-  /** Signed parts, thinking mostly, that go no longer. */
+  /** Signed parts that can no longer be sent. */
   readonly reasoning: number
 }
 
-/** What stands in the log about the tools goes with the request: providers read it first. */
+/** Providers read the tools first. */
 const asSent = (state: State, { front, messages, form }: Request): object => ({
   ...(form !== 'neutral' && { tools: state.branch.systemPrompt?.event.tools ?? [] }),
   ...front,
   messages,
 })
 
-/** How what would be sent at a place differs from the last request before it. O(content of the view · log facts). */
+/** Compares the request at a place with the last one before it. O(content of the view · log facts). */
 export function differenceAt(
   replayed: Replayed,
   asks: readonly Ask[],
@@ -122,7 +119,7 @@ export function differenceAt(
   }
 }
 
-/** The position of the first fact after which the prefix is another one; what broke it stays broken mostly. */
+/** The first fact after which the prefix differs, by bisection: a broken prefix mostly stays broken. */
 function firstChange(from: number, to: number, changes: (place: number) => boolean): number | null {
   let [low, high] = [from + 1, to]
   while (low < high) {
@@ -133,18 +130,17 @@ function firstChange(from: number, to: number, changes: (place: number) => boole
   return low > to ? null : low - 1
 }
 
-/** One reply, and when it was asked for. */
 export interface Ask {
   /** Position of the reply's first event. */
   readonly seq: number
-  /** How many facts stood in the log when the model was asked, as far as the log tells. */
+  /** Number of facts in the log at the request, as far as the log records it. */
   readonly place: number
   readonly model: string | null
-  /** What it took; null where nothing says it. */
+  /** Its usage; null if unknown. */
   readonly tokens: ReplyTokens | null
 }
 
-/** The replies of a log, in its order. O(n log n). */
+/** O(n log n). */
 export function asksOf({ states }: Replayed): Ask[] {
   const state = states.at(-1) as State
   const seen = new Set<string>()
@@ -174,7 +170,7 @@ function placeOf(state: State, { seq, parent }: Entry, event: Event): number {
   return asked === undefined || asked === null || asked.seq >= seq ? seq : asked.seq + 1
 }
 
-/** The last request before what would be sent at a place: the index of its reply in the list; -1 for none. O(log n). */
+/** The index of the last request before a place; -1 for none. O(log n). */
 function askBefore(asks: readonly Ask[], place: number): number {
   let low = 0
   for (let high = asks.length; low < high;) {
@@ -183,7 +179,7 @@ function askBefore(asks: readonly Ask[], place: number): number {
     else high = middle
   }
   let at = low - 1
-  // What is sent at the very place of a request is that request, and the one before it is what it is held against.
+  // A request at this very place is compared with the one before it.
   while (at >= 0 && (asks[at] as Ask).place >= place) at -= 1
   return at
 }

@@ -3,21 +3,19 @@
 import { kindOf } from '../../log/entry.ts'
 import type { Replayed } from './replayed.ts'
 
-/** What is looked for. */
 export interface Filter {
-  /** A part of the event's text, in any case of its letters; empty for any. */
+  /** Part of the event's text, in any case; empty for all. */
   readonly text: string
-  /** The kinds that are left out. */
   readonly hidden: ReadonlySet<string>
 }
 
-/** What a quarantined line without a kind is called. */
+/** The kind of a quarantined line without one. */
 const UNREADABLE = 'quarantined'
 
-/** How many events are searched before others get their turn. */
+/** Events that are searched before the generator yields. */
 const SLICE = 2048
 
-/** How many events there are of each kind, the most frequent first. O(n). */
+/** The number of events of each kind, the most frequent first. O(n). */
 export function kindCounts({ states }: Replayed): [string, number][] {
   const counts = new Map<string, number>()
   for (const entry of states.at(-1)?.log.entries ?? []) {
@@ -52,5 +50,5 @@ export function* matching(
   return found
 }
 
-/** Whether a filter lets everything through. */
+/** Whether a filter is empty. */
 export const isOpen = ({ text, hidden }: Filter): boolean => text.trim() === '' && hidden.size === 0

@@ -11,22 +11,21 @@ import { batchMessages } from '../../messages/results.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import { renderMessage } from '../../messages/neutral.ts'
 
-/** What is read off a view. */
 export interface Reading {
   readonly state: State
   readonly units: readonly Unit[]
   readonly tokens: Tokens
   /** Estimated tokens of each unit. */
   readonly sizes: Float64Array
-  /** 1 for each position of which the event is in the view, pending or not. */
+  /** 1 for each position whose event is in the view, pending or not. */
   readonly marks: Uint8Array
-  /** For each unit the index of the one that its stretch starts with. */
+  /** For each unit, the index of the first unit of its stretch. */
   readonly starts: Int32Array
-  /** The tokens of the units alone. */
+  /** Tokens of the units, without system prompt and tools. */
   readonly said: Tokens
 }
 
-/** How many units are read at a time. */
+/** Units that are read before the generator yields. */
 const SLICE = 64
 
 /**
@@ -59,7 +58,6 @@ export function* reading(state: State, before: Reading | null = null): Generator
   return { state, units, tokens, sizes, marks, starts: startsOf(units, same, before?.starts), said }
 }
 
-/** Reads a view at once. */
 export function readAtOnce(state: State, before: Reading | null = null): Reading {
   const steps = reading(state, before)
   for (;;) {
@@ -68,7 +66,7 @@ export function readAtOnce(state: State, before: Reading | null = null): Reading
   }
 }
 
-/** How many units at the start of one list are those of another. */
+/** The number of units that both lists share at their start. */
 function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
   const most = Math.min(some.length, others.length)
   let same = 0
@@ -76,14 +74,14 @@ function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
   return same
 }
 
-/** An array with another one at its start, as far as that has room. */
+/** The array with another one copied to its start, as far as it fits. */
 function extended<T extends Uint8Array | Int32Array | Float64Array>(array: T, start: T | undefined): T {
   if (start !== undefined) array.set(start.subarray(0, array.length))
   return array
 }
 
 function startsOf(units: readonly Unit[], same: number, known: Int32Array | undefined): Int32Array {
-  // What is known holds up to where the units differ; behind it one begins with a unit that nothing before bears on.
+  // Starts are known up to the first difference, back to a unit that stands alone.
   let from = Math.max(0, Math.min(same, units.length) - 1)
   while (from > 0 && !standsAlone(units[from] as Unit)) from -= 1
   const starts = extended(new Int32Array(units.length), known?.subarray(0, from))
@@ -98,7 +96,7 @@ function add(sums: Record<keyof Tokens, number>, unit: Unit, by: 1 | -1): void {
 
 function mark(unit: Unit, marks: Uint8Array, as: 0 | 1): void {
   if (unit.type === 'message') {
-    // A derived summary has no place in the log.
+    // A derived summary is not in the log.
     if ('seq' in unit.item) marks[(unit.item as { readonly seq: number }).seq] = as
     return
   }
@@ -106,17 +104,14 @@ function mark(unit: Unit, marks: Uint8Array, as: 0 | 1): void {
   for (const { entry } of unit.results) marks[entry.seq] = as
 }
 
-/** One unit where it stands. */
 export interface UnitRow {
   readonly unit: Unit
-  /** Its index among the units. */
   readonly index: number
   /** The index of its first event in the view. */
   readonly at: number
-  /** Whether the view may be cut before it. */
   readonly isCut: boolean
   readonly isPending: boolean
-  /** The id of the Condensation whose summary it is; null for any other. */
+  /** The id of the Condensation of a summary; else null. */
   readonly summaryOf: string | null
 }
 
@@ -149,11 +144,10 @@ function summaryOf(unit: Unit): string | null {
   return unit.item.id.slice(0, -SUMMARY.length)
 }
 
-/** What a budget leaves out. */
 export interface BudgetLine {
-  /** The events of the view before it are left out, but for those that stay; 0 where all of it fits. */
+  /** Events of the view before it are left out, except those that stay; 0 if everything fits. */
   readonly cut: number
-  /** What is left of the budget; below 0 where the least that may be sent is over it. */
+  /** Remaining tokens; negative if the minimum exceeds the budget. */
   readonly left: number
   readonly refused: string | null
 }
@@ -189,7 +183,7 @@ export function budgetLine({ state, units, sizes, starts, said }: Reading, budge
   return { cut: 0, left: budget - tokens, refused: `the least that may be sent takes ${tokens} tokens` }
 }
 
-/** The index of the unit before which the last cut may lie: behind the last, unless nothing would be left to send. */
+/** The index of the unit before which the last cut may be: after the last, unless nothing would be left to send. */
 function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit) => boolean): number {
   const kept = new Set<number>()
   for (const [index, unit] of units.entries()) if (stays(unit)) kept.add(starts[index] as number)
@@ -203,7 +197,6 @@ function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit)
   return last
 }
 
-/** What tokens are for, in the order in which they are shown. */
 export const PARTS = ['system', 'tools', 'user', 'agent', 'reasoning', 'calls', 'results'] as const
 
 type Part = (typeof PARTS)[number]
@@ -214,7 +207,7 @@ export const NONE: Tokens = { system: 0, tools: 0, user: 0, agent: 0, reasoning:
 
 const COUNTED = new WeakMap<Unit, Tokens>()
 
-/** What stands in front of a request: the system prompt and, as far as the log tells them, the tools. O(size). */
+/** Tokens of the system prompt and of the tools, as far as the log names them. O(size). */
 export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'> {
   const prompt = branch.systemPrompt?.event
   if (branch.view.length === 0 || prompt === undefined) return { system: 0, tools: 0 }
@@ -231,10 +224,9 @@ export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'>
 
 const FRONT = new WeakMap<object, Pick<Tokens, 'system' | 'tools'>>()
 
-/** All of them. */
 export const totalOf = (tokens: Tokens): number => PARTS.reduce((sum, part) => sum + tokens[part], 0)
 
-/** About how many tokens a unit takes; none while it is pending, and for a system prompt, which is sent once. */
+/** The estimated tokens of a unit; 0 while it is pending, and for a system prompt. */
 export function tokensOfUnit(unit: Unit): Tokens {
   const known = COUNTED.get(unit)
   if (known !== undefined) return known

@@ -17,13 +17,12 @@ import {
 } from './script.ts'
 import { Driver, type DrivenServer, type DriveModel, newModel } from './driver.ts'
 
-/** One command: a deed, or two at once. */
 export type ServerCommand = fc.AsyncCommand<DriveModel, Driver>
 
 export interface ServerCommandsOptions {
-  /** What the server cannot do, each with the reason. */
+  /** What the server does not support, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Deed['do'], string>>>
-  /** Most commands. Default: 30. */
+  /** Maximum number of commands. Default: 30. */
   readonly maxCommands?: number
 }
 
@@ -62,23 +61,22 @@ export function serverCommands({ lacks = {}, maxCommands = 30 }: ServerCommandsO
   return fc.commands([deeds(kinds).map((given) => new DeedCommand(given))], { maxCommands, size: 'max' })
 }
 
-/** How a server is driven. */
 export interface DriveOptions extends ServerCommandsOptions {
-  /** Starts a server without data for one case: over a provider with the model of the case, and with its tool. */
+  /** Starts an empty server for one case, with the model and the tool of the case. */
   start(one: DriveCase): Promise<DrivenServer>
   /**
    * The tool of the server that the model calls, and the argument of it that is a text. Default: `touch` with a
    * `key`.
    */
   readonly tool?: Pick<DriveTool, 'name' | 'argument'>
-  /** How many cases. Default: 100. */
+  /** Number of cases. Default: 100. */
   readonly numRuns?: number
-  /** As a failing case prints them. */
+  /** As printed by a failing case. */
   readonly seed?: number
   readonly path?: string
-  /** Milliseconds in which a conversation has to come to rest. Default: 10,000. */
+  /** Maximum milliseconds until a conversation rests. Default: 10,000. */
   readonly timeout?: number
-  /** Whether a failing case is looked for that is smaller. Default: yes. */
+  /** Whether to shrink a failing case. Default: yes. */
   readonly shrink?: boolean
   /**
    * Whether the model may be silent or speak without end, until it is interrupted. Default: yes, unless that is

@@ -18,30 +18,28 @@ import { grammarNamed } from '../../messages/grammars.ts'
 import type { ActionEvent, Event } from '../../event/types.ts'
 import { checkLog } from '../../laws/check-log.ts'
 
-/** A server that runs, for one case. */
+/** A running server, for one case. */
 export interface DrivenServer extends ServerClientOptions {
-  /** Ends it, in order or as a crash would, and begins it again over the same data. */
+  /** Ends it, in order or as a crash, and starts it again over the same data. */
   restart?(how: 'stop' | 'kill'): Promise<ServerClientOptions>
-  /** Ends it for good. */
   close(): Promise<void>
-  /** What its tool was given, in order, where the tool of the case did not see it itself. */
+  /** The texts that its tool received, if the tool of the case did not run. */
   touched?(): readonly string[]
-  /** The provider that it asks, which has to have nothing to refuse. */
+  /** Its provider, which must have nothing to refuse. */
   readonly provider?: Pick<FakeProvider, 'requests'>
 }
 
-/** What a server may give where a deed does not fit: it is running, or nothing waits, or there are too many. */
+/** Statuses of a command that does not fit: the conversation runs, nothing waits, or there are too many. */
 const REFUSED: readonly number[] = [404, 409, 429]
 
 const POLICIES: readonly (JsonObject | null)[] = [{ kind: 'AlwaysConfirm' }, null, { kind: 'NeverConfirm' }]
 
-/** Deeds by which a user ends a pause. */
+/** Deeds that end a pause. */
 const ENDS_PAUSE: ReadonlySet<Deed['do']> = new Set(['turn', 'run', 'resume', 'approve', 'edit'])
 
-/** Deeds that leave HEAD where it is. */
 const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash', 'policy', 'fork'])
 
-/** Milliseconds between two looks, and looks for which a conversation that says nothing must stay as it is. */
+/** Milliseconds between two polls, and the polls without change after which a conversation is at rest. */
 const PAUSE = 2
 const STILL = 12
 
@@ -50,25 +48,24 @@ const AFTER = '\nafter '
 const wait = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds))
 
-/** What a server says of a conversation. */
 interface Portrait {
   readonly text: string
-  /** Whether its end may cut something off. */
+  /** Whether a restart may interrupt it. */
   readonly isCut: boolean
 }
 
-/** A server, and all that was done to it. */
+/** Runs commands against a server, and remembers what the server acknowledged. */
 export class Driver {
   readonly #server: DrivenServer
   readonly #timeout: number
   readonly played: PlayedCase
   readonly done: string[] = []
   #freed = 0
-  /** Whether two deeds are done at once. */
+  /** Whether two deeds run at once. */
   #isPair = false
   client: ServerClient
 
-  /** @param timeout milliseconds in which a conversation has to come to rest */
+  /** @param timeout maximum milliseconds until a conversation rests */
   constructor(server: DrivenServer, played: PlayedCase, timeout: number) {
     this.#server = server
     this.#timeout = timeout
@@ -76,12 +73,10 @@ export class Driver {
     this.client = serverClient(server)
   }
 
-  /** What its provider was asked, where it is known. */
   get requests(): readonly ProviderRequest[] {
     return this.#server.provider?.requests ?? []
   }
 
-  /** How often the tool was given each key. */
   touched(): ReadonlyMap<string, number> {
     if (this.#server.touched === undefined) return this.played.touched
     const times = new Map<string, number>()
@@ -89,7 +84,7 @@ export class Driver {
     return times
   }
 
-  /** Whether the model has begun what ends only when its client goes, and was not made to. */
+  /** Whether the model waits for its client to disconnect, and was not interrupted. */
   get #hangs(): boolean {
     return this.played.hangs() > this.#freed
   }
@@ -98,20 +93,20 @@ export class Driver {
     model.conversations.push(newConversation(bodyOf(await this.client.create()).id))
   }
 
-  /** @throws LawBroken with all that was done until then. */
+  /** @throws LawBroken, with everything that was done so far. */
   async play(model: DriveModel, deeds: Deeds): Promise<void> {
     this.done.push(deeds.map(describeDeed).join(' & '))
     try {
       this.#isPair = deeds.length > 1
       await Promise.all(deeds.map((deed) => this.#do(model, deed)))
-      // Of what was done at once it is not known what came first.
+      // The order of concurrent deeds is unknown.
       if (deeds.length > 1) for (const each of model.conversations) forget(each)
     } catch (error) {
       throw this.#told(error)
     }
   }
 
-  /** Waits until nothing runs, and checks what must hold. @throws LawBroken as `play` does. */
+  /** Waits until nothing runs, and checks all laws. @throws LawBroken, as `play` does. */
   async look(model: DriveModel): Promise<void> {
     try {
       for (const conversation of model.conversations) await this.rest(conversation)
@@ -232,7 +227,7 @@ export class Driver {
     const info = await this.#ask(model, () => this.client.get(of.id))
     if (info === null) return
     const { execution_status: status } = info
-    // What is finished, or waits for a user, has nothing to be paused.
+    // A finished or waiting conversation cannot be paused.
     if (status === 'paused') of.pausedAt = model.now += 1
     else if (before !== null && isLive(before) && isLive(info) && !this.#isPair)
       throw new LawBroken('I3', `a ${verb} was acknowledged, and the conversation is ${status}`)
@@ -270,7 +265,7 @@ export class Driver {
     return out
   }
 
-  /** Waits until nothing runs in a conversation; what would hang for ever is interrupted. @throws LawBroken. */
+  /** Waits until nothing runs, and interrupts a hanging reply. @throws LawBroken. */
   async rest(of: DrivenConversation): Promise<ServerConversation> {
     const end = Date.now() + this.#timeout
     let still = 0
@@ -278,7 +273,7 @@ export class Driver {
     for (;;) {
       const info = bodyOf(await this.client.get(of.id))
       const { execution_status: status, event_count } = info
-      // A reply that was under way when it was paused may still come.
+      // A reply in flight may still arrive after a pause.
       if (RESTING.includes(status) && status !== 'paused') return info
       const now = `${status} ${event_count}`
       still = now === last ? still + 1 : 0
@@ -302,22 +297,21 @@ export class Driver {
 const isLive = ({ execution_status: status }: ServerConversation): boolean =>
   status === 'running' || status === 'idle'
 
-/** A pause that is over, or of which it is not known. */
 function forget(of: DrivenConversation): void {
   of.pausedAt = null
   of.agentEvents = null
   of.head = undefined
 }
 
-/** Events of a page: few, so that there are many pages. */
+/** Small, so that there are many pages. */
 const PAGE = 7
 
-/** How often the two ways of reading are tried, where something came between them. */
+/** Attempts to read both ways without an append in between. */
 const TRIES = 5
 
 const texts = (events: readonly Event[]): string[] => events.map((event) => JSON.stringify(event))
 
-/** @throws LawBroken, with the log that breaks the law. */
+/** @throws LawBroken, with the log. */
 async function checkAll(driver: Driver, model: DriveModel): Promise<void> {
   const [fault] = driver.requests.flatMap(({ refused }) => refused)
   const logs: (readonly Event[])[] = []
@@ -341,14 +335,14 @@ async function checkAll(driver: Driver, model: DriveModel): Promise<void> {
   checkCalls(driver, model, logs)
 }
 
-/** The law that a refused request breaks: of what is bound to its prefix, or of a grammar's rules. */
+/** M12 for signed blocks, else the law of the grammar. */
 function lawOfRefusal(requests: readonly ProviderRequest[]): string {
   const request = requests.find(({ refused }) => refused.length > 0)
   if (request === undefined || request.refused[0]?.startsWith('block ') === true) return 'M12'
   return grammarNamed(request.grammar).law
 }
 
-/** The log, which pages and the live stream say alike. */
+/** The log, which pages and the live stream must agree on. */
 async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<readonly Event[]> {
   for (let tries = 1; ; tries += 1) {
     const paged = await driver.client.events(id, { limit: PAGE })
@@ -382,7 +376,7 @@ async function checkOne(driver: Driver, of: DrivenConversation, log: readonly Ev
     throw new LawBroken(violation.law, `event ${violation.seq} (${violation.id}): ${violation.message}`)
 }
 
-/** What was acknowledged is there once, and in order. */
+/** Acknowledged messages are in the log once, and in order. */
 function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
   const said = log.map((event) =>
     event.kind === 'MessageEvent' && event.source === 'user' ? JSON.stringify(event.llm_message.content) : '',
@@ -412,7 +406,7 @@ function checkPause(of: DrivenConversation, status: string, log: readonly Event[
   of.agentEvents = count
 }
 
-/** No call is executed twice, none that is in no log, and none that was only ever rejected. */
+/** No call is executed twice, without being in a log, or after a rejection. */
 function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly Event[])[]): void {
   const { name, argument } = driver.played.tool
   const isTouch = (event: Event): event is ActionEvent =>
@@ -437,7 +431,7 @@ function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly 
     if (times > most) throw new LawBroken('P6', `${key} was executed ${times} times`, { facts })
     const kinds = [...(ends.get(key) ?? [])]
     const isRejected = kinds.length === 1 && kinds[0] === 'UserRejectObservation'
-    // The result of what a crash cut off is lost: then it may still be rejected.
+    // After a crash, an executed call may lose its result and be rejected later.
     if (isRejected && model.starts === 1)
       throw new LawBroken('P7', `${key} was rejected, and executed`, { facts })
   }
@@ -451,7 +445,7 @@ function keyOf({ tool_call }: ActionEvent, argument: string): string {
   }
 }
 
-/** The events of the log as the live stream sends them: as server-sent events, or over a socket without these. */
+/** The log from the live stream: server-sent events, or a socket if the server has none. */
 async function readStream(client: ServerClient, id: string): Promise<Event[]> {
   const events: Event[] = []
   try {
@@ -468,38 +462,35 @@ async function readStream(client: ServerClient, id: string): Promise<Event[]> {
   throw new Error(`The stream of ${id} ended before it had caught up.`)
 }
 
-/** A message that was sent. */
 interface Sent {
   readonly text: string
-  /** Whether the server said that it took it. */
+  /** Whether the server acknowledged it. */
   readonly isSure: boolean
-  /** When it was sent, and when that was acknowledged, as the driver counts. */
+  /** Times of sending and acknowledgement, on the driver's count. */
   readonly begun: number
   readonly ended: number
 }
 
-/** A conversation as the driver knows it. */
 interface DrivenConversation {
   readonly id: string
   readonly sent: Sent[]
-  /** When the pause was acknowledged that nothing has ended since; null where there is none. */
+  /** When a pause was acknowledged that is still in force; else null. */
   pausedAt: number | null
-  /** How many events of the agent there were when it was first seen at rest after that. */
+  /** Number of agent events when it first rested after that. */
   agentEvents: number | null
-  /** Where HEAD was moved to, for as long as nothing moves it on. */
+  /** Where HEAD was moved to; undefined after any other command. */
   head: string | null | undefined
-  /** The log when it was last looked at. */
+  /** The log at the last check. */
   seen: readonly Event[]
 }
 
-/** All that is known. */
 export interface DriveModel {
   readonly conversations: DrivenConversation[]
-  /** For each call that a user agreed to, how often. */
+  /** How often each call was approved. */
   readonly approvals: Map<string, number>
-  /** Counts what is done. */
+  /** Counts commands. */
   now: number
-  /** How often the server was begun; what was under way when it ended is not known. */
+  /** Number of starts of the server. */
   starts: number
 }
 

@@ -7,38 +7,33 @@ import type { Model, ModelPart, ModelTurn } from '../../messages/model.ts'
 import * as fc from 'fast-check'
 import { shape, weighed } from '../shape.ts'
 
-/** What the tool of a driven server has to be. */
+/** The tool that a driven server must have. */
 export interface DriveTool {
   readonly name: string
-  /** The one argument that it takes: a text, of which it is kept that it was given. */
+  /** Its one argument, a text that the tool keeps. */
   readonly argument: string
   readonly description: string
   readonly parameters: JsonObject
   readonly execute: (args: JsonObject) => string
 }
 
-/** What a case gives to the server. */
 export interface DriveCase {
-  /** What its model does, for a provider of its own. */
   readonly model: Model
-  /** Its one tool, as a step takes it: `touch`, unless the options name another. */
+  /** Its only tool: `touch`, unless the options name another. */
   readonly tool: DriveTool
 }
 
-/** The case, and what came of it. */
 export interface PlayedCase extends DriveCase {
-  /** How often each key was touched. */
   readonly touched: ReadonlyMap<string, number>
-  /** How many requests the model has had. */
+  /** Number of requests to the model. */
   readonly asked: () => number
-  /** Whether it has begun what ends only when its client goes. */
+  /** Number of replies that end only when the client disconnects. */
   readonly hangs: () => number
 }
 
-/** The tool, where the options name no other. */
 export const TOUCH = { name: 'touch', argument: 'key' }
 
-/** Plays a script, in which each call of the tool gets a key of its own. */
+/** Plays a script, and gives each call of the tool a key of its own. */
 export function playCase(
   turns: readonly ModelTurn[],
   { name, argument }: Pick<DriveTool, 'name' | 'argument'> = TOUCH,
@@ -80,41 +75,40 @@ export function playCase(
   }
 }
 
-/** One thing that is done to a conversation. */
 export interface Deed {
   readonly do:
     | 'send'
-    /** A message, and then a run. */
+    /** A message, followed by a run. */
     | 'turn'
     | 'run'
     | 'pause'
     | 'interrupt'
     | 'resume'
-    /** Of all calls that wait. */
+    /** All calls that wait. */
     | 'approve'
     | 'reject'
-    /** Says whether calls need consent. */
+    /** Sets whether calls need a confirmation. */
     | 'policy'
-    /** HEAD moves back to a message. */
+    /** Moves HEAD back to a message. */
     | 'back'
-    /** HEAD moves before a message of the user, who says something else there. */
+    /** Moves HEAD to before a message of the user, and sends another one. */
     | 'edit'
     | 'fork'
     | 'condense'
-    /** The server ends, in order or not, and begins again over the same data. */
+    /** Stops and starts the server over the same data. */
     | 'restart'
     | 'crash'
-    /** It is waited until nothing runs, and looked at what must hold. */
+    /** Waits until nothing runs, and checks all laws. */
     | 'look'
-  /** Which conversation, counted from the latest. */
+  /** The conversation, counted from the latest. */
   readonly on: number
-  /** Which message, counted from the latest, or which policy. */
+  /** The message, counted from the latest, or the policy. */
   readonly n: number
-  /** Turns of the event loop that pass before it. */
+  /** Turns of the event loop before it. */
   readonly turns: number
 }
 
-/** One deed after the other, or two clients at once. */
+/** One deed, or two at once. */
 export type Deeds = readonly [Deed] | readonly [Deed, Deed]
 
 const deed = (kinds: readonly (readonly [number, Deed['do']])[]): fc.Arbitrary<Deed> =>
@@ -144,7 +138,6 @@ const WEIGHTS: Readonly<Record<Deed['do'], number>> = {
   crash: 2,
 }
 
-/** Deeds of the given kinds. */
 export function deeds(kinds: ReadonlySet<Deed['do']>): fc.Arbitrary<Deeds> {
   const weights = Object.entries(WEIGHTS)
     .filter(([name]) => kinds.has(name as Deed['do']))
@@ -156,6 +149,5 @@ export function deeds(kinds: ReadonlySet<Deed['do']>): fc.Arbitrary<Deeds> {
 
 export const ALL_DEEDS = Object.keys(WEIGHTS) as readonly Deed['do'][]
 
-/** A deed in a few words, as a failing case prints it. */
 export const describeDeed = ({ do: name, on, n, turns }: Deed): string =>
   `${name}(${[on > 0 ? `on: ${on}` : '', n > 0 ? `n: ${n}` : '', turns > 0 ? `turns: ${turns}` : ''].filter((text) => text !== '').join(', ')})`

@@ -7,7 +7,6 @@ import { type FakeProvider, fakeProvider } from '../provider/provider.ts'
 import type { Model } from '../../messages/model.ts'
 
 export interface ProviderServer extends FakeProvider {
-  /** As in `http://127.0.0.1:40001`. */
   readonly url: string
   readonly close: () => Promise<void>
 }
@@ -19,7 +18,7 @@ export interface ProviderServer extends FakeProvider {
 export async function providerServer(model?: Model): Promise<ProviderServer> {
   const provider = fakeProvider(model)
   const server = createServer((incoming, outgoing) => {
-    // A connection that is lost is lost on the wire too.
+    // A lost connection is lost on the wire too.
     pass(provider, incoming, outgoing).catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

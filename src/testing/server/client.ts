@@ -13,7 +13,7 @@ export interface ServerClientOptions extends ServerAddress {
   readonly WebSocket?: typeof WebSocket
 }
 
-/** What a server says of a conversation; servers may say more, and those that lack a field leave it out. */
+/** A conversation. Servers may add fields, or leave optional ones out. */
 export interface ServerConversation extends Readonly<Record<string, unknown>> {
   readonly id: string
   readonly execution_status: Status
@@ -28,28 +28,25 @@ export interface ServerPage {
   readonly next_page_id: string | null
 }
 
-/** What events are counted by. */
 export interface EventFilterQuery {
   readonly kind?: EventKind | undefined
   readonly source?: Source | undefined
-  /** A text that the event's message holds. */
+  /** Part of the event's message. */
   readonly body?: string | undefined
   readonly timestamp__gte?: string | undefined
   readonly timestamp__lt?: string | undefined
 }
 
-/** What events are searched by. */
 export interface EventQuery extends EventFilterQuery {
   readonly sort_order?: 'TIMESTAMP' | 'TIMESTAMP_DESC' | undefined
   readonly page_id?: string | null | undefined
   readonly limit?: number | undefined
 }
 
-/** How a message is sent. */
 export interface SayOptions {
-  /** Whether the conversation is run then. Default: true. */
+  /** Whether to start a run. Default: true. */
   readonly run?: boolean
-  /** Under it, the message is said once, however often it is sent. */
+  /** An idempotency key. */
   readonly key?: string
 }
 
@@ -59,14 +56,13 @@ export interface SayOptions {
  */
 export interface ServerClient {
   readonly address: ServerAddress
-  /** Any request, for what has no function here. */
+  /** Sends any other request. */
   readonly send: <T = unknown>(method: string, path: string, asked?: Asked) => Promise<Received<T>>
   readonly create: (body?: JsonObject) => Promise<Received<ServerConversation>>
   readonly get: (id: string) => Promise<Received<ServerConversation>>
   readonly delete: (id: string) => Promise<Received>
-  /** A copy of a conversation, up to an event where one is named. */
+  /** Copies a conversation, up to an event if one is named. */
   readonly fork: (id: string, body?: JsonObject) => Promise<Received<ServerConversation>>
-  /** A message of the user: a text, or parts of content. */
   readonly say: (
     id: string,
     content: string | readonly object[],
@@ -76,35 +72,34 @@ export interface ServerClient {
   readonly pause: (id: string) => Promise<Received>
   readonly interrupt: (id: string) => Promise<Received>
   readonly resume: (id: string) => Promise<Received>
-  /** Asks for a condensation. */
   readonly condense: (id: string) => Promise<Received>
-  /** Moves HEAD to an event, or before all of them. */
+  /** Moves HEAD to an event, or to before all events. */
   readonly navigate: (id: string, eventId: string | null) => Promise<Received<ServerConversation>>
-  /** Says which calls need consent, as in `{ kind: 'AlwaysConfirm' }`. */
+  /** Sets which calls need a confirmation, as in `{ kind: 'AlwaysConfirm' }`. */
   readonly setPolicy: (id: string, policy: JsonObject | null) => Promise<Received>
-  /** Consents to all calls that wait, or to none of them. */
+  /** Approves or rejects all calls that wait. */
   readonly respond: (id: string, accept: boolean, reason?: string) => Promise<Received>
   readonly search: (id: string, query?: EventQuery) => Promise<Received<ServerPage>>
   readonly count: (id: string, query?: EventFilterQuery) => Promise<Received<number>>
   readonly event: (id: string, eventId: string) => Promise<Received<Event>>
-  /** The search of interface 4.1, which asks for no key. */
+  /** The search of interface 4.1, which needs no key. */
   readonly searchShared: (query: Query) => Promise<Received<ServerPage>>
-  /** Lets everybody read a conversation, or those with a key alone. */
+  /** Makes a conversation public or private. */
   readonly share: (id: string, isPublic: boolean) => Promise<Received>
-  /** All events of a search, page by page. @throws LawBroken for a page that is refused. */
+  /** All pages of a search. @throws LawBroken for a refused page. */
   readonly events: (id: string, query?: EventQuery) => Promise<Event[]>
-  /** One socket, which ends when its connection does. */
+  /** Opens one socket. */
   readonly connect: (id: string, query?: LiveQuery) => ServerSocket
   /** The same as server-sent events. */
   readonly stream: (id: string, query?: StreamQuery) => AsyncGenerator<LiveFrame, void, undefined>
-  /** Every frame from a place on: where the connection is lost, it is made again after the last position. */
+  /** Reads every frame from a position on, over as many connections as it takes. */
   readonly follow: (
     id: string,
     options?: { readonly after?: number; readonly signal?: AbortSignal },
   ) => AsyncGenerator<LiveFrame, void, undefined>
 }
 
-/** The body of a status of 200 to 299. @throws LawBroken with the status and the body of any other. */
+/** Returns the body of a status of 200 to 299. @throws LawBroken for any other status. */
 export function bodyOf<T>({ status, body }: Received<T>): T {
   if (status >= 200 && status < 300) return body
   throw new LawBroken('W1', `the server gave ${status}: ${JSON.stringify(body).slice(0, 500)}`)
@@ -177,22 +172,20 @@ export function serverClient(options: ServerClientOptions): ServerClient {
 }
 
 const at = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`
-/** What came back. */
 export interface Received<T = unknown> {
   readonly status: number
-  /** Parsed, where it is JSON; else the text. */
+  /** JSON, if the content type is JSON; else the text. */
   readonly body: T
   readonly headers: Headers
 }
 
-/** A query; a list gives its name several times, and undefined leaves it out. */
+/** Query parameters: a list repeats the name, undefined leaves it out. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
 
-/** How a server is reached. */
 export interface ServerAddress {
-  /** The base address, as in `http://127.0.0.1:3000`; paths are put behind it. */
+  /** The base address, as in `http://127.0.0.1:3000`. */
   readonly url: string
-  /** Default: the global one. A server in this process may be given by its own. */
+  /** Default: the global one. A server in this process may pass its own. */
   readonly fetch?: (request: Request) => Response | Promise<Response>
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
@@ -200,16 +193,14 @@ export interface ServerAddress {
   readonly apiKey?: string
 }
 
-/** A request but for the address. */
 export interface Asked {
   readonly query?: Query
-  /** Sent as JSON; none when left out. */
+  /** Sent as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
-/** A query as it stands in a URL: empty, or with its question mark. */
 export function queryText(query: Query): string {
   const pairs = Object.entries(query).flatMap(([name, value]) => {
     if (value === undefined || value === null) return []
@@ -218,7 +209,7 @@ export function queryText(query: Query): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
 }
 
-/** Sends a request and gives the response as it comes, its body unread. @throws what `fetch` throws. */
+/** Sends a request and returns the response with its body unread. @throws what `fetch` throws. */
 export async function requestOf(
   { url, fetch = globalThis.fetch, headers: own, apiKey }: ServerAddress,
   method: string,
@@ -239,7 +230,7 @@ export async function requestOf(
   return fetch(request)
 }
 
-/** Sends a request and reads what comes back. @throws what `fetch` throws; never for a status. */
+/** Sends a request and reads the response. @throws what `fetch` throws; never for a status. */
 async function send<T>(
   address: ServerAddress,
   method: string,
@@ -253,16 +244,16 @@ async function send<T>(
   return { status, body: (isJson ? JSON.parse(text) : text) as T, headers }
 }
 
-/** A frame, in the envelope that says which position of the log a reader has with it. */
+/** A frame, with the position of the log after it. */
 export interface LiveFrame {
-  /** `event`: of the log; `delta`, `state`, `caught_up`, `reset`, `error`: of this stream alone. */
+  /** `event`: of the log; `delta`, `state`, `caught_up`, `reset`, `error`: of the stream only. */
   readonly type: string
-  /** A reader goes on after it; null where the server does not say. */
+  /** Where to resume; null if the server does not send it. */
   readonly position: number | null
   readonly event: Event & { readonly key?: string; readonly value?: unknown }
 }
 
-/** Reads the text of a frame; a bare event is put into an envelope. @throws a SyntaxError for what is no JSON. */
+/** Parses a frame; a bare event is put into an envelope. @throws SyntaxError for invalid JSON. */
 export function readLiveFrame(text: string): LiveFrame {
   const value: JsonValue = JSON.parse(text)
   if (!isObject(value)) throw new SyntaxError('The frame is no object.')
@@ -278,11 +269,11 @@ export function readLiveFrame(text: string): LiveFrame {
   }
 }
 
-/** Where a stream begins; the first that is given counts. Default: at the end of the log. */
+/** Where a stream begins. Default: at the end of the log. */
 export interface LiveQuery {
-  /** A position: everything after it is given; -1 gives the whole log. */
+  /** The position after which events are sent; -1 for the whole log. */
   readonly after?: number
-  /** The same by the id of the last event that the reader has. */
+  /** The id of the last event that the reader has. */
   readonly after_event_id?: string
   readonly resend_mode?: 'all' | 'since'
   readonly after_timestamp?: string
@@ -290,20 +281,17 @@ export interface LiveQuery {
   readonly format?: 'event' | 'envelope'
 }
 
-/** A socket; what it was sent is read in order by `for await`, from its first frame on. */
+/** A socket, which iterates over its frames from the first on. */
 export interface ServerSocket extends AsyncIterable<LiveFrame> {
-  /** All frames that came so far. */
   readonly frames: readonly LiveFrame[]
-  /** The first frame that fits, of those that came and those that come. Rejects when the socket ends before. */
+  /** Resolves with the first frame that fits, past or future. Rejects when the socket closes before. */
   readonly find: (fits: (frame: LiveFrame) => boolean) => Promise<LiveFrame>
-  /** How it ended. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
-  /** Sends a value as JSON. */
   readonly send: (value: unknown) => void
   readonly close: () => void
 }
 
-/** Opens `/sockets/events/{id}`. The key, if there is one, is the first frame that is sent. */
+/** Opens `/sockets/events/{id}`. The key, if any, is the first frame sent. */
 export function connectSocket(
   {
     url,
@@ -344,9 +332,9 @@ export function connectSocket(
     wake()
   })
   socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
-  // Some implementations say no more of a connection that could not be made.
+  // Some implementations emit only this for a failed connection.
   socket.addEventListener('error', () => finish(1006, 'The connection could not be made, or was lost.'))
-  /** Looks at each frame that comes, until there is something; undefined at the end of the socket. */
+  /** Resolves when `look` returns a value; with undefined when the socket closes. */
   const until = <T>(look: () => T | undefined): Promise<T | undefined> =>
     new Promise((resolve) => {
       const again = (): void => {
@@ -393,7 +381,7 @@ export function connectSocket(
   }
 }
 
-/** Where a stream begins, as for a socket, or after the id of the last frame that the reader has. */
+/** As for a socket, or after the id of the last frame. */
 export interface StreamQuery extends LiveQuery {
   readonly lastEventId?: string
 }
@@ -434,7 +422,7 @@ async function* eventStream(
   }
 }
 
-/** One server-sent event; null for a comment. */
+/** Null for a comment. */
 function frameOf(part: string): LiveFrame | null {
   const field = (name: string): string | null => {
     const lines = part.split('\n').filter((line) => line.startsWith(`${name}:`))
@@ -446,12 +434,12 @@ function frameOf(part: string): LiveFrame | null {
   return { ...readLiveFrame(data), ...(Number.isInteger(position) && { position }) }
 }
 
-/** The codes that say that trying again is no use. */
+/** Codes after which a retry is useless. */
 const FINAL: readonly number[] = [1000, 1002, 1003, 1007, 1008]
 const isFinal = (code: number): boolean =>
   FINAL.includes(code) || (code >= 4000 && code < 4008) || code === 4400
 
-/** Milliseconds between two connections that brought nothing. */
+/** Milliseconds between two connections without frames. */
 const PAUSE = 50
 
 /**

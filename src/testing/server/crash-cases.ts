@@ -6,7 +6,7 @@ import { bodyOf } from './client.ts'
 import { RESTING, type ServerCheck, type Trial } from './trial.ts'
 import { callsIn, holdPaired, holdPrefixes, nextWaits, resultsOf } from './run-cases.ts'
 
-/** What a server says of a conversation that a restart must not change. */
+/** What a restart must not change. */
 async function portrait(trial: Trial, id: string): Promise<object> {
   const { execution_status, leaf_event_id, pending_action_ids, event_count } = bodyOf(
     await trial.client.get(id),
@@ -14,18 +14,16 @@ async function portrait(trial: Trial, id: string): Promise<object> {
   return { execution_status, leaf_event_id, pending_action_ids, event_count, log: await trial.log(id) }
 }
 
-/** Waits until nothing says that it runs. */
 const settled = (trial: Trial, id: string): Promise<true> =>
   trial.until('W4', 'it says for ever that it runs', async () => RESTING.includes(await trial.status(id)))
 
-/** The ids of what the user said. */
+/** The ids of the user's messages. */
 const saidIn = (log: readonly Event[]): (string | undefined)[] =>
   log.filter(({ kind, source }) => kind === 'MessageEvent' && source === 'user').map(({ id }) => id)
 
-/** A case of the restart: what it prepares, and what it looks at afterwards. */
+/** Prepares a conversation; the returned function checks it after the restart. */
 type Prepared = (trial: Trial) => Promise<() => Promise<void>>
 
-/** It is what it was, and goes on from there. */
 const goesOn: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.play(id, [{ says: [trial.note('p'), trial.note('q')] }, { says: ['One.'] }])
@@ -39,7 +37,6 @@ const goesOn: Prepared = async (trial) => {
   }
 }
 
-/** HEAD is where it was moved to. */
 const keepsHead: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.play(id, [{ says: ['One.'] }])
@@ -49,7 +46,6 @@ const keepsHead: Prepared = async (trial) => {
   return async () => same('T2', 'HEAD', bodyOf(await trial.client.get(id)).leaf_event_id, place)
 }
 
-/** Calls wait for consent as they did, and so do the next ones. */
 const keepsWaiting: Prepared = async (trial) => {
   const id = await trial.begin()
   bodyOf(await trial.client.setPolicy(id, { kind: 'AlwaysConfirm' }))
@@ -65,7 +61,6 @@ const keepsWaiting: Prepared = async (trial) => {
   }
 }
 
-/** A reader goes on after its place. */
 const keepsPlace: Prepared = async (trial) => {
   const id = await trial.begin()
   const first = await trial.say(id, [], false)
@@ -90,7 +85,6 @@ const keepsPlace: Prepared = async (trial) => {
   }
 }
 
-/** What was acknowledged is there, once and in order. */
 const keepsMessages: Prepared = async (trial) => {
   const id = await trial.begin()
   const said: (string | undefined)[] = []
@@ -101,7 +95,7 @@ const keepsMessages: Prepared = async (trial) => {
   }
 }
 
-/** A run that was cut off says so or goes on, and what is said then is replied to. */
+/** An interrupted run reports it or continues, and the next message gets a reply. */
 const settlesReply: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.say(id, [{ says: ['Cut off.'], wait: 300 }])
@@ -113,7 +107,7 @@ const settlesReply: Prepared = async (trial) => {
   }
 }
 
-/** A call that was cut off has one result, and what was executed is not executed again. */
+/** An interrupted call has one result, and is not executed again. */
 const settlesCalls: Prepared = async (trial) => {
   const id = await trial.begin()
   const word = `k-${id}`
@@ -125,7 +119,7 @@ const settlesCalls: Prepared = async (trial) => {
   })
   return async () => {
     await settled(trial, id)
-    // A run that takes over says first what it found, and then what became of the calls.
+    // The run that takes over first appends what it found, then results.
     await trial.until('P10', 'a call has no result', async () => {
       const log = await trial.log(id)
       return callsIn(log).every((call) => resultsOf(log, call).length > 0)
@@ -138,7 +132,6 @@ const settlesCalls: Prepared = async (trial) => {
   }
 }
 
-/** Prepares conversations, ends the server once, starts it over the same data, and looks at them. */
 const across =
   (how: 'stop' | 'kill', ...cases: readonly Prepared[]) =>
   async (trial: Trial): Promise<void> => {

@@ -29,13 +29,11 @@ const CHECKS: readonly ServerCheck[] = [
   ...CRASH,
 ]
 
-/** One case of the kit. */
 export interface ServerCase {
-  /** A sentence about servers; for a case that is skipped, with the reason. */
+  /** A sentence about servers, with the reason if the case is skipped. */
   readonly name: string
-  /** The laws that it holds the server to, by their numbers. */
   readonly laws: readonly string[]
-  /** Why it is skipped; null when it is run. */
+  /** The reason; null if the case runs. */
   readonly skipped: string | null
   /**
    * Tries it in conversations of its own. Rejects, with the law that is broken, when the sentence is not true of the
@@ -78,7 +76,7 @@ export function serverConformance(options: ServerConformanceOptions): readonly S
   })
 }
 
-/** Why something is missing that the options would have as a function. */
+/** The missing option that a case needs. */
 function absence(options: ServerConformanceOptions, need: Capability): string | null {
   if (need !== 'stop' && need !== 'kill' && need !== 'notes' && need !== 'requests') return null
   return options[need] === undefined ? 'the options have no such function' : null
@@ -104,7 +102,7 @@ async function tryOn(
   }
 }
 
-/** The log of the conversation that the case made last; null where there is none, or the server does not give it. */
+/** The log of the last conversation of the case; null without one. */
 async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
   const id = trial.conversations.at(-1)
   return id === undefined ? null : trial.log(id).catch(() => null)
@@ -113,7 +111,7 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
 /** Whatever grammar the server's model has, its log can be said in each of these. */
 const NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
-/** @param ended whether nothing runs any more. @throws LawBroken for the first law that it breaks. */
+/** @param ended whether nothing runs any more. @throws LawBroken for the first broken law. */
 function checkWholeLog(events: readonly Event[], ended: boolean): void {
   const [first] = checkLog(events, { ended, grammars: NAMES })
   if (first === undefined) return

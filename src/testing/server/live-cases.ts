@@ -17,7 +17,7 @@ const says =
   ({ event }: LiveFrame): boolean =>
     event.key === 'execution_status' && event.value === status
 
-/** A socket that has been given all that there was. */
+/** A socket after its caught_up frame. */
 async function caughtUp(trial: Trial, id: string, after?: number): Promise<ServerSocket> {
   const socket = trial.client.connect(id, after === undefined ? {} : { after })
   await trial.within(
@@ -28,7 +28,6 @@ async function caughtUp(trial: Trial, id: string, after?: number): Promise<Serve
   return socket
 }
 
-/** Waits for an event with an id on a socket. */
 const given = (trial: Trial, socket: ServerSocket, id: string | undefined): Promise<LiveFrame> =>
   trial.within(
     'B1',
@@ -56,7 +55,7 @@ export const LIVE: readonly ServerCheck[] = [
             { says: ['A reply in words.'] },
           ])
         await given(trial, socket, last)
-        // What came behind it is given again, to the next connection.
+        // Frames after it are sent again to the next connection.
         const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
         const taken = socket.frames.slice(0, end + 1).filter(isOfLog)
         socket.close()
@@ -68,7 +67,7 @@ export const LIVE: readonly ServerCheck[] = [
       const late = await caughtUp(trial, id, -1)
       whole.close()
       late.close()
-      // What a server appends of its own behind that may have come to one of them only.
+      // Only one of the readers may have received later events of the server itself.
       const upToLast = (frames: readonly LiveFrame[]): (string | undefined)[] =>
         idsIn(frames).slice(0, idsIn(frames).indexOf(last) + 1)
       const wanted = upToLast(late.frames)

@@ -7,7 +7,6 @@ import { bodyOf, type EventFilterQuery, type EventQuery, type ServerPage } from 
 import { holdRefusal, type ServerCheck, type Trial } from './trial.ts'
 import { textOf } from './script.ts'
 
-/** A conversation with messages, calls and their results, and its log. */
 async function filled(trial: Trial): Promise<{ readonly id: string; readonly log: readonly Event[] }> {
   const id = await trial.begin()
   for (let at = 0; at < 6; at += 1) await trial.say(id, [], false)
@@ -20,7 +19,7 @@ const idsOf = (events: readonly Event[]): (string | undefined)[] => events.map((
 
 const timeOf = ({ timestamp = '' }: Event): bigint => parseInstant(timestamp) ?? 0n
 
-/** An instant as a client two hours east of Greenwich writes it. */
+/** An instant in the time zone +02:00. */
 const inOtherZone = (timestamp: string): string => {
   const micros = parseInstant(timestamp) ?? 0n
   const date = new Date(Number(micros / 1_000n) + 7_200_000).toISOString()
@@ -33,7 +32,7 @@ const fits = (event: Event, { kind, source, timestamp__gte: from, timestamp__lt:
   (from === undefined || timeOf(event) >= (parseInstant(from) ?? 0n)) &&
   (to === undefined || timeOf(event) < (parseInstant(to) ?? 0n))
 
-/** Filters whose results a naive reading of the log tells, at the very instants of its events. */
+/** Filters at the very instants of the log's events, to compare with a naive filter. */
 function filtersFor(log: readonly Event[]): EventFilterQuery[] {
   const times = [0, 3, Math.floor(log.length / 2), log.length - 1].map((at) => log[at]?.timestamp ?? '')
   const [first = '', early = '', middle = ''] = times
@@ -50,7 +49,6 @@ function filtersFor(log: readonly Event[]): EventFilterQuery[] {
   ]
 }
 
-/** The pages of a search, one by one. */
 async function pagesOf(trial: Trial, id: string, query: EventQuery): Promise<Event[][]> {
   const pages: Event[][] = []
   let page_id: string | null = null
@@ -208,7 +206,7 @@ export const TREE: readonly ServerCheck[] = [
   },
 ]
 
-/** Queries of a search that no server takes. */
+/** Queries that every server refuses. */
 const WRONG: readonly Readonly<Record<string, string>>[] = [
   ...['0', '-1', '101', 'ten', '', '1.5'].map((limit) => ({ limit })),
   { kind: 'Message' },
@@ -319,7 +317,7 @@ export const SECRETS: readonly ServerCheck[] = [
         for (let page_id: string | null = ''; page_id !== null;) {
           const query = new URLSearchParams({ conversation_id: id, limit: String(limit) })
           if (page_id !== '') query.set('page_id', page_id)
-          // Without a key.
+          // No key is sent.
           const asked = new Request(`${url.replace(/\/$/, '')}/api/shared-events/search?${query}`)
           const page = (await (await own(asked)).json()) as Awaited<
             ReturnType<typeof client.searchShared>

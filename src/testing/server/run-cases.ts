@@ -6,11 +6,9 @@ import { bodyOf } from './client.ts'
 import { messagesOf, type ServerCheck, type Trial } from './trial.ts'
 import { type ScriptedTurn, type SentMessage, textOf } from './script.ts'
 
-/** The calls in a log. */
 export const callsIn = (log: readonly Event[]): ActionEvent[] =>
   log.filter(({ kind }) => kind === 'ActionEvent') as never
 
-/** The results in a log that end a call. */
 export const resultsOf = (log: readonly Event[], call: ActionEvent): Event[] =>
   log.filter((event) => {
     if (event.kind === 'ObservationEvent' || event.kind === 'UserRejectObservation')
@@ -18,7 +16,6 @@ export const resultsOf = (log: readonly Event[], call: ActionEvent): Event[] =>
     return event.kind === 'AgentErrorEvent' && event.tool_call_id === call.tool_call_id
   })
 
-/** Every call has exactly one result. */
 export function holdPaired(law: string, log: readonly Event[]): void {
   for (const call of callsIn(log)) {
     const { length } = resultsOf(log, call)
@@ -26,7 +23,7 @@ export function holdPaired(law: string, log: readonly Event[]): void {
   }
 }
 
-/** What was sent, in pieces that do not depend on the borders of messages. */
+/** The messages in pieces that do not depend on the borders of messages. */
 const piecesOf = (messages: readonly SentMessage[]): string[] =>
   messages.flatMap((message) => {
     const { role, content, ...rest } = message
@@ -209,7 +206,6 @@ export const RUNS: readonly ServerCheck[] = [
   },
 ]
 
-/** A conversation that waits for consent. */
 async function waiting(trial: Trial, turns: (id: string) => readonly ScriptedTurn[]): Promise<string> {
   const id = await trial.begin()
   bodyOf(await trial.client.setPolicy(id, { kind: 'AlwaysConfirm' }))
@@ -219,7 +215,6 @@ async function waiting(trial: Trial, turns: (id: string) => readonly ScriptedTur
   return id
 }
 
-/** Waits until the call that comes after consent waits for its own, beside so many in all. */
 export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true> =>
   trial.until('P7', 'the next call does not wait', async () => {
     const { execution_status } = bodyOf(await trial.client.get(id))
@@ -227,7 +222,6 @@ export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true
     return length === calls && execution_status === 'waiting_for_confirmation'
   })
 
-/** What the calls of a conversation have kept; empty where that is not known. */
 const notesOf = async (trial: Trial, id: string): Promise<readonly string[]> =>
   (await trial.notes()).filter((note) => note.includes(id))
 
@@ -308,15 +302,14 @@ export const CONSENT: readonly ServerCheck[] = [
   },
 ]
 
-/** Waits until a log has so many calls. */
 const called = (trial: Trial, id: string, count: number): Promise<true> =>
   trial.until('I1', `${count} calls do not come`, async () => callsIn(await trial.log(id)).length >= count)
 
-/** Milliseconds that the model takes for a step of a run that is to be paused, and that nothing may come in then. */
+/** Milliseconds of a model's step, and of silence after a pause. */
 const STEP = 120
 const QUIET = 3 * STEP
 
-/** Looks at a log until it has not grown for a while. */
+/** Waits until a log has stopped growing. */
 async function quiet(trial: Trial, id: string): Promise<void> {
   let length = -1
   let since = Date.now()
@@ -387,7 +380,7 @@ export const STOPS: readonly ServerCheck[] = [
       const at = log.findIndex(({ kind }) => kind === 'InterruptEvent')
       hold('I4', at >= 0, 'no InterruptEvent says so')
       const later = log.slice(at + 1).filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
-      // The words that had come may be kept.
+      // The text so far may be kept.
       hold('I4', later.length <= 1, `${later.length} events came behind the interrupt`)
       await trial.play(id, [{ says: ['Here again.'] }])
       same('I4', 'the last reply', (await trial.replies(id)).at(-1), 'Here again.')

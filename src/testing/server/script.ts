@@ -5,13 +5,12 @@
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
 
-/** What a scripted model does when it is asked once; `wait` milliseconds before it says anything. */
+/** What a scripted model does on one request, after `wait` milliseconds. */
 export type ScriptedTurn = ModelTurn & { readonly wait?: number }
 
-/** A call of a tool, among what a model says. */
 export type ModelCall = Extract<ModelPart, { readonly call: string }>
 
-/** A message as a model is sent it: a text, or parts that have one. */
+/** A message in a request to the model. */
 export interface SentMessage {
   readonly role?: string
   readonly content?: unknown
@@ -44,14 +43,13 @@ export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   return turns[replies] ?? { says: ['The script is over.'] }
 }
 
-/** A model for `fakeProvider`, in whichever grammar it is asked, that plays the scripts in the words of its users. */
+/** A model for `fakeProvider` that plays the scripts in the messages of its users, in any grammar. */
 export const playScripts: Model = async (request) => {
   const turn = turnOf(messagesIn(request))
   if (turn.wait !== undefined) await new Promise((resolve) => setTimeout(resolve, turn.wait))
   return turn
 }
 
-/** The messages of a request, in whichever grammar. */
 export function messagesIn({ messages, input, contents }: RequestBody): readonly SentMessage[] {
   const given = messages ?? input ?? contents
   return (Array.isArray(given) ? given : []).map((message: SentMessage & { readonly parts?: unknown }) =>
@@ -59,11 +57,10 @@ export function messagesIn({ messages, input, contents }: RequestBody): readonly
   )
 }
 
-/** Whether the model said it. Some grammars have items for calls and thoughts beside messages. */
+/** Some grammars have items for calls and thoughts besides messages. */
 const isOfModel = ({ role, type }: SentMessage & { readonly type?: string }): boolean =>
   role === undefined ? type !== 'function_call_output' : role === 'assistant' || role === 'model'
 
-/** All texts of a content, in order. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''

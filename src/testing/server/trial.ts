@@ -15,18 +15,18 @@ import {
 } from './client.ts'
 import { type ModelCall, type ScriptedTurn, scriptOf, type SentMessage, textOf } from './script.ts'
 
-/** A server to try, and how its model is scripted. */
+/** A server to test, and its scripted model. */
 export interface ServerConformanceOptions {
-  /** What it is called in error messages. */
+  /** Its name in error messages. */
   readonly name: string
   /**
    * Starts it; resolves when it takes requests. Called by the first case, and again after each `stop` and `kill`, when
    * it begins with the data that it had.
    */
   start(): Promise<ServerClientOptions>
-  /** Ends it in order. */
+  /** Stops it in order. */
   stop?(): Promise<void>
-  /** Ends it as a crash would, with whatever it is doing. */
+  /** Kills it, whatever it is doing. */
   kill?(): Promise<void>
   /**
    * What a user says so that the model behind the server gives these replies, one for each time that it is asked.
@@ -39,33 +39,31 @@ export interface ServerConformanceOptions {
    * not return before it is given up. Default: `note` with a `text`, and `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
-  /** The texts that the first of these tools has kept, in order: how often a call was executed. */
+  /** The texts that the first tool has kept, in order: how often a call was executed. */
   notes?(): readonly string[] | Promise<readonly string[]>
-  /** The messages of each request that the model was sent, in order. */
+  /** The messages of each request to the model, in order. */
   requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
-  /** What the server does not have, each with the reason. */
+  /** What the server does not support, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
-  /** Cases that it is known to fail, by their whole name, each with the reason. */
+  /** Cases that are known to fail, by their full name, each with the reason. */
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
-  /** Milliseconds that anything may take. Default: 10,000. */
+  /** Maximum milliseconds of any wait. Default: 10,000. */
   readonly timeout?: number
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two polls. */
 const PAUSE = 15
 
-/** Milliseconds that anything may take. */
 const TIMEOUT = 10_000
 
-/** The statuses in which nothing runs any more. */
 export const RESTING: readonly Status[] = ['finished', 'paused', 'waiting_for_confirmation', 'error', 'stuck']
 
-/** One case's world. */
+/** What a case works with: the server, its conversations, and waiting. */
 export class Trial {
   readonly #options: ServerConformanceOptions
   readonly #server: SharedServer
   readonly #marks = new Map<string, string>()
-  /** The ids of the conversations that the case has made and not deleted. */
+  /** The conversations that the case has made and not deleted. */
   readonly conversations: string[] = []
 
   constructor(options: ServerConformanceOptions, server: SharedServer) {
@@ -73,46 +71,42 @@ export class Trial {
     this.#server = server
   }
 
-  /** A client of the server that runs now. */
   get client(): ServerClient {
     return this.#server.client
   }
 
-  /** A new conversation. */
   async begin(body: JsonObject = {}): Promise<string> {
     const { id } = bodyOf(await this.client.create(body))
     this.conversations.push(id)
     return id
   }
 
-  /** A tool call that keeps a text where `notes` finds it. */
+  /** A tool call that keeps a text, which `notes` returns. */
   note(text: string): ModelCall {
     return this.#options.tools?.note(text) ?? { call: 'note', args: { text } }
   }
 
-  /** A tool call that ends only when it is given up. */
+  /** A tool call that ends only when it is aborted. */
   hold(): ModelCall {
     return this.#options.tools?.hold() ?? { call: 'wait', args: { seconds: 3_600 } }
   }
 
-  /** The texts that calls of `note` have kept, of all conversations, in order. */
   async notes(): Promise<readonly string[]> {
     return (await this.#options.notes?.()) ?? []
   }
 
-  /** Says something that makes the model give these replies; resolves when the server has taken it. */
+  /** Sends a message that scripts these replies. */
   async say(id: string, turns: readonly ScriptedTurn[], run = true): Promise<string | undefined> {
     return bodyOf(await this.client.say(id, this.words(id, turns), { run })).event_id
   }
 
-  /** The words for it. */
   words(id: string, turns: readonly ScriptedTurn[]): string {
     const mark = this.#marks.get(id) ?? `[${crypto.randomUUID()}]`
     this.#marks.set(id, mark)
     return `${(this.#options.script ?? scriptOf)(turns)} ${mark}`
   }
 
-  /** The same, and waits for the end of the run. */
+  /** Sends a message and waits for the end of the run. */
   async play(
     id: string,
     turns: readonly ScriptedTurn[],
@@ -122,7 +116,7 @@ export class Trial {
     return this.rest(id, ...ends)
   }
 
-  /** Waits until a conversation rests, in one of these statuses. Default: finished. */
+  /** Waits until a conversation has one of these statuses. Default: finished. */
   async rest(id: string, ...ends: readonly Status[]): Promise<ServerConversation> {
     const wanted = ends.length === 0 ? (['finished'] as const) : ends
     const longest = (this.#options.timeout ?? TIMEOUT) / 3
@@ -141,7 +135,6 @@ export class Trial {
     })
   }
 
-  /** What the log says went wrong. */
   async #failureOf(id: string): Promise<string> {
     const failures = (await this.log(id)).flatMap((event) =>
       event.kind === 'ConversationErrorEvent' ? [`${event.code}: ${event.detail}`] : [],
@@ -149,7 +142,7 @@ export class Trial {
     return failures.at(-1) ?? 'the log names no failure'
   }
 
-  /** Looks until there is something. @throws LawBroken after the time that the options give. */
+  /** Polls until there is a result. @throws LawBroken after the timeout. */
   async until<T>(
     law: string,
     what: string | (() => string),
@@ -165,22 +158,19 @@ export class Trial {
     }
   }
 
-  /** Waits until the conversation runs. */
   async running(id: string): Promise<void> {
     await this.until('I1', 'it does not run', async () => (await this.status(id)) === 'running')
   }
 
-  /** The status that the server gives. */
   async status(id: string): Promise<Status> {
     return bodyOf(await this.client.get(id)).execution_status
   }
 
-  /** What the agent has said. */
   async replies(id: string): Promise<string[]> {
     return messagesOf(await this.log(id), 'agent')
   }
 
-  /** A promise of the client, or a broken law where it takes too long. */
+  /** Awaits a promise. @throws LawBroken after the timeout. */
   async within<T>(law: string, what: string, work: Promise<T>): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
@@ -194,7 +184,7 @@ export class Trial {
     }
   }
 
-  /** Asks for what a run that has said its end may still stand in the way of, until it is given back (409). */
+  /** Retries while the server returns 409: a finished run may still hold its conversation. */
   async accepted<T>(ask: () => Promise<Received<T>>): Promise<T> {
     return this.until('I1', 'a run that has ended does not give the conversation back', async () => {
       const given = await ask()
@@ -202,25 +192,22 @@ export class Trial {
     })
   }
 
-  /** All events of a conversation that the search gives, oldest first. */
   async log(id: string): Promise<Event[]> {
     return this.client.events(id)
   }
 
-  /** What the model was sent of a conversation, request by request. */
   async requests(id: string): Promise<readonly (readonly SentMessage[])[]> {
     const mark = this.#marks.get(id) ?? '[]'
     const all = (await this.#options.requests?.()) ?? []
     return all.filter((messages) => messages.some(({ content }) => textOf(content).includes(mark)))
   }
 
-  /** Ends the server, in order or not, and starts it over the same data. */
   async restart(how: 'stop' | 'kill'): Promise<void> {
     await this.#server.restart(how)
   }
 }
 
-/** The server that the cases share; it is started by the first one. */
+/** Shared by the cases, and started by the first one. */
 export class SharedServer {
   readonly #options: ServerConformanceOptions
   #client: ServerClient | null = null
@@ -234,7 +221,6 @@ export class SharedServer {
     return this.#client
   }
 
-  /** Does nothing where it runs. */
   async start(): Promise<void> {
     this.#client ??= serverClient(await this.#options.start())
   }
@@ -246,13 +232,12 @@ export class SharedServer {
   }
 }
 
-/** The texts of the messages that are in a log, of a source. */
 export const messagesOf = (events: readonly Event[], source: string): string[] =>
   events.flatMap((event) =>
     event.kind === 'MessageEvent' && event.source === source ? [textOf(event.llm_message.content)] : [],
   )
 
-/** A refusal with a sentence, or with a list of what is wrong (interface 7). */
+/** Checks the status and the shape of an error (interface 7). */
 export function holdRefusal({ status, body }: Received, wanted: number, what: string): void {
   hold(
     'W1',
@@ -278,17 +263,17 @@ const isIssue = (issue: unknown): boolean => {
   )
 }
 
-/** What a server may or may not have; a case is skipped where something that it needs is missing. */
+/** What a server may lack; cases that need it are skipped. */
 export type Capability =
-  /** Everybody may search what is shared (interface 4.1), by `PATCH /api/v1/app-conversations/{id}`. */
+  /** Public search (interface 4.1), by `PATCH /api/v1/app-conversations/{id}`. */
   | 'sharing'
-  /** Messages may have parts of any type, with what a provider has sealed in them. */
+  /** Messages may have parts of any type, with sealed content. */
   | 'parts'
-  /** It asks for a key, which the options name. */
+  /** It requires a key, which the options contain. */
   | 'keys'
   /** `/sockets/events/{id}` in envelopes, with `after` and deltas. */
   | 'sockets'
-  /** `/api/conversations/{id}/events/stream`, which is the same as server-sent events. */
+  /** `/api/conversations/{id}/events/stream`, as server-sent events. */
   | 'stream'
   | 'pause'
   | 'interrupt'
@@ -298,21 +283,16 @@ export type Capability =
   | 'navigation'
   | 'fork'
   | 'deletion'
-  /** A message with a `key` is said once. */
+  /** A message with a `key` is appended once. */
   | 'message_keys'
-  /** The options can stop it and start it again. */
   | 'stop'
-  /** The options can kill it. */
   | 'kill'
-  /** The options say what its tools have done. */
   | 'notes'
-  /** The options say what its model was sent. */
   | 'requests'
 
-/** One sentence, tried. */
 export interface ServerCheck {
   readonly name: string
-  /** The laws that it may find broken, the first one most likely. */
+  /** The laws that it may find broken, the most likely first. */
   readonly laws: readonly string[]
   readonly needs?: readonly Capability[]
   run(trial: Trial): Promise<void>
