@@ -96,7 +96,7 @@ export function fitToBudget(
   })
   const found = best as Fit | null
   if (found !== null) return { ...found, calls }
-  const message = `the least that may be sent takes ${least} tokens, and the budget is ${budget}`
+  const message = `the minimum request has ${least} tokens, and the budget is ${budget}`
   return { type: 'refuse', reason: { code: 'over_budget', message, tokens: least, budget }, calls }
 }
 

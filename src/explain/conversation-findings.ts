@@ -29,13 +29,13 @@ export function* callFindings({ state }: Scene): IterableIterator<Found> {
       last.set(entry.event.tool_call_id, entry)
       if (before !== undefined && isRepeated(before, entry)) {
         const { tool_name } = entry.event
-        const text = `the call of ${quote(tool_name)} stands twice: ${quote(entry.id)} is ${quote(before.id)} once more, so that its tool may have been run twice`
+        const text = `the call of ${quote(tool_name)} is repeated: ${quote(entry.id)} equals ${quote(before.id)}, so its tool may have run twice`
         yield found('doubled_call', 'error', entry, text, { ids: [before.id], rule: 'U2', law: 'P6' })
       }
     } else if (isToolResult(entry.event) && isLate(entry)) {
       const judged = judgeResult(state, entry)
       if (judged === null) continue
-      const text = `a result came too late, and the model never sees it: ${judged.verdict.text}`
+      const text = `a result arrived too late, and the model never sees it: ${judged.verdict.text}`
       yield found('late_result', 'warning', entry, text, { ids: judged.verdict.ids, rule: 'U6' })
     }
   }
@@ -102,7 +102,7 @@ export function* condensationFindings({ state }: Scene): IterableIterator<Found>
     for (const [message, what] of asked) {
       if (!holds(above.view, message) || holds(entry.branch.view, message) || says(summary, message)) continue
       const how = hasText(summary) ? 'its summary has hardly a word of it' : 'it has no summary'
-      const text = `the condensation ${quote(id)} took ${what} out of the model's sight, ${quote(message.id)}, and ${how}`
+      const text = `the condensation ${quote(id)} removed ${what} from the view, ${quote(message.id)}, and ${how}`
       // Missing words are a guess; a missing summary is a fact.
       const severity = hasText(summary) ? 'warning' : 'error'
       yield found('forgotten_task', severity, entry, text, { ids: [message.id], rule: 'U6' })
@@ -161,7 +161,7 @@ export function* branchFindings({ state }: Scene): IterableIterator<Found> {
     const isBefore = head === null || isOnPathIn(head, first)
     const how =
       by === null || (isBefore && !moved)
-        ? `HEAD ${isBefore ? 'stands before it' : 'is on another one'}`
+        ? `HEAD ${isBefore ? 'is before it' : 'is on another one'}`
         : moved
           ? `HEAD was moved off it by ${quote(by.id)}`
           : `${quote(by.id)} ${hangsOn(by)}${by.parent === null ? '' : ', before it'}`
@@ -194,7 +194,7 @@ export function* cutOffFindings({ state }: Scene): IterableIterator<Found> {
     if (reply !== null) said.add(reply)
     const reason: unknown = replyOf(event)?.stop_reason
     const why = typeof reason === 'string' && end !== null ? ` (${reason.slice(0, 40)})` : ''
-    const text = `the reply ${words}${why}, so that what it says is not all that its model had to say`
+    const text = `the reply ${words}${why}, so it is incomplete`
     yield found('cut_off', isCutOff(event) ? 'note' : 'warning', entry, text, { rule: 'D20' })
   }
 }

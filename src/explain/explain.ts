@@ -95,7 +95,7 @@ function condensationNotes({ entry }: Subject): Note[] {
   if (event?.kind !== 'Condensation' || id === null) return []
   const gone = unitsGone(entry)
   const waiting = gone.filter(isPending).flatMap(idsIn).length
-  const text = `it took ${counted(eventsIn(gone), 'event')} out of the view`
+  const text = `it removed ${counted(eventsIn(gone), 'event')} from the view`
   const more =
     waiting === 0 ? '' : `, and forgot ${counted(waiting, 'event')} of a batch that waited for a result`
   const found = [note('took_out', 'U6', `${text}${more}`, gone.flatMap(idsIn))]
@@ -139,7 +139,7 @@ function batchNotes(
   if (pairs.length > 0) {
     const isLate = unit.results.length < unit.calls.length && !idsIn(unit).includes(pairs[0] ?? '')
     const text = isCall
-      ? `its result is ${quote(pairs[0] ?? null)}${isLate ? ', which came after the call was forgotten' : ''}`
+      ? `its result is ${quote(pairs[0] ?? null)}${isLate ? ', which arrived after the call was forgotten' : ''}`
       : `it is the result of the call ${quote(pairs[0] ?? null)}`
     found.push(note('paired', 'U3', text, pairs))
   } else if (isCall) found.push(note('unanswered', 'U4', 'no result has ended it', []))
@@ -175,7 +175,7 @@ function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note
     ]
   }
   return renderMessage(event) === null
-    ? [note('says_nothing', 'U1', 'it says nothing, so that no message is made of it', [])]
+    ? [note('says_nothing', 'U1', 'it has no content, so no message is made of it', [])]
     : []
 }
 
@@ -187,13 +187,13 @@ function orderNotes(units: readonly Unit[], unit: Unit, own: readonly string[]):
       .slice(at + 1)
       .filter((one) => !isPlaced(one) && one.first < unit.first && !isSummary(one))
     const ids = unread.flatMap(idsIn)
-    const text = `it stands before ${counted(ids.length, 'message')} that came while its model was at work, which had not read ${ids.length === 1 ? 'it' : 'them'}`
+    const text = `it is placed before ${counted(ids.length, 'message')} that arrived while its model was working, which had not read ${ids.length === 1 ? 'it' : 'them'}`
     return ids.length === 0 ? [] : [note('placed', 'U10', text, ids)]
   }
   if (isSummary(unit)) return []
   const passed = units.slice(0, at).filter((one) => isPlaced(one) && one.first > unit.first)
   const ids = passed.flatMap(idsIn).filter((id) => !own.includes(id))
-  const text = `the reply ${quote(ids[0] ?? null)} stands before it, since its model had not read it`
+  const text = `the reply ${quote(ids[0] ?? null)} is placed before it, since its model had not read it`
   return ids.length === 0 ? [] : [note('passed', 'U10', text, ids)]
 }
 

@@ -50,8 +50,8 @@ function* repairsOf(messages: readonly NeutralMessage[]): IterableIterator<strin
   const repeated = calls.length - new Set(calls.map(({ id }) => id)).size
   if (repeated > 0)
     yield repeated === 1
-      ? 'a call id stands twice, and gets a number'
-      : `${repeated} call ids stand twice, and get numbers`
+      ? 'a call id is repeated, and gets a number'
+      : `${repeated} call ids are repeated, and get numbers`
   const garbled = calls.filter((call) => readArguments(call.arguments) === null).length
   if (garbled > 0)
     yield `the arguments of ${counted(garbled, 'call')} are no JSON object, and are sent as text in one`
@@ -106,7 +106,7 @@ function resultFinding(entry: Checkpoint, breach: LawViolation, { state }: Pick<
         'doubled_result',
         'error',
         breach,
-        `a second result came, and the model never sees it: ${text}`,
+        `a second result arrived, and the model never sees it: ${text}`,
         more,
       )
     : found(

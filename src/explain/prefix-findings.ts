@@ -104,11 +104,11 @@ function judge({ asked, before, suspects }: Place, request: (branch: Branch) => 
   const planned = by.event?.kind === 'Condensation'
   const kind: FindingKind = signed.size > 0 ? 'signed_behind_change' : 'cache_broken'
   const severity: Severity = planned ? 'note' : signed.size > 0 ? 'error' : 'warning'
-  const price = `about ${counted(cost.cacheTokens, 'token')} are read anew`
+  const price = `about ${counted(cost.cacheTokens, 'token')} must be read again`
   const reasoning =
     signed.size === 0
       ? ''
-      : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} stands behind the change, where it is refused or dropped`
+      : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} is after the change, where it is refused or dropped`
   const others = suspects.map(({ id }) => id)
   return found(kind, severity, by, `${whatChanged(by)}: ${price}${reasoning}`, {
     ids: others,
@@ -141,14 +141,14 @@ function whatChanged(entry: Checkpoint): string {
     }
     case 'Condensation': {
       const gone = eventsIn(unitsGone(entry))
-      const what = gone > 0 ? `took ${counted(gone, 'event')} out of` : 'put its summary into'
+      const what = gone > 0 ? `removed ${counted(gone, 'event')} from` : 'put its summary into'
       return `the condensation ${quote(id)} ${what} what had been sent`
     }
     case 'ActionEvent':
     case 'MessageEvent':
-      return `the reply ${quote(id)} came late, and stands before messages that had been sent`
+      return `the reply ${quote(id)} arrived late, and is placed before messages that were already sent`
     default:
-      return `the result ${quote(id)} came after its model was asked again, so that its reply went back to its place`
+      return `the result ${quote(id)} arrived after the next request, so its reply moved back to its place`
   }
 }
 

@@ -40,7 +40,7 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
     }
     sent = states.get(fit.messages) ?? state
     if (findUnit(sent.branch.view, subject) === undefined) {
-      const text = `the budget of ${budget} tokens leaves out the ${fit.cut} oldest events of the view but for what has to stay, and it is one of them`
+      const text = `the budget of ${budget} tokens leaves out the ${fit.cut} oldest events of the view except those that must stay, and it is one of them`
       return [{ code: 'over_budget', rule: 'U8', law: null, text, ids: [] }]
     }
   }

@@ -51,7 +51,7 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
     return said('condensed_with_batch', 'U2', text, own)
   }
   const mates = stretchOf([...view.units], unit).flatMap(listedIn)
-  const text = `${who} lists ${quote(mates[0] ?? null)}, without which a provider does not take it back`
+  const text = `${who} lists ${quote(mates[0] ?? null)}, without which a provider does not accept it`
   return said('condensed_with_stretch', 'U5', text, mates)
 }
 

@@ -145,7 +145,7 @@ function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): 
   if (head === null || isOnPathIn(head, entry))
     return move !== null && move.value === (head?.id ?? null)
       ? `HEAD was moved before it by ${quote(by?.id ?? null)}`
-      : 'HEAD stands before it'
+      : 'HEAD is before it'
   if (by === null) return 'HEAD is on another branch'
   if (move !== null) return `HEAD was moved to another branch by ${quote(by.id)}`
   return `HEAD went to another branch with ${quote(by.id)}, which ${hangsOn(by)}`
@@ -193,7 +193,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
       below,
     )
     const by = out?.by.id ?? null
-    const text = `its call ${quote(match.entry.id)} was taken out of the view by the condensation ${quote(by)} before this result came`
+    const text = `its call ${quote(match.entry.id)} was removed from the view by the condensation ${quote(by)} before this result arrived`
     return {
       verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: idsOf(match.entry.id, by) },
       removedBy: out !== null && wouldBeShown(out, below) ? by : null,
@@ -256,8 +256,8 @@ function strayResult(state: State, entry: ResultEntry): Judged {
   if (named === undefined || named.id === null) {
     const later = namedBy(state.log, entry)
     return later === undefined || later.id === null || callIdOf(later) === null
-      ? stray(`no call with the id ${quote(event.tool_call_id)} stands before it on its branch`)
-      : stray(`its call ${quote(later.id)} comes later in the log`, later.id)
+      ? stray(`no call with the id ${quote(event.tool_call_id)} is before it on its branch`)
+      : stray(`its call ${quote(later.id)} is later in the log`, later.id)
   }
   if (callIdOf(named) === null) return stray(`it names ${quote(named.id)}, which is no call`, named.id)
   const where = isOnPathIn(named, parent) ? 'above it' : 'on another branch'

@@ -115,9 +115,8 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
   if (last === undefined || isCutOff(event) || !isOnPathIn(last, parent)) return
   const reply = `of the reply ${quote(responseOf(event))}, as ${quote(last.id)} is`
   if (event.kind === 'MessageEvent') {
-    const should =
-      'a correct server writes the words of a reply that calls tools as the thought of its first call'
-    report('M7', entry, `this message is ${reply}, and stands apart from its calls; ${should}`)
+    const should = 'a correct server writes the text of a reply with calls as the thought of its first call'
+    report('M7', entry, `this message is ${reply}, and is apart from its calls; ${should}`)
     return
   }
   if (event.kind !== 'ActionEvent') return
@@ -129,7 +128,7 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
   const why = open
     ? 'but that has its results, or has the same tool_call_id'
     : `but behind ${parent?.event?.kind ?? 'what is no event'}`
-  const should = 'a correct server writes all calls of a reply before what comes of them'
+  const should = 'a correct server writes all calls of a reply before their results'
   report('M7', entry, `this call is ${reply}, ${why}, so that the model is shown two replies; ${should}`)
 }
 
@@ -197,7 +196,7 @@ function watchConsent(report: Report): ConsentWatch {
         const should = 'a correct server executes pending calls only'
         report('P8', entry, `the call ${quote(call.id)} is begun, and has its result already; ${should}`)
       } else if (begun.get(call.id) === turn) {
-        const should = 'a correct server executes a call once, unless it is told to do it again'
+        const should = 'a correct server executes a call once, unless it is requested again'
         report('P6', entry, `the call ${quote(call.id)} is begun twice; ${should}`)
       } else if (!consents.has(call.id) && isUnasked(step, call)) {
         report('P7', entry, `the call ${quote(call.id)} is begun, ${AGAINST_POLICY}`)
@@ -233,7 +232,7 @@ function watchConsent(report: Report): ConsentWatch {
       }
       const outcome: unknown = replyOf(call.event)?.outcome
       if ((outcome === 'refused' || outcome === 'filtered') && !approved.has(call.id)) {
-        const should = 'a correct server gives its calls no result of a tool'
+        const should = 'a correct server appends no result of a tool for its calls'
         report(
           'I7',
           step.entry,

@@ -128,8 +128,8 @@ function twice(first: Entry | undefined, entry: Entry): string {
   const where = `${quote(entry.id)} is the id of the event at position ${first?.seq ?? 0}`
   const isSame = bodyOf(first) === bodyOf(entry)
   return isSame
-    ? `${where} already, which says the same; a correct server appends an event once`
-    : `${where} already, which says something else; a correct server gives each event an id of its own`
+    ? `${where} already, with the same content; a correct server appends an event once`
+    : `${where} already, with other content; a correct server gives each event an id of its own`
 }
 
 const bodyOf = (entry: Entry | undefined): string =>
@@ -143,8 +143,8 @@ function parentOf(log: Log, entry: Entry): string {
       ? 'is the event itself'
       : named === undefined
         ? 'is no event of this log'
-        : `comes later in the log, at position ${named.seq}`
-  return `its parent ${quote(asked)} ${why}; a correct server names an event that stands before it`
+        : `is later in the log, at position ${named.seq}`
+  return `its parent ${quote(asked)} ${why}; a correct server names an earlier event`
 }
 
 /** V3 and K1. O(view + listed ids) for each condensation, as much as folding it. */
@@ -202,5 +202,5 @@ function checkOffset(
   if (isBorder || offset === at) return
   const where =
     offset > at ? `beyond the ${at} events that are left of the view` : 'inside of a reply or of its thinking'
-  say(`its summary_offset ${offset} lies ${where}; a correct server gives a cut point`)
+  say(`its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
 }

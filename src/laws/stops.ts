@@ -71,7 +71,7 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
         report(
           'T5',
           entry,
-          `the status is said to be ${is}; a correct server gives one of ${STATUSES.join(', ')}`,
+          `the status is set to ${is}; a correct server writes one of ${STATUSES.join(', ')}`,
         )
       }
       finished = named === 'finished' ? entry : null
@@ -116,8 +116,8 @@ function behindStop(
 ): void {
   if (responseOf(entry.event) === null || isCutOff(entry.event)) return
   if (stopped?.kind === 'InterruptEvent') {
-    const should = 'a correct server appends nothing of it, but for the words that were cut off'
-    report('I4', entry, `a reply goes on behind the interrupt ${quote(id)}; ${should}`)
+    const should = 'a correct server appends nothing of it, except the text that was cut off'
+    report('I4', entry, `a reply continues after the interrupt ${quote(id)}; ${should}`)
     return
   }
   const after = askedAfter(entry.event)
@@ -128,13 +128,13 @@ function behindStop(
   replies.add(isNew)
   if (replies.size < 2) return
   const should = 'a correct server asks no model before the run is resumed'
-  report('I3', entry, `a second reply comes behind the pause ${quote(id)}; ${should}`)
+  report('I3', entry, `a second reply begins after the pause ${quote(id)}; ${should}`)
 }
 
 /** I2, I7 and P1: unfinished work of a finished conversation. */
 function checkFinished({ branch }: State, at: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
-    const should = 'a correct server gives every call a result first'
+    const should = 'a correct server appends a result for every call first'
     report('P1', at, `finished, though the call ${quote(entry.id)} has no result; ${should}`)
     return
   }
@@ -143,7 +143,7 @@ function checkFinished({ branch }: State, at: Entry, report: Report): void {
   const { id, event } = last.type === 'message' ? last.item : { id: null, event: null }
   const early = event === null ? null : (earlyEndOf(event) ?? (isCutOff(event) ? 'cut off' : null))
   if (early !== null) {
-    const should = 'a correct server goes on, or ends in error'
+    const should = 'a correct server continues, or ends in error'
     report('I7', at, `finished, though the last reply ${quote(id)} was ${early}; ${should}`)
   } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && isPrompted(branch)) {
     const should = 'a correct server asks the model once more'

@@ -134,7 +134,7 @@ export async function golden<S, Kept = unknown>(
     .map(({ path, before: was, after: is }) => `  ${path}: ${cut(was)} -> ${cut(is)}`)
   const more = found.length > SHOWN ? [`  and ${found.length - SHOWN} more`] : []
   const where = `position ${first.seq}, ${first.kind ?? 'a quarantined line'} ${JSON.stringify(first.id)}`
-  throw new Error([`${name} says something else at ${where}:`, ...shown, ...more].join('\n'))
+  throw new Error([`${name} differs at ${where}:`, ...shown, ...more].join('\n'))
 }
 
 const SHOWN = 10

@@ -295,7 +295,7 @@ describe('a page that is served', () => {
       await page.goto(`${url}/inspect`)
       await page.fill('input[type=password]', 'another')
       await page.click('button[type=submit]')
-      await page.getByText('The service asks for a key.').waitFor()
+      await page.getByText('The service requires a key.').waitFor()
       await page.fill('input[type=password]', 'the-key')
       await page.click('button[type=submit]')
       await page.waitForSelector('#status')

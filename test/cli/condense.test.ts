@@ -162,9 +162,7 @@ describe('messages with a budget', () => {
     expect((await of(LEAST)).code).toBe(0)
     const { code, out, err } = await of(LEAST - 1)
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toMatch(
-      /^colloquy: [^\n]+: the least that may be sent takes 6 tokens, and the budget is 5\n$/,
-    )
+    expect(err).toMatch(/^colloquy: [^\n]+: the minimum request has 6 tokens, and the budget is 5\n$/)
     const json = await of(LEAST - 1, '--json')
     expect(json.code).toBe(1)
     expect(JSON.parse(json.out).error).toMatchObject({ code: 'over_budget' })

@@ -154,7 +154,7 @@ describe('the lines of a file', () => {
     expect(checked.out).toContain('"a" is the id of the event on line 2 already')
     const orphan = folder({ 'b.jsonl': lines(said('a', 'one', { parent_id: 'b' }), said('b', 'two')) })
     expect((await colloquy(['check', orphan('b.jsonl'), '--laws'])).out).toContain(
-      'comes later in the log, on line 2',
+      'is later in the log, on line 2',
     )
   })
 })

@@ -52,7 +52,7 @@ describe('a budget', () => {
       reason: {
         tokens: 10,
         budget: 9,
-        message: 'the least that may be sent takes 10 tokens, and the budget is 9',
+        message: 'the minimum request has 10 tokens, and the budget is 9',
       },
     })
   })

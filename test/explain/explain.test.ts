@@ -23,7 +23,7 @@ const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h
 describe('a result and its call', () => {
   it('are told by what stood there when the result came', () => {
     expect(said([user('m'), observe('early', call), call], 'early')).toBe(
-      'its call "call" comes later in the log',
+      'its call "call" is later in the log',
     )
     const log = [
       user('m'),
@@ -43,7 +43,7 @@ describe('a result and its call', () => {
     const log = [user('m'), call, condensation('sum', ['call']), observe('late', call)]
     expect(explain(replay(log), 'late').pairedWith).toEqual(['call'])
     expect(explain(replay(log), 'call').pairedWith).toEqual(['late'])
-    expect(notes(log, 'call')).toEqual(['its result is "late", which came after the call was forgotten'])
+    expect(notes(log, 'call')).toEqual(['its result is "late", which arrived after the call was forgotten'])
     const left = [...log, user('n', 'n', { parent_id: 'm' })]
     expect(explain(replay(left), 'late').pairedWith).toEqual(['call'])
     expect(explain(replay(left), 'call').pairedWith).toEqual(['late'])
@@ -60,10 +60,10 @@ describe('what a condensation took out', () => {
       condensation('sum', ['m', 'a', 'call'], 'the user said m', 0),
     ]
     expect(notes(log, 'sum')[0]).toBe(
-      'it took 2 events out of the view, and forgot 1 event of a batch that waited for a result',
+      'it removed 2 events from the view, and forgot 1 event of a batch that waited for a result',
     )
     expect(found([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
-      expect.stringContaining('the condensation "sum" took 2 events out of what had been sent'),
+      expect.stringContaining('the condensation "sum" removed 2 events from what had been sent'),
     ])
   })
 })
@@ -71,8 +71,8 @@ describe('what a condensation took out', () => {
 describe('an event that HEAD is not behind', () => {
   it('is told where HEAD stands', () => {
     const state = replay(users('a', 'b', 'c'))
-    expect(explain(switchTo(state, 'b'), 'c').verdict.text).toBe('HEAD stands before it')
-    expect(explain(switchTo(state, null), 'c').verdict.text).toBe('HEAD stands before it')
+    expect(explain(switchTo(state, 'b'), 'c').verdict.text).toBe('HEAD is before it')
+    expect(explain(switchTo(state, null), 'c').verdict.text).toBe('HEAD is before it')
     expect(said([...users('a', 'b', 'c'), moveHead('h', 'b')], 'c')).toBe('HEAD was moved before it by "h"')
     const anew = [user('a'), agent('b'), user('c', 'c', { parent_id: '__root__' })]
     expect(said(anew, 'b')).toBe('HEAD went to another branch with "c", which begins a new root')

@@ -68,7 +68,7 @@ const cache: FieldBug = {
   ],
   healthy: [system('s1', rules), task, agent('plan'), user('go'), user('day', 'It is Sunday now.'), done],
   kind: 'cache_broken',
-  says: /system prompt "s2" differs from the one before it by a date.*tokens are read anew/,
+  says: /system prompt "s2" differs from the one before it by a date.*tokens must be read again/,
   ids: ['s2'],
 }
 
@@ -78,7 +78,7 @@ const signed: FieldBug = {
   log: [system('s1', rules), task, thought, user('go'), system('s2', 'Answer in French.'), done],
   healthy: [system('s1', rules), task, thought, user('go', 'Go on, in French.'), done],
   kind: 'signed_behind_change',
-  says: /system prompt "s2" replaces another one.*signed thinking of 1 reply stands behind the change/,
+  says: /system prompt "s2" replaces another one.*signed thinking of 1 reply is after the change/,
   ids: ['s2'],
 }
 
@@ -129,7 +129,7 @@ const doubled: FieldBug = {
     done,
   ],
   kind: 'doubled_call',
-  says: /call of "ls" stands twice: "list-again" is "list" once more/,
+  says: /call of "ls" is repeated: "list-again" equals "list"/,
   ids: ['list-again', 'list'],
 }
 
@@ -149,7 +149,7 @@ const forgot: FieldBug = {
     'The user wants colour renamed to color in every file of the documentation folder; one file was opened.',
   ),
   kind: 'forgotten_task',
-  says: /condensation "sum" took the task out of the model's sight, "task", and its summary has hardly a word of it/,
+  says: /condensation "sum" removed the task from the view, "task", and its summary has hardly a word of it/,
   ids: ['sum', 'task'],
 }
 

@@ -108,7 +108,7 @@ function lineByFit(state: State, budget: number): BudgetLine {
   const fit = fitToBudget(state, count, Math.max(0, left), { write })
   if (fit.type === 'fit') return { cut: fit.cut, left: left - fit.tokens, refused: null }
   const least = fit.reason.tokens + system + tools
-  return { cut: 0, left: budget - least, refused: `the least that may be sent takes ${least} tokens` }
+  return { cut: 0, left: budget - least, refused: `the minimum request has ${least} tokens` }
 }
 
 describe('what is read off a log', () => {

@@ -223,7 +223,7 @@ describe('golden', () => {
     const first = lines.findIndex((line) => line.includes('"ActionEvent"'))
     await expect(golden('counts', lines, other, files)).rejects.toThrow(
       new RegExp(
-        `counts says something else at position ${first}, ActionEvent "[^"]+":\n {2}\\$\\.calls\\[0\\]: "\\w+" -> "\\w+!"`,
+        `counts differs at position ${first}, ActionEvent "[^"]+":\n {2}\\$\\.calls\\[0\\]: "\\w+" -> "\\w+!"`,
       ),
     )
     await expect(golden('counts', lines.slice(1), right, files)).rejects.toThrow('the event: ')

@@ -180,7 +180,7 @@ export function budgetLine({ state, units, sizes, starts, said }: Reading, budge
     if (tokens <= most && at > 0) return { cut: at, left: budget - tokens, refused: null }
     from = end
   }
-  return { cut: 0, left: budget - tokens, refused: `the least that may be sent takes ${tokens} tokens` }
+  return { cut: 0, left: budget - tokens, refused: `the minimum request has ${tokens} tokens` }
 }
 
 /** The index of the unit before which the last cut may be: after the last, unless nothing would be left to send. */

@@ -190,6 +190,6 @@ function sumOf(all: readonly Usage[]): Counts {
 const rateText = ({ cache_hit_rate, prompt_tokens }: Usage): string =>
   cache_hit_rate === null
     ? prompt_tokens === 0
-      ? 'Nothing in the log says what was used.'
+      ? 'The log records no usage.'
       : ''
-    : `${Math.round(cache_hit_rate * 100)} % of the input came from a cache.`
+    : `${Math.round(cache_hit_rate * 100)} % of the input was read from a cache.`

@@ -121,7 +121,7 @@ export function FindingItem({
         )}
         {rule && law !== null && <p class="rule">{`Law ${law}: ${sentence ?? ''}`}</p>}
         {rule && cost !== undefined && (
-          <p class="rule">{`Cost: about ${shown(cost.cacheTokens)} tokens read anew, ${shown(cost.reasoningTokens)} of thinking lost.`}</p>
+          <p class="rule">{`Cost: about ${shown(cost.cacheTokens)} tokens read again, ${shown(cost.reasoningTokens)} of thinking lost.`}</p>
         )}
       </div>
     </li>
@@ -157,7 +157,7 @@ export function WhyPanel({
       </ul>
       {(found?.length ?? 0) > SHOWN && <p class="quiet">{`and ${(found?.length ?? 0) - SHOWN} more`}</p>}
       {notes.length > 0 && [
-        <h2>What has no place among events</h2>,
+        <h2>Records that became no event</h2>,
         <ul>
           {notes.map((note) => (
             <li key={note}>{safe(note)}</li>

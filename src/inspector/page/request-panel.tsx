@@ -156,7 +156,7 @@ function Compared({
 }
 
 const REASONS = {
-  prefix: 'what stands before them is not what they saw',
+  prefix: 'the messages before them have changed',
   tools: 'the tool list is another one',
   own: 'the reply itself was changed',
   grammar: 'they were made in another grammar',

@@ -125,7 +125,9 @@ class Refused extends Error {
   readonly status: number
 
   constructor(status: number) {
-    super(status === 401 || status === 403 ? 'The service asks for a key.' : `The service says ${status}.`)
+    super(
+      status === 401 || status === 403 ? 'The service requires a key.' : `The service returned ${status}.`,
+    )
     this.status = status
   }
 }
@@ -234,5 +236,5 @@ async function* follow(id: string, key: string, signal: AbortSignal): AsyncGener
 const NOT_GIVEN: Fact = Object.freeze({
   quarantined: true,
   raw: '',
-  issues: [{ loc: [], msg: 'The service does not give lines that are no events.', type: 'not_given' }],
+  issues: [{ loc: [], msg: 'The service does not send lines that are no events.', type: 'not_given' }],
 })

@@ -60,7 +60,7 @@ export function ViewPanel({
       {rows.length > 0 && (
         <p class="quiet">{counted(view.length, 'event')} in the view; ✂ marks where it may be cut.</p>
       )}
-      {view.unhandledCondensationRequest && <p class="note warning">A condensation is asked for.</p>}
+      {view.unhandledCondensationRequest && <p class="note warning">A condensation was requested.</p>}
       <Pending reader={reader} state={state} />
       <Dropped reader={reader} state={state} />
     </div>
@@ -133,7 +133,7 @@ class UnitBox extends Component<UnitProps> {
           ✂
         </div>
       ),
-      isLine && <div class="line">the budget leaves out what stands above</div>,
+      isLine && <div class="line">the budget leaves out everything above</div>,
       <div class={`unit ${unit.type}${look}`}>
         <span class="at">{isPending ? '…' : String(at)}</span>
         <div class="body">
@@ -173,7 +173,7 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
         setOpen(toggled.currentTarget.open)
       }
     >
-      <summary class="quiet">{`stands for ${counted(eventsIn(taken), 'event')} of the view that ${eventsIn(taken) === 1 ? 'was' : 'were'} condensed`}</summary>
+      <summary class="quiet">{`replaces ${counted(eventsIn(taken), 'event')} of the view`}</summary>
       {items.slice(0, 200).map((item) => {
         const words = inWords(item.event)
         return (

@@ -14,7 +14,7 @@ import { RequestPanel } from './request-panel.tsx'
 import type { Reader } from './session.ts'
 import { ViewPanel } from './view-panel.tsx'
 
-const SUMMARY = '[What stood here was condensed.]'
+const SUMMARY = '[This part was condensed.]'
 
 type Input = { readonly currentTarget: HTMLInputElement }
 type Select = { readonly currentTarget: HTMLSelectElement }
@@ -88,7 +88,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       </fieldset>
       <fieldset>
         <legend>Cut</legend>
-        {places(from, setFrom, 'leave out what stands before')}
+        {places(from, setFrom, 'leave out everything before')}
         <button type="button" onClick={cut}>
           Cut there
         </button>

@@ -169,7 +169,7 @@ export class Driver {
       received = await request()
     } catch (error) {
       if (starts !== model.starts) return null
-      throw new LawBroken('W1', `the server gave no response: ${String(error)}`, { cause: error })
+      throw new LawBroken('W1', `the server sent no response: ${String(error)}`, { cause: error })
     }
     if (starts !== model.starts || REFUSED.includes(received.status)) return null
     try {
@@ -287,7 +287,7 @@ export class Driver {
       }
       if (Date.now() > end) {
         const facts = await this.client.events(of.id)
-        throw new LawBroken('I1', `a conversation says for ever that it is ${status}`, { facts })
+        throw new LawBroken('I1', `a conversation stays ${status} for ever`, { facts })
       }
       await wait(PAUSE)
     }
@@ -383,14 +383,14 @@ function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
   )
   const placed = sent.map((each) => {
     const places = [...said.keys()].filter((at) => said[at]?.includes(`"${each.text}"`))
-    hold('W4', places.length <= 1, () => `${each.text} is said ${places.length} times`)
+    hold('W4', places.length <= 1, () => `${each.text} is in the log ${places.length} times`)
     hold('W4', !each.isSure || places.length === 1, () => `${each.text} was acknowledged, and is not there`)
     return { ...each, place: places[0] ?? -1 }
   })
   for (const one of placed)
     for (const other of placed) {
       const isLater = one.ended < other.begun && one.place >= 0 && other.place >= 0
-      hold('W4', !isLater || one.place < other.place, () => `${other.text} stands before ${one.text}`)
+      hold('W4', !isLater || one.place < other.place, () => `${other.text} is before ${one.text}`)
     }
 }
 

@@ -102,7 +102,7 @@ export interface ServerClient {
 /** Returns the body of a status of 200 to 299. @throws LawBroken for any other status. */
 export function bodyOf<T>({ status, body }: Received<T>): T {
   if (status >= 200 && status < 300) return body
-  throw new LawBroken('W1', `the server gave ${status}: ${JSON.stringify(body).slice(0, 500)}`)
+  throw new LawBroken('W1', `the server returned ${status}: ${JSON.stringify(body).slice(0, 500)}`)
 }
 
 /**

@@ -15,7 +15,7 @@ async function portrait(trial: Trial, id: string): Promise<object> {
 }
 
 const settled = (trial: Trial, id: string): Promise<true> =>
-  trial.until('W4', 'it says for ever that it runs', async () => RESTING.includes(await trial.status(id)))
+  trial.until('W4', 'it stays running for ever', async () => RESTING.includes(await trial.status(id)))
 
 /** The ids of the user's messages. */
 const saidIn = (log: readonly Event[]): (string | undefined)[] =>
@@ -67,7 +67,7 @@ const keepsPlace: Prepared = async (trial) => {
   const socket = trial.client.connect(id, { after: -1 })
   const { position } = await trial.within(
     'B1',
-    'an event does not come',
+    'an event does not arrive',
     socket.find(({ event }) => event.id === first),
   )
   socket.close()
@@ -76,7 +76,7 @@ const keepsPlace: Prepared = async (trial) => {
     const next = trial.client.connect(id, { after: position ?? -1 })
     await trial.within(
       'B1',
-      'an event does not come',
+      'an event does not arrive',
       next.find(({ event }) => event.id === last),
     )
     next.close()

@@ -22,7 +22,7 @@ async function caughtUp(trial: Trial, id: string, after?: number): Promise<Serve
   const socket = trial.client.connect(id, after === undefined ? {} : { after })
   await trial.within(
     'B2',
-    'no caught_up comes',
+    'no caught_up arrives',
     socket.find(({ type }) => type === 'caught_up'),
   )
   return socket
@@ -31,7 +31,7 @@ async function caughtUp(trial: Trial, id: string, after?: number): Promise<Serve
 const given = (trial: Trial, socket: ServerSocket, id: string | undefined): Promise<LiveFrame> =>
   trial.within(
     'B1',
-    'an event does not come',
+    'an event does not arrive',
     socket.find((frame) => isOfLog(frame) && frame.event.id === id),
   )
 
@@ -96,7 +96,7 @@ export const LIVE: readonly ServerCheck[] = [
       hold(
         'B2',
         order.every((at, n) => at >= 0 && (n === 0 || at > (order[n - 1] ?? 0))),
-        `they stand at ${order.join(', ')}`,
+        `they are at ${order.join(', ')}`,
       )
       const quiet = await caughtUp(trial, id)
       quiet.close()
@@ -120,11 +120,11 @@ export const LIVE: readonly ServerCheck[] = [
         }
         return frames.filter(isOfLog)
       }
-      const first = await trial.within('W3', 'an event does not come', read({ after: -1 }, last))
+      const first = await trial.within('W3', 'an event does not arrive', read({ after: -1 }, last))
       same('W3', 'the events of the stream', idsIn(first), idsIn(socket.frames))
       const next = await trial.say(id, [], false)
       const lastEventId = String(first.at(-1)?.position)
-      const rest = await trial.within('B1', 'an event does not come', read({ lastEventId }, next))
+      const rest = await trial.within('B1', 'an event does not arrive', read({ lastEventId }, next))
       same('B1', 'the events after the last id', idsIn(rest), [next])
     },
   },
@@ -137,7 +137,7 @@ export const LIVE: readonly ServerCheck[] = [
       const socket = await caughtUp(trial, id)
       const text = 'One two three four five.'
       await trial.play(id, [{ says: [text] }])
-      await trial.within('B1', 'the reply does not come', socket.find(isReply))
+      await trial.within('B1', 'the reply does not arrive', socket.find(isReply))
       socket.close()
       const pieces = socket.frames
         .slice(0, socket.frames.findIndex(isReply))
@@ -196,4 +196,4 @@ export const LIVE: readonly ServerCheck[] = [
 ]
 
 const bodyOfDelete = ({ status }: { readonly status: number }): void =>
-  hold('W1', status === 200 || status === 204, `a deletion gave ${status}`)
+  hold('W1', status === 200 || status === 204, `a deletion returned ${status}`)

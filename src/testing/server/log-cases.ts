@@ -82,7 +82,7 @@ export const PAGES: readonly ServerCheck[] = [
     async run(trial) {
       const { id, log } = await filled(trial)
       const sorted = log.every((event, at) => at === 0 || timeOf(log[at - 1] as Event) <= timeOf(event))
-      hold('C3', sorted, 'a later event came before an earlier one')
+      hold('C3', sorted, 'a later event is before an earlier one')
       for (const limit of [100, 3]) {
         const down = await trial.client.events(id, { sort_order: 'TIMESTAMP_DESC', limit })
         same('C3', `downwards by ${limit}`, idsOf(down), idsOf(log.toReversed()))
@@ -380,7 +380,7 @@ export const SECRETS: readonly ServerCheck[] = [
       const late = client.connect(id, { after: -1 })
       for (const socket of [live, late]) {
         const given = socket.find(({ event }) => event.id === event_id)
-        const frame = await trial.within('B1', 'the message does not come', given)
+        const frame = await trial.within('B1', 'the message does not arrive', given)
         socket.close()
         hold('X1', !JSON.stringify(frame).includes(SEALED), 'a frame shows encrypted_content')
       }

@@ -198,7 +198,7 @@ export const RUNS: readonly ServerCheck[] = [
       hold(
         'I1',
         log.some(({ kind }) => kind === 'ConversationErrorEvent'),
-        'no ConversationErrorEvent says so',
+        'the log has no ConversationErrorEvent',
       )
       await trial.play(id, [{ says: ['Better.'] }])
       same('I2', 'what the agent said', await trial.replies(id), ['Better.'])
@@ -341,7 +341,7 @@ export const STOPS: readonly ServerCheck[] = [
       hold(
         'I3',
         log.some(({ kind }) => kind === 'PauseEvent'),
-        'no PauseEvent says so',
+        'the log has no PauseEvent',
       )
       same('I3', 'the status', await trial.status(id), 'paused')
       await trial.accepted(() => trial.client.run(id))
@@ -378,10 +378,10 @@ export const STOPS: readonly ServerCheck[] = [
       await quiet(trial, id)
       const log = await trial.log(id)
       const at = log.findIndex(({ kind }) => kind === 'InterruptEvent')
-      hold('I4', at >= 0, 'no InterruptEvent says so')
+      hold('I4', at >= 0, 'the log has no InterruptEvent')
       const later = log.slice(at + 1).filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
       // The text so far may be kept.
-      hold('I4', later.length <= 1, `${later.length} events came behind the interrupt`)
+      hold('I4', later.length <= 1, `${later.length} events were appended after the interrupt`)
       await trial.play(id, [{ says: ['Here again.'] }])
       same('I4', 'the last reply', (await trial.replies(id)).at(-1), 'Here again.')
     },

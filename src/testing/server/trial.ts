@@ -186,7 +186,7 @@ export class Trial {
 
   /** Retries while the server returns 409: a finished run may still hold its conversation. */
   async accepted<T>(ask: () => Promise<Received<T>>): Promise<T> {
-    return this.until('I1', 'a run that has ended does not give the conversation back', async () => {
+    return this.until('I1', 'a finished run does not release the conversation', async () => {
       const given = await ask()
       return given.status === 409 ? null : bodyOf(given)
     })
@@ -242,7 +242,7 @@ export function holdRefusal({ status, body }: Received, wanted: number, what: st
   hold(
     'W1',
     status === wanted,
-    () => `${what} gave ${status} where ${wanted} was expected: ${JSON.stringify(body)}`,
+    () => `${what} returned ${status} where ${wanted} was expected: ${JSON.stringify(body)}`,
   )
   const detail = isObject(body as JsonObject) ? (body as JsonObject)['detail'] : undefined
   const isFit =
