@@ -123,7 +123,7 @@ export function findingsOf({ states, loaded, document }: Replayed): readonly Fin
 export const hasEncrypted = (grammar: string): boolean =>
   findGrammar(grammar)?.limits.kinds.includes('reasoning') === true
 
-/** The worst that is said of each position, but for what is only worth knowing. */
+/** The worst severity at each position, without notes. */
 export function flagsOf(
   found: readonly Finding[],
   find: (id: string) => number | null,
