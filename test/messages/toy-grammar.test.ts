@@ -1,0 +1,143 @@
+/** Adds a grammar to a copy of the sources: a folder and a line in the registry, and every tool knows it. */
+
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+const TOY = `
+import { defineGrammar } from '../grammar.ts'
+import { argumentObject, halves, messageSight, type ProviderGrammar } from '../provider.ts'
+import { replyEvents } from '../reply.ts'
+import { objectsOf, stringOf } from '../text.ts'
+import type { Limits } from '../turns.ts'
+import { replyBlocks, writeConversation } from '../write.ts'
+
+const LIMITS: Limits = {
+  grammar: 'toy', namedBy: 'type', origin: 'completion', table: {},
+  callId: { illegal: /[^a-z0-9]/gu, maxLength: 20 }, toolNameLength: 64, takesImage: () => false,
+  parts: { user: false, result: false, kinds: {}, write: () => null },
+  kinds: ['text', 'call'],
+  order: (_, counts) => (['text', 'call'] as const).flatMap((kind) =>
+    Array.from({ length: counts[kind] ?? 0 }, (__, at) => ({ kind, at, more: null }))),
+  callsLast: true, isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
+  says: ({ texts }) => texts.length > 0, pauses: false, appends: false,
+}
+
+type Line = { readonly type: 'text'; readonly text: string } | { readonly call: string; readonly id: string; readonly args: object } | { readonly result: string; readonly id: string }
+
+const PROVIDER: ProviderGrammar = {
+  route: (path) => (path.endsWith('/toy') ? false : null),
+  sight: messageSight, judge: () => [], arrange: (says) => says,
+  contents: (part, at) => typeof part === 'string' ? [{ type: 'text', text: part }] : 'call' in part ? [{ call: part.call, id: at, args: argumentObject(part.args) }] : [],
+  signs: () => false, signed: (content) => content, owed: () => [],
+  whole: (said) => ({ said }), stream: (said) => said.flatMap(({ text }) => halves(String(text)).map((half) => ({ text: half }))),
+  named: false, last: '', ends: 0,
+  error: (_, message) => ({ status: 400, body: { error: message } }),
+}
+
+export const TOY = defineGrammar({
+  name: 'toy', title: 'Toy', law: 'M1', limits: LIMITS, list: 'lines', provider: PROVIDER,
+  write(messages, options = {}) {
+    const lines: { role: string; content: Line[] }[] = []
+    const { record } = writeConversation<Line>(messages, options, {
+      limits: LIMITS,
+      piece: (piece) => ({ type: 'text', text: piece.type === 'text' ? piece.text : '' }),
+      reply: (turn, keeps) => replyBlocks<Line>(turn, keeps, {
+        text: ({ text }) => ({ type: 'text', text }),
+        call: ({ id, name, source }) => ({ call: name, id, args: argumentObject(source.arguments) }),
+        other: () => null,
+        more: () => null,
+      }),
+      move: ({ results }) => ({ results, pieces: [] }),
+      result: ({ call, pieces }) => ({ result: pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''), id: call.id }),
+      add: (role, content) => lines.push({ role, content }),
+    })
+    const request = { lines }
+    record(request, lines)
+    return request
+  },
+  reply: (reply: { readonly said: readonly object[] }, options = {}) => replyEvents({
+    id: '', model: 'toy', stopReason: '', usage: {}, reasoning: '', ending: null,
+    parts: objectsOf(reply.said).map(({ text }) => ({ is: 'text', text: stringOf(text), more: null })),
+  }, LIMITS, options),
+  stream: () => ({ push: () => [], end: () => ({ events: [], outcome: { type: 'broken_off', text: '' } }) }),
+  rules: (request) => (JSON.stringify(request).includes('forbidden') ? [{ rule: 'no-forbidden', path: 'lines', message: 'forbidden' }] : []),
+})
+`
+
+const PROBE = `
+import { playTurns } from './src/messages/model.ts'
+import { fakeProvider } from './src/testing/provider/provider.ts'
+import { FORMS } from './src/inspector/model/request.ts'
+import { findings } from './src/explain/index.ts'
+const provider = fakeProvider(playTurns([{ says: ['hi'] }]))
+const response = await provider.fetch('http://any/toy', { method: 'POST', body: '{"messages":[]}' })
+const user = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'hello' }] } }
+console.log(JSON.stringify({
+  said: await response.json(), grammar: provider.requests[0]?.grammar, form: FORMS['toy'],
+  findings: findings([user], { grammars: ['toy'] }).length,
+}))
+`
+
+let folder = ''
+const run = (command: string, ...args: readonly string[]) =>
+  spawnSync(command, args, { cwd: folder, encoding: 'utf8', maxBuffer: 1e8 })
+
+beforeAll(() => {
+  // Node strips no types below node_modules.
+  folder = mkdtempSync(join(tmpdir(), 'colloquy-toy-'))
+  cpSync(join(ROOT, 'src'), join(folder, 'src'), { recursive: true })
+  for (const file of ['package.json', 'properties', 'node_modules'])
+    symlinkSync(join(ROOT, file), join(folder, file))
+  const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8')) as {
+    readonly compilerOptions: object
+  }
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, include: ['src'], exclude: ['src/inspector/page'] }),
+  )
+  mkdirSync(join(folder, 'src/messages/toy'))
+  writeFileSync(join(folder, 'src/messages/toy/grammar.ts'), TOY)
+  const registry = join(folder, 'src/messages/grammars.ts')
+  const text = readFileSync(registry, 'utf8')
+  writeFileSync(
+    registry,
+    `import { TOY } from './toy/grammar.ts'\n${text.replace('GOOGLE, AI_SDK]', 'GOOGLE, AI_SDK, TOY]')}`,
+  )
+  writeFileSync(join(folder, 'probe.ts'), PROBE)
+  const user = { role: 'user', content: [{ text: 'Hello, forbidden.' }] }
+  writeFileSync(
+    join(folder, 'log.jsonl'),
+    `${JSON.stringify({ kind: 'MessageEvent', source: 'user', llm_message: user })}\n`,
+  )
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+it('compiles without another edit', () => {
+  const { stdout } = run(join(ROOT, 'node_modules/.bin/tsc'), '--noEmit', '--pretty', 'false', '-p', '.')
+  expect(stdout).toBe('')
+}, 600_000)
+
+it('is known to the command: it writes and judges in it', () => {
+  const messages = run(process.execPath, 'src/cli/main.ts', 'messages', '--format', 'toy', 'log.jsonl')
+  expect(messages.stderr).toBe('')
+  expect(messages.stdout).toContain('"lines"')
+  const judged = run(process.execPath, 'src/cli/main.ts', 'check', '--laws', '--grammar', 'toy', 'log.jsonl')
+  expect(judged.stdout + judged.stderr).toContain('no-forbidden')
+})
+
+it('is known to the fake provider, the inspector and the findings', () => {
+  const { stdout, stderr } = run(process.execPath, 'probe.ts')
+  expect(stderr).toBe('')
+  expect(JSON.parse(stdout)).toEqual({
+    said: { said: [{ type: 'text', text: 'hi' }] },
+    grammar: 'toy',
+    form: 'Toy',
+    findings: expect.any(Number),
+  })
+})
