@@ -46,7 +46,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   'inspector/bundle': ['rolldown', 'node:'],
   'inspector/page': ['preact'],
   cli: ['node:'],
-  'cli/input': ['yauzl'],
+  'cli/input': ['fflate'],
   'cli/serve': ['zod'],
 }
 

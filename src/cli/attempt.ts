@@ -1,11 +1,9 @@
-/**
- * Runs the work on one thing that the user named, so that its failure costs one line and an exit code, never the rest.
- */
+/** Runs the work on one thing that the user named, so that its failure costs one line and an exit code, never the rest. */
 
 import { isColloquyError } from '../index.ts'
-import { hideLogins } from './db/address.ts'
+import { type Address, hideLogins } from './db/address.ts'
 import { FileError, OldRuntime } from './failure.ts'
-import { type Io, isOfOutput, type Progress, writeAll } from './print/io.ts'
+import { type Io, isOfOutput, type Progress, progressOn, writeAll } from './print/io.ts'
 import { hideSecrets, jsonLine, plain, safe } from './print/text.ts'
 
 /** What a result is about. */
@@ -14,43 +12,55 @@ export interface About {
   readonly name: string
   /** How a JSON result names it. */
   readonly fields: Readonly<Record<string, string>>
-  readonly json: boolean
+  readonly json?: boolean | undefined
+}
+
+export const aboutFile = (file: string, json?: boolean): About => ({ name: file, fields: { file }, json })
+
+/** A database, or a conversation in one. */
+export function aboutStored(
+  db: Pick<Address, 'label'>,
+  conversation: string | undefined,
+  json?: boolean,
+): About {
+  if (conversation === undefined) return aboutFile(db.label, json)
+  return { name: `${conversation} in ${db.label}`, fields: { file: db.label, conversation }, json }
 }
 
 /**
- * Does the work on one thing. An error is one line on standard error, one JSON object where results are JSON, and exit
- * code 1.
+ * Does the work on one thing, with its progress on a terminal. An error is one line on standard error, one JSON object
+ * where results are JSON, and exit code 1.
  * @throws ClosedPipe, FailedOutput when what it prints cannot be written.
  */
 export async function attempt(
   about: About,
   io: Io,
-  progress: Progress,
-  work: () => Promise<number>,
+  work: (progress: Progress) => Promise<number>,
 ): Promise<number> {
+  const progress = progressOn(about.name, io)
   try {
-    return await work()
+    return await work(progress)
   } catch (error) {
     progress.done()
     if (isOfOutput(error)) throw error
-    await tell(error, about, io)
+    await report(error, about, io)
     return 1
   }
 }
 
-/** One that is about something else than the result names that. */
-async function tell(error: unknown, { name, fields, json }: About, io: Io): Promise<void> {
-  const told = error instanceof FileError || isColloquyError(error) || error instanceof OldRuntime
-  const code = told ? error.code : 'unexpected'
+/** Reports an error, by the name of what it is about. */
+async function report(error: unknown, { name, fields, json }: About, io: Io): Promise<void> {
+  const isKnown = error instanceof FileError || isColloquyError(error) || error instanceof OldRuntime
+  const code = isKnown ? error.code : 'unexpected'
   const subject = error instanceof FileError ? error.subject : null
   const isOther = subject !== null && subject !== fields['file']
   const message = isOther ? `${safe(subject)}: ${failureText(error)}` : failureText(error)
-  if (json) await writeAll(io.stdout, jsonLine({ ...fields, error: { code, message } }))
+  if (json === true) await writeAll(io.stdout, jsonLine({ ...fields, error: { code, message } }))
   if (error instanceof OldRuntime) await complainOf(error, io)
   else await complain(io, `${safe(isOther ? name : (subject ?? name))}: ${message}`)
 }
 
-/** Writes an error to standard error, after the name of what it is about, where it has that. */
+/** Writes an error to standard error, after the name of its subject where it has one. */
 export async function complainOf(error: unknown, io: Io): Promise<void> {
   if (error instanceof OldRuntime) await io.stderr.write(`colloquy ${failureText(error)}\n`)
   else if (error instanceof FileError && error.subject !== null)
@@ -58,12 +68,12 @@ export async function complainOf(error: unknown, io: Io): Promise<void> {
   else await complain(io, failureText(error))
 }
 
-/** Writes something to standard error. */
+/** Writes a line to standard error. */
 export async function complain(io: Io, message: string): Promise<void> {
   await io.stderr.write(`colloquy: ${message}\n`)
 }
 
-/** What went wrong, on one line, without a stack and without secrets. */
+/** The message of an error, on one line, without a stack and without secrets. */
 export function failureText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   return plain(hideLogins(hideSecrets(text))) || 'something went wrong'

@@ -1,6 +1,4 @@
-/**
- * Writes a stored conversation to standard output, a file, a directory or a zip, in the form that import reads back.
- */
+/** Writes a stored conversation to standard output, a file, a directory or a zip, in a form that import reads back. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
@@ -8,82 +6,87 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { redactionRules, redactRecord, redactStored } from '../context/redaction/index.ts'
 import type { Quarantined } from '../event/index.ts'
 import { type ConversationRecord, isQuarantined, type Store, type StoredEvent } from '../index.ts'
-import type { ExportRequest } from './args/request.ts'
-import { attempt } from './attempt.ts'
+import { aboutStored, attempt } from './attempt.ts'
+import { layoutOf, type RequestOf } from './commands.ts'
 import { getConversation, readLog, undashed, withStore } from './db/store.ts'
 import { FileError, fromWriting } from './failure.ts'
 import { decodePiece, wrap } from './input/decode.ts'
 import { documentsOf, ownDocument } from './input/documents.ts'
-import { type Io, type Progress, progressOn, writeLines } from './print/io.ts'
+import type { NewFile } from './input/zip.ts'
+import { type Io, type Progress, writeLines } from './print/io.ts'
 import { counted, escapeActive, safe } from './print/text.ts'
 import { heading, type Page } from './show/page.ts'
 
-/** Where the log is read from. */
-type Source = Pick<Store, 'read'>
+/** A conversation that is being exported. */
+interface Source {
+  readonly store: Pick<Store, 'read'>
+  readonly record: ConversationRecord
+  readonly progress: Progress
+}
 
 /** Writes the conversation. Resolves to the exit code. */
-export async function exportConversation(request: ExportRequest, io: Io, page: Page): Promise<number> {
-  const { db, conversation, output } = request
-  const name = output ?? `${conversation} in ${db.label}`
-  const progress = progressOn(name, io)
-  const about = { name, fields: { file: db.label, conversation }, json: false }
-  return attempt(about, io, progress, async () => {
+export async function exportConversation(
+  { options }: RequestOf<'export'>,
+  io: Io,
+  page: Page,
+): Promise<number> {
+  const { db, conversation, output, force = false } = options
+  const about = aboutStored(db, conversation)
+  return attempt({ ...about, name: output ?? about.name }, io, async (progress) => {
     const record = await withStore(db, { write: false }, async (store) => {
-      const rules = request.redact ? redactionRules() : null
       const stored = await getConversation(store, conversation)
-      const found = rules === null ? stored : redactRecord(stored, rules)
-      const source: Source =
-        rules === null
-          ? store
-          : {
-              read: async (...given) =>
-                (await store.read(...given)).map((event) => redactStored(event, rules)),
-            }
-      if (output === null) await printLines(source, found, io)
-      else await writeOutput(source, found, { ...request, output }, progress)
-      return found
+      const source =
+        options.redact === true ? redacted(store, stored, progress) : { store, record: stored, progress }
+      if (output === undefined) await printLines(source, io)
+      else await writeOutput(source, layoutOf(options), { output, force })
+      return source.record
     })
     progress.done()
-    if (output === null) return 0
+    if (output === undefined) return 0
     const remark = `${counted(record.version, 'event')} of ${safe(record.id)}`
     await writeLines(io.stdout, [heading(page, safe(output), remark)])
     return 0
   })
 }
 
-/** One entry on each line; a terminal gets nothing that would drive it. */
-async function printLines(store: Source, record: ConversationRecord, { stdout }: Io): Promise<void> {
+function redacted(store: Store, record: ConversationRecord, progress: Progress): Source {
+  const rules = redactionRules()
+  const read: Store['read'] = async (...given) =>
+    (await store.read(...given)).map((event) => redactStored(event, rules))
+  return { store: { read }, record: redactRecord(record, rules), progress }
+}
+
+/** One entry on each line; nothing in them drives a terminal. */
+async function printLines({ store, record }: Source, { stdout }: Io): Promise<void> {
   for await (const events of readLog(store, record)) {
-    const lines = events.map((event) => (stdout.isTTY ? shownTextOf(event) : textOf(event, 'line')))
+    const lines = events.map((event) => (stdout.isTTY ? terminalTextOf(event) : textOf(event, 'line')))
     await writeLines(stdout, lines)
   }
 }
 
 async function writeOutput(
-  store: Source,
-  record: ConversationRecord,
-  request: ExportRequest & { readonly output: string },
-  progress: Progress,
+  source: Source,
+  layout: ReturnType<typeof layoutOf>,
+  target: Target,
 ): Promise<void> {
-  switch (request.layout) {
+  switch (layout) {
     case 'jsonl':
-      return writeTo(request, 'file', (path) => writeJsonl(store, record, path, progress))
+      return writeTo(target, 'file', (path) => writeJsonl(source, path))
     case 'directory':
-      return writeTo(request, 'directory', (path) => writeDirectory(store, record, path, progress))
+      return writeTo(target, 'directory', async (path) => {
+        await mkdir(path)
+        await mkdir(join(path, 'events'))
+        for await (const { path: name, text } of filesOf(source))
+          await writeFile(join(path, name), text, { flag: 'wx' })
+      })
     case 'zip': {
       const { writeZip } = await import('./input/zip.ts')
-      const files = conversationFiles(store, record, progress)
-      return writeTo(request, 'file', (path) => writeZip(path, folderName(record.id), files))
+      return writeTo(target, 'file', (path) => writeZip(path, folderName(source.record.id), filesOf(source)))
     }
   }
 }
 
-async function writeJsonl(
-  store: Source,
-  record: ConversationRecord,
-  path: string,
-  progress: Progress,
-): Promise<void> {
+async function writeJsonl({ store, record, progress }: Source, path: string): Promise<void> {
   const file = await open(path, 'wx')
   try {
     for await (const events of readLog(store, record)) {
@@ -95,33 +98,8 @@ async function writeJsonl(
   }
 }
 
-async function writeDirectory(
-  store: Source,
-  record: ConversationRecord,
-  path: string,
-  progress: Progress,
-): Promise<void> {
-  await mkdir(path)
-  await mkdir(join(path, 'events'))
-  for await (const { path: name, text } of conversationFiles(store, record, progress))
-    await writeFile(join(path, name), text, { flag: 'wx' })
-}
-
-/** A file of a conversation's directory. */
-export interface ConversationFile {
-  /** With `/` between folder and name. */
-  readonly path: string
-  readonly text: string
-  /** Milliseconds since 1970; of the event, or of the record. */
-  readonly time: number
-}
-
-/** The documents, then the events in order. */
-export async function* conversationFiles(
-  store: Pick<Store, 'read'>,
-  record: ConversationRecord,
-  progress: Progress,
-): AsyncIterableIterator<ConversationFile> {
+/** The files of a conversation's directory, one at a time: its documents, then its events in order. */
+async function* filesOf({ store, record, progress }: Source): AsyncIterableIterator<NewFile> {
   const documents = documentsOf(record)
   const time = Date.parse(record.updatedAt)
   yield { path: 'meta.json', text: JSON.stringify(documents.meta), time }
@@ -137,40 +115,60 @@ export async function* conversationFiles(
   }
 }
 
-/** Where a text is written: among others, one on each line, or as a file of its own. */
-export type TextForm = 'line' | 'file'
+/** Maximum length of an id in a file's name, so that the name fits on every file system. */
+const MAX_NAME_LENGTH = 200
 
-/** What stands in no JSON on one line, and may stand in a line that is none. */
+/**
+ * `event-00007-<id>.json`, safe on every file system and different for different ids. Characters that a name may not
+ * contain are percent-encoded; a longer id is hashed. Import reads the id from the event itself.
+ */
+export function eventFileName(seq: number, id: string | null): string {
+  return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`
+}
+
+/** The name of a conversation's folder in a zip: its UUID without dashes, as agent servers have it, or its id. */
+const folderName = (id: string): string => nameOf(undashed(id))
+
+function nameOf(id: string): string {
+  const name = encodeURIComponent(id).replaceAll(
+    /[!'()*~]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return name.length <= MAX_NAME_LENGTH ? name : `~${createHash('sha256').update(id).digest('hex')}`
+}
+
+// Not part of JSON on one line; a line that is not JSON may contain them.
 // oxlint-disable-next-line no-control-regex -- they are what it is there to find
 const CONTROL = /[\u0000-\u001f]/
 
 /**
- * The text of an entry: an event as JSON, a line in quarantine as it was given, or wrapped where that would not give it
- * back. One that can be read by now is written as it was, so that it is tried again.
+ * The text of an entry, on a line among others or in a file of its own: an event as JSON, a quarantined line as it was,
+ * or wrapped where import would read it differently. A line that can be read by now is written as it was, so that it is
+ * tried again.
  */
-export function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, form: TextForm): string {
+function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
-  return isFaithful(fact, form, seq === 0) ? fact.raw : wrap(fact)
+  return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
 }
 
-/** The same as {@link textOf} on a line, for a reader that is a terminal: nothing in it drives one. */
-export function shownTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
+/** The line of an entry for a terminal: nothing in it drives one. */
+function terminalTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
   const text = textOf(stored, 'line')
   const shown = escapeActive(text)
   if (!isQuarantined(stored.fact) || (shown === text && !CONTROL.test(text))) return shown
   return escapeActive(wrap(stored.fact))
 }
 
-/** Whether a line that is written as it was is read as what it is. */
-function isFaithful(fact: Quarantined, form: TextForm, first: boolean): boolean {
+/** Whether import reads a line that is written as it was as the same quarantined line. */
+function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean): boolean {
   const { raw } = fact
   if (/[\ud800-\udfff]/u.test(raw)) return false
-  if (form === 'line' && (raw.includes('\n') || raw.trim() === '')) return false
-  // Its bytes were no text; what stands for them is, and must not be taken for the event.
+  if (where === 'line' && (raw.includes('\n') || raw.trim() === '')) return false
+  // Its bytes were no text; the replacement characters are, and must not be read as the event.
   if (fact.issues.some(({ type }) => type === 'unicode_error')) return false
   const { fact: again, broken } = decodePiece(Buffer.from(raw))
-  // At the beginning it would say that the file is an array, or no JSON at all.
-  if (first && (raw.trimStart().startsWith('[') || broken !== null)) return false
+  // The first line decides whether a file is an array, or JSON at all.
+  if (isFirst && (raw.trimStart().startsWith('[') || broken !== null)) return false
   if (!isQuarantined(again)) return true
   return (
     again.raw === raw &&
@@ -180,45 +178,20 @@ function isFaithful(fact: Quarantined, form: TextForm, first: boolean): boolean 
   )
 }
 
-/** How long an id may be in a name, so that the name fits everywhere. */
-const LONGEST = 200
-
-/**
- * `event-00007-<id>.json`. What a name may not have stands as `%` and its bytes; an id that is too long, or that an
- * event lacks, is one that no other can be written as. Import reads the id from the event itself.
- */
-export function eventFileName(seq: number, id: string | null): string {
-  return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`
-}
-
-/**
- * The name of a conversation's folder in a zip: its UUID without dashes, as agent servers have it, or its id as in a
- * file's name.
- */
-export const folderName = (id: string): string => nameOf(undashed(id))
-
-function nameOf(id: string): string {
-  const name = encodeURIComponent(id).replaceAll(
-    /[!'()*~]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return name.length <= LONGEST ? name : `~${createHash('sha256').update(id).digest('hex')}`
-}
-
-/** What an export writes into its directory; a directory with anything else in it is not the export's own. */
+/** What an export writes into its directory; a directory with anything else is never replaced. */
 const WRITTEN: readonly string[] = ['meta.json', 'base_state.json', 'colloquy.json', 'events']
 
 /** Where to write. */
-export interface Target {
+interface Target {
   readonly output: string
-  /** Whether what is there may be replaced. */
+  /** Whether an existing output may be replaced. */
   readonly force: boolean
 }
 
 /**
- * Writes a file or a directory under another name beside its own, and moves it into its place when all went well; else
- * nothing is left.
- * @throws FileError `exists` for what would be overwritten, and what the file system says in words.
+ * Writes a file or a directory under a temporary name beside its own, and moves it into place when all went well; a
+ * failure leaves what was there before.
+ * @throws FileError `exists` for what would be overwritten, and the errors of the file system.
  */
 export async function writeTo(
   target: Target,
@@ -227,10 +200,8 @@ export async function writeTo(
 ): Promise<void> {
   await refuseToOverwrite(target, kind)
   const output = resolve(target.output)
-  const temporary = join(
-    dirname(output),
-    `.${basename(output).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`,
-  )
+  const suffix = randomBytes(6).toString('hex')
+  const temporary = join(dirname(output), `.${basename(output).slice(0, 100)}.${suffix}.tmp`)
   try {
     await write(temporary)
     await (kind === 'file' ? placeFile(temporary, output, target.force) : placeDirectory(temporary, output))
@@ -243,24 +214,21 @@ export async function writeTo(
 async function refuseToOverwrite({ output, force }: Target, kind: 'file' | 'directory'): Promise<void> {
   const found = await stat(output).catch(() => null)
   if (found === null) return
-  if (found.isDirectory() !== (kind === 'directory'))
-    throw new FileError(
-      'exists',
-      `is a ${found.isDirectory() ? 'directory' : 'file'} already; give another name`,
-    )
+  const foundKind = found.isDirectory() ? 'directory' : 'file'
+  if (foundKind !== kind) throw new FileError('exists', `is a ${foundKind} already; give another name`)
   const names = found.isDirectory() ? await readdir(output) : [basename(output)]
   if (names.length === 0) return
-  if (!force) throw new FileError('exists', 'exists already; give another name, or say --force')
+  if (!force) throw new FileError('exists', 'exists already; give another name, or add --force')
   const foreign = found.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
   if (foreign !== undefined)
-    throw new FileError('exists', `holds ${foreign}, which no export wrote; give another name`)
+    throw new FileError('exists', `contains ${foreign}, which no export wrote; give another name`)
 }
 
 async function placeFile(temporary: string, output: string, force: boolean): Promise<void> {
   const file = await open(temporary, 'r+')
   await file.sync().finally(() => file.close())
   if (force) return rename(temporary, output)
-  // Unlike a rename, a link does not replace what another process wrote there meanwhile.
+  // Unlike a rename, a link does not replace what another process wrote there in the meantime.
   try {
     await link(temporary, output)
   } catch (error) {
@@ -273,14 +241,14 @@ async function placeFile(temporary: string, output: string, force: boolean): Pro
 
 async function placeDirectory(temporary: string, output: string): Promise<void> {
   const old = `${temporary}.old`
-  const replaced = await rename(output, old).then(
+  const isReplaced = await rename(output, old).then(
     () => true,
     () => false,
   )
   try {
     await rename(temporary, output)
   } catch (error) {
-    if (replaced) await rename(old, output)
+    if (isReplaced) await rename(old, output)
     throw error
   }
   await rm(old, { recursive: true, force: true })

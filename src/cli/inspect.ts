@@ -18,52 +18,66 @@ import {
   startedBy,
   titleOf,
 } from '../inspector/index.ts'
-import type { Session, SessionFact } from '../sessions/index.ts'
-import type { InspectRequest } from './args/request.ts'
-import { attempt, complain } from './attempt.ts'
+import type { Session } from '../sessions/index.ts'
+import { aboutFile, aboutStored, attempt, complain } from './attempt.ts'
+import type { Options, RequestOf } from './commands.ts'
 import { getConversation, withStore } from './db/store.ts'
 import { writeTo } from './export.ts'
 import { FileError, notListening } from './failure.ts'
-import { asideNote, readRecording, readStored, type Recording } from './input/recording.ts'
+import { quarantineNote, readRecording, readStored, type Recording } from './input/recording.ts'
 import { ClosedPipe, type Io, progressOn, writeAll, writeLines } from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
 
-/** The logs that a page is about, each read when it is asked for. */
+/** The logs of a page, each read when it is opened. */
 interface Logs {
+  /** How the user named them. */
+  readonly name: string
   readonly titles: readonly LogTitle[]
   readonly read: (index: number) => Promise<LogDocument>
 }
 
-/** Opens the page. Resolves to the exit code, for a page that is served once the command is asked to end. */
-export async function inspect(request: InspectRequest, io: Io): Promise<number> {
-  const { stored } = request
-  const name = stored?.db.label ?? request.files.join(', ')
-  const about = { name, fields: { file: name }, json: false }
-  const progress = progressOn(name, io)
-  return attempt(about, io, progress, async () => {
+/** Opens the page. Resolves to the exit code; for a page that is served, once the command is asked to end. */
+export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io): Promise<number> {
+  const { db, conversation, html } = options
+  return attempt(aboutFile(db?.label ?? files.join(', ')), io, async (progress) => {
     const show = async (logs: Logs): Promise<number> => {
       progress.done()
-      // Behind what the user named: a file that is not there is the first thing to say.
+      // A missing file is reported before a missing template.
       const template = await readTemplate()
-      return request.html === null
-        ? serveLogs(template, logs, request, io)
-        : writePage(template, logs, request.html, request, io)
+      return html === undefined
+        ? serveLogs(template, logs, options, io)
+        : writePage(template, logs, { output: html, force: options.force === true }, io)
     }
-    if (stored === null) return show(await filesOf(request, io))
-    return withStore(stored.db, { write: false }, async (store) => show(await storedLogs(store, request, io)))
+    if (db === undefined) return show(await filesOf(files, options, io))
+    if (html !== undefined && conversation === undefined)
+      throw new FileError('several_conversations', '--html writes one conversation: add --conversation ID')
+    return withStore(db, { write: false }, async (store) => show(await storedLogs(store, options, io)))
   })
 }
 
+/** Where the build puts the page: next to the command in the package, in `dist` for one that runs from its sources. */
+const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
+
+/** The page of the inspector. @throws FileError where it was not built. */
+export async function readTemplate(): Promise<string> {
+  for (const path of TEMPLATES) {
+    // oxlint-disable-next-line no-await-in-loop -- the first that exists
+    const text = await readFile(new URL(path, import.meta.url), 'utf8').catch(() => null)
+    if (text !== null) return text
+  }
+  throw new FileError('not_built', 'the page of the inspector is not built: run npm run build')
+}
+
 /** The logs of files, all of them read. */
-async function filesOf(request: InspectRequest, io: Io): Promise<Logs> {
+async function filesOf(files: readonly string[], options: Options<'inspect'>, io: Io): Promise<Logs> {
   const logs: LogDocument[] = []
-  for (const file of request.files) {
+  for (const file of files) {
     const progress = progressOn(file, io)
     try {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const recording = await readRecording(file, io, progress, { from: request.from })
-      logs.push(...documentsOf(recording, request.redact))
-      const note = asideNote(recording, recording.lines.length)
+      const recording = await readRecording(file, io, progress, { from: options.from })
+      logs.push(...documentsOf(recording, options.redact === true))
+      const note = quarantineNote(recording, recording.lines.length)
       // oxlint-disable-next-line no-await-in-loop
       if (note !== null) await complain(io, `${safe(file)}: ${note}`)
     } catch (error) {
@@ -74,205 +88,94 @@ async function filesOf(request: InspectRequest, io: Io): Promise<Logs> {
       progress.done()
     }
   }
-  return { titles: logs.map(titleOf), read: async (index) => logs[index] as LogDocument }
+  const read = async (index: number) => logs[index] as LogDocument
+  return { name: files.join(', '), titles: logs.map(titleOf), read }
 }
 
-/** How many conversations of a database can be chosen from. */
-const MOST = 2000
+/** Maximum number of conversations of a database that can be chosen from. */
+const MAX_CONVERSATIONS = 2000
 
-/** The conversation that was named with those that it has started, or all of them. */
-async function storedLogs(store: Store, { stored, redact }: InspectRequest, io: Io): Promise<Logs> {
-  const id = stored?.conversation ?? null
-  const wanted = id === null ? null : await getConversation(store, id)
-  const records = wanted === null ? [] : [wanted]
-  // Those that one has started may be anywhere among all.
-  const most = wanted === null ? MOST : Infinity
-  let seen = 0
-  for (let cursor: string | null = null; seen < most;) {
-    // oxlint-disable-next-line no-await-in-loop -- each page names the next
-    const page = await store.listConversations({ limit: 100, ...(cursor !== null && { cursor }) })
-    seen += page.items.length
-    for (const record of page.items)
-      if (wanted === null || (record.parentConversationId !== null && record.id !== id)) records.push(record)
-    cursor = page.next_page_id
-    if (cursor === null) break
-    if (seen >= most)
-      // oxlint-disable-next-line no-await-in-loop
-      await complain(io, `shows the newest ${most.toLocaleString('en')}; --conversation ID for another`)
-  }
-  if (wanted !== null) {
-    const started = startedBy(
-      0,
-      records.map((record) => titleOfRecord(record, redact)),
-    )
-    const its = started.map((at) => records[at] as ConversationRecord)
-    records.splice(1, Infinity, ...its)
-  }
+/** The named conversation with those that it has started, or all of them. */
+async function storedLogs(store: Store, options: Options<'inspect'>, io: Io): Promise<Logs> {
+  const { db, conversation, redact = false } = options
+  const root = conversation === undefined ? null : await getConversation(store, conversation)
+  const records = await recordsOf(store, root, redact, io)
   return {
-    titles: records.map((record) => titleOfRecord(record, redact)),
+    name: aboutStored({ label: db?.label ?? '' }, conversation ?? 'all').name,
+    titles: records.map((record) => recordTitle(record, redact)),
     read: async (index) => {
-      const { id: at } = records[index] as ConversationRecord
-      const record = await getConversation(store, at)
-      const progress = progressOn(at, io)
-      const recording = await readStored(store, record, stored?.db.label ?? '', progress)
+      const { id } = records[index] as ConversationRecord
+      const record = await getConversation(store, id)
+      const progress = progressOn(id, io)
+      const recording = await readStored(store, record, db?.label ?? '', progress)
       progress.done()
-      return storedDocument(recording, record, redact)
+      return documentOf(recording, recordTitle(record, redact), redact)
     },
   }
 }
 
-async function writePage(
-  template: string,
-  { titles, read }: Logs,
-  output: string,
-  { force, stored }: InspectRequest,
+async function recordsOf(
+  store: Store,
+  root: ConversationRecord | null,
+  redact: boolean,
   io: Io,
-): Promise<number> {
-  if (stored !== null && stored.conversation === null)
-    throw new FileError('several_conversations', '--html writes one conversation: say --conversation ID')
-  const logs = await Promise.all(titles.map((_, index) => read(index)))
-  // From here on, what goes wrong is about the file that is written.
-  const about = { name: output, fields: { file: output }, json: false }
-  return attempt(about, io, progressOn(output, io), async () => {
-    await writeTo({ output, force }, 'file', async (path) => {
-      const file = await open(path, 'wx')
-      try {
-        const sink = { isTTY: false, write: async (text: string) => void (await file.write(text)) }
-        await writeAll(sink, inspectorPage(template, logs))
-      } finally {
-        await file.close()
-      }
-    })
-    await writeLines(io.stdout, [
-      `Written to ${safe(output)}: it opens in any browser, and asks no server for anything`,
-    ])
-    return 0
-  })
+): Promise<readonly ConversationRecord[]> {
+  const records: ConversationRecord[] = root === null ? [] : [root]
+  // The conversations that one has started may be anywhere among all.
+  const maximum = root === null ? MAX_CONVERSATIONS : Infinity
+  let count = 0
+  let cursor: string | null = null
+  do {
+    const given = { limit: 100, ...(cursor !== null && { cursor }) }
+    // oxlint-disable-next-line no-await-in-loop -- each page names the next
+    const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations(given)
+    count += page.items.length
+    for (const record of page.items)
+      if (root === null || (record.parentConversationId !== null && record.id !== root.id))
+        records.push(record)
+    cursor = page.next_page_id
+  } while (cursor !== null && count < maximum)
+  if (cursor !== null)
+    await complain(io, `shows the newest ${maximum.toLocaleString('en')}; --conversation ID for another`)
+  if (root === null) return records
+  const titles = records.map((record) => recordTitle(record, redact))
+  return [root, ...startedBy(0, titles).map((index) => records[index] as ConversationRecord)]
 }
 
-/** What the browser is told of what it is given. */
-const HEADERS = {
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-resource-policy': 'same-origin',
-  'content-security-policy': "frame-ancestors 'none'",
+/** The title of a stored conversation in a list. */
+function recordTitle(record: ConversationRecord, redact: boolean): LogTitle {
+  const { id, title, parentConversationId: parent } = redact ? redactRecord(record, redactionRules()) : record
+  return { title: plain(title ?? id), conversation: id, name: id, parent }
 }
 
-/** Serves the page to this machine until the command is asked to end. */
-async function serveLogs(template: string, logs: Logs, request: InspectRequest, io: Io): Promise<number> {
-  const { listen } = await import('../service/node/index.ts')
-  const source: PageSource = { from: 'files', logs: logs.titles, first: 0 }
-  const page = [...inspectorPage(template, [], source)].join('')
-  const respond = async (asked: Request): Promise<Response> => {
-    const { pathname } = new URL(asked.url)
-    if (asked.method !== 'GET' && asked.method !== 'HEAD') return new Response(null, { status: 405 })
-    if (pathname === '/')
-      return new Response(page, { headers: { ...HEADERS, 'content-type': 'text/html; charset=utf-8' } })
-    const index = /^\/logs\/(\d{1,6})$/.exec(pathname)?.[1]
-    if (index === undefined || logs.titles[Number(index)] === undefined)
-      return new Response(null, { status: 404 })
-    const log = await logs.read(Number(index))
-    return new Response(linesOf(logBlocks(log)), {
-      headers: { ...HEADERS, 'content-type': 'application/x-ndjson' },
-    })
-  }
-  const server = await listen({
-    fetch: respond,
-    host: '127.0.0.1',
-    port: request.port,
-    onlyLocal: true,
-  }).catch((error: unknown) => {
-    throw error instanceof Error ? notListening(error) : error
-  })
-  const stopped = new Promise<void>((stop) => (io.onStop === undefined ? stop() : io.onStop(stop)))
-  try {
-    await writeLines(io.stdout, [
-      `Colloquy shows ${safe(nameOf(request))} at ${server.url}`,
-      '  only this machine is let in; end with Ctrl-C',
-    ])
-    if (request.open) openBrowser(server.url)
-    await stopped
-  } catch (error) {
-    if (!(error instanceof ClosedPipe)) throw error
-  } finally {
-    await server.close()
-  }
-  return 0
-}
-
-const nameOf = ({ stored, files }: InspectRequest): string =>
-  stored === null ? files.join(', ') : `${stored.conversation ?? 'all'} in ${stored.db.label}`
-
-/** Lines as bytes, one at a time. */
-function linesOf(lines: Iterable<string>): ReadableStream<Uint8Array> {
-  const iterator = lines[Symbol.iterator]()
-  const encoder = new TextEncoder()
-  return new ReadableStream({
-    pull(controller) {
-      const next = iterator.next()
-      if (next.done === true) controller.close()
-      else controller.enqueue(encoder.encode(`${next.value}\n`))
-    },
-  })
-}
-
-/** Shows an address in the user's browser; one that is not there is no failure: the address is printed. */
-function openBrowser(url: string): void {
-  const [command, ...before] =
-    process.platform === 'darwin'
-      ? ['open']
-      : process.platform === 'win32'
-        ? ['cmd', '/c', 'start', '']
-        : ['xdg-open']
-  spawn(command as string, [...before, url], { stdio: 'ignore', detached: true })
-    .on('error', () => {})
-    .unref()
-}
-
-/** The logs of a file: its own, then those of the sessions that it holds. */
-export function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
+/** The logs of a file: its own, then those of the sessions in it. */
+function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
   const { session, file } = recording
-  const title = shownText(session?.title ?? basename(file), redact)
+  const title = redactedText(session?.title ?? basename(file), redact)
   const name = session?.id ?? file
   const own = documentOf(
     recording,
-    { title, conversation: '', name, parent: session?.parentId ?? null },
+    { title: plain(title), conversation: '', name, parent: session?.parentId ?? null },
     redact,
   )
   return session === null ? [own] : [own, ...childrenOf(session, own, redact)]
 }
 
-/** The log of a stored conversation. */
-export const storedDocument = (
-  recording: Recording,
-  record: ConversationRecord,
-  redact: boolean,
-): LogDocument => documentOf(recording, titleOfRecord(record, redact), redact)
-
-/** What a list says of a stored conversation. */
-export function titleOfRecord(record: ConversationRecord, redact: boolean): LogTitle {
-  const { id, title, parentConversationId: parent } = redact ? redactRecord(record, redactionRules()) : record
-  return { title: plain(title ?? id), conversation: id, name: id, parent }
-}
-
-function documentOf(
-  recording: Recording,
-  { title, conversation, name, parent }: LogTitle,
-  redact: boolean,
-): LogDocument {
+function documentOf(recording: Recording, title: LogTitle, redact: boolean): LogDocument {
   const { lines, session } = recording
-  const given = recording.loaded.map(({ fact }) => fact)
-  const facts = shownFacts(given, conversation, recording.state, redact)
-  const loaded = redact ? redacted(recording.loaded, facts) : recording.loaded
-  // What is found quotes names and texts: those of the facts that are shown.
+  const { conversation } = title
+  const facts = shownFacts(
+    recording.loaded.map(({ fact }) => fact),
+    conversation,
+    recording.state,
+    redact,
+  )
+  const loaded = redact ? redactLoaded(recording.loaded, facts) : recording.loaded
+  // Findings quote names and texts of the facts that are shown.
   const state = redact ? replay(facts, { conversationId: conversation }) : recording.state
   return {
-    title: plain(title),
-    conversation,
-    name,
-    parent,
-    lines: lines.every((line, at) => line === at + 1) ? null : lines,
+    ...title,
+    lines: lines.every((line, index) => line === index + 1) ? null : lines,
     issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
     notes: notesOf(session, redact),
     findings: findings(state, { loaded, ...lookOf(loaded.length) }),
@@ -280,38 +183,33 @@ function documentOf(
   }
 }
 
-/** What was loaded, without what is secret; the texts of issues may quote it, and what stood there is left out. */
-const redacted = (loaded: readonly Loaded[], facts: readonly Fact[]): Loaded[] =>
-  loaded.map(({ fact, upcasts, warnings }, at) => ({
-    fact: facts[at] ?? fact,
+/** What was loaded, without secrets, which the texts of issues may quote. */
+const redactLoaded = (loaded: readonly Loaded[], facts: readonly Fact[]): Loaded[] =>
+  loaded.map(({ fact, upcasts, warnings }, index) => ({
+    fact: facts[index] ?? fact,
     upcasts,
     warnings: warnings.map(({ loc, msg, type }) => ({
-      loc: loc.map((step) => (typeof step === 'string' ? shownText(step, true) : step)),
-      msg: shownText(msg, true),
+      loc: loc.map((step) => (typeof step === 'string' ? redactedText(step, true) : step)),
+      msg: redactedText(msg, true),
       type,
     })),
   }))
 
-/** Sessions that stand in the file of another, each behind the one that it is of. */
+/** The sessions in the file of another, each behind its parent. */
 function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] {
-  return children.flatMap((child, at) => {
-    const title = plain(shownText(child.title ?? child.id ?? `${parent.title}, child ${at + 1}`, redact))
-    const { facts } = child
+  return children.flatMap((child, index) => {
+    const title = child.title ?? child.id ?? `${parent.title}, child ${index + 1}`
+    const facts = child.facts.map(({ fact }) => fact)
     const own: LogDocument = {
-      title,
+      title: plain(redactedText(title, redact)),
       conversation: '',
-      name: child.id ?? `${parent.name}/${at}`,
+      name: child.id ?? `${parent.name}/${index}`,
       parent: parent.name,
-      lines: facts.map(({ line }: SessionFact) => line),
+      lines: child.facts.map(({ line }) => line),
       issues: [],
       notes: notesOf(child, redact),
       findings: null,
-      facts: shownFacts(
-        facts.map(({ fact }) => fact),
-        '',
-        null,
-        redact,
-      ),
+      facts: shownFacts(facts, '', null, redact),
     }
     return [own, ...childrenOf(child, own, redact)]
   })
@@ -319,14 +217,13 @@ function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): L
 
 const notesOf = (session: Session | null, redact: boolean): string[] =>
   (session?.notes ?? []).map(
-    ({ what, count, line }) => `line ${line}: ${shownText(what, redact)}, ${counted(count, 'time')}`,
+    ({ what, count, line }) => `line ${line}: ${redactedText(what, redact)}, ${counted(count, 'time')}`,
   )
 
-/** A text of the session beside its facts, without what is secret. */
-const shownText = (text: string, redact: boolean): string =>
+const redactedText = (text: string, redact: boolean): string =>
   redact ? redactRecord({ title: text }, redactionRules()).title : text
 
-/** Facts without what is secret; one that came without an id keeps the one that its log derived from all of it. */
+/** Facts without secrets. A fact that has no id gets the one that its log derived from the whole of it. */
 function shownFacts(
   facts: readonly Fact[],
   conversationId: string,
@@ -342,15 +239,93 @@ function shownFacts(
   })
 }
 
-/** Where it stands: beside the command in the package, in what was built for a command that runs from its sources. */
-const PLACES = ['../inspector/page.html', '../../dist/inspector/page.html']
+async function writePage(
+  template: string,
+  { titles, read }: Logs,
+  target: { readonly output: string; readonly force: boolean },
+  io: Io,
+): Promise<number> {
+  const logs = await Promise.all(titles.map((_, index) => read(index)))
+  // From here on, errors are about the file that is written.
+  return attempt(aboutFile(target.output), io, async () => {
+    await writeTo(target, 'file', async (path) => {
+      const file = await open(path, 'wx')
+      try {
+        const sink = { isTTY: false, write: async (text: string) => void (await file.write(text)) }
+        await writeAll(sink, inspectorPage(template, logs))
+      } finally {
+        await file.close()
+      }
+    })
+    await writeLines(io.stdout, [
+      `Written to ${safe(target.output)}: it opens in any browser, without a server`,
+    ])
+    return 0
+  })
+}
 
-/** @throws FileError where it was not built. */
-export async function readTemplate(): Promise<string> {
-  for (const place of PLACES) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
-    const text = await readFile(new URL(place, import.meta.url), 'utf8').catch(() => null)
-    if (text !== null) return text
+const HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': "frame-ancestors 'none'",
+}
+
+/** Serves the page to this machine until the command is asked to end. */
+async function serveLogs(template: string, logs: Logs, options: Options<'inspect'>, io: Io): Promise<number> {
+  const { listen } = await import('../service/node/index.ts')
+  const source: PageSource = { from: 'files', logs: logs.titles, first: 0 }
+  const page = [...inspectorPage(template, [], source)].join('')
+  const fetch = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url)
+    if (request.method !== 'GET' && request.method !== 'HEAD') return new Response(null, { status: 405 })
+    if (pathname === '/')
+      return new Response(page, { headers: { ...HEADERS, 'content-type': 'text/html; charset=utf-8' } })
+    const index = /^\/logs\/(\d{1,6})$/.exec(pathname)?.[1]
+    if (index === undefined || logs.titles[Number(index)] === undefined)
+      return new Response(null, { status: 404 })
+    const log = await logs.read(Number(index))
+    return new Response(streamOf(logBlocks(log)), {
+      headers: { ...HEADERS, 'content-type': 'application/x-ndjson' },
+    })
   }
-  throw new FileError('not_built', 'the page of the inspector is not built: run npm run build')
+  const address = { host: '127.0.0.1', port: options.port ?? 0, onlyLocal: true }
+  const server = await listen({ fetch, ...address }).catch((error: unknown) => {
+    throw error instanceof Error ? notListening(error) : error
+  })
+  const stopped = new Promise<void>((stop) => (io.onStop === undefined ? stop() : io.onStop(stop)))
+  try {
+    await writeLines(io.stdout, [
+      `Colloquy shows ${safe(logs.name)} at ${server.url}`,
+      '  only this machine is let in; end with Ctrl-C',
+    ])
+    if (options.open === true) openBrowser(server.url)
+    await stopped
+  } catch (error) {
+    if (!(error instanceof ClosedPipe)) throw error
+  } finally {
+    await server.close()
+  }
+  return 0
+}
+
+/** Lines as a stream of bytes. */
+const streamOf = (lines: Iterable<string>): ReadableStream<Uint8Array> => ReadableStream.from(encoded(lines))
+
+function* encoded(lines: Iterable<string>): IterableIterator<Uint8Array> {
+  for (const line of lines) yield Buffer.from(`${line}\n`)
+}
+
+/** Opens an address in the user's browser. Its failure is ignored: the address is printed. */
+function openBrowser(url: string): void {
+  const [command = '', ...words] =
+    process.platform === 'darwin'
+      ? ['open']
+      : process.platform === 'win32'
+        ? ['cmd', '/c', 'start', '']
+        : ['xdg-open']
+  spawn(command, [...words, url], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref()
 }

@@ -3,25 +3,25 @@
 import { relative } from 'node:path'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { listPendingCalls, maskSecrets, pathTo, type State, stateAt, switchTo, viewEvents } from '../index.ts'
-import { toAtif, toSpans } from '../sessions/index.ts'
-import { cutPoints, kindOf, listDroppedResults, listLeaves } from '../state/index.ts'
-import { commandIn, parseRequest } from './args/args.ts'
-import type { FileCommand } from './args/commands.ts'
-import { helpPage } from './args/help.ts'
-import type { FileRequest, Request, Stored } from './args/request.ts'
-import { attempt, complain, complainOf } from './attempt.ts'
+import { maskSecrets } from '../index.ts'
+import { aboutFile, aboutStored, attempt, complain, complainOf } from './attempt.ts'
+import {
+  commandIn,
+  type FileCommand,
+  helpPage,
+  parseRequest,
+  type Request,
+  type RequestOf,
+} from './commands.ts'
 import { hideLogins } from './db/address.ts'
 import { getConversation, withStore } from './db/store.ts'
 import { exportConversation } from './export.ts'
 import { fromWriting, UsageError } from './failure.ts'
 import { importFiles } from './import.ts'
 import {
-  asideNote,
   brokenNote,
-  issueAsJson,
-  namedId,
-  nameOf,
+  fieldsOf,
+  quarantineNote,
   readRecording,
   readStored,
   type Recording,
@@ -40,24 +40,49 @@ import {
   writeAll,
   writeLines,
 } from './print/io.ts'
-import { jsonLine, paintFor, plain, safe, toJson } from './print/text.ts'
+import { jsonLine, paintFor, plain, safe } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
-import { judge, type Judged, junitOf, showCheck, showLaws } from './show/check.ts'
+import { checkJson, judge, type Judged, junitOf, showCheck, showLaws } from './show/check.ts'
 import { showDemo } from './show/demo.ts'
 import { listConversations, searchEvents } from './show/lists.ts'
-import { messagesIn, messagesOf, showMessages } from './show/messages.ts'
+import { convertJson, messagesJson, showConverted, showMessages } from './show/messages.ts'
 import { CALLED, type Page } from './show/page.ts'
-import { showReplay } from './show/replay.ts'
-import { showTree } from './show/tree.ts'
-import { condensed, LOOPS, showCondense, showStuck, showView } from './show/view.ts'
-import { showWhy, whyAsJson } from './show/why.ts'
+import { replayJson, showReplay } from './show/replay.ts'
+import { showTree, treeJson } from './show/tree.ts'
+import { condenseJson, showCondense, showStuck, showView, stuckJson, viewJson } from './show/view.ts'
+import { showWhy, whyJson } from './show/why.ts'
 
-/** How wide a line is where there is no terminal, and at least. */
-const COLUMNS = { default: 100, least: 40 }
+/** Width of a line without a terminal, and the minimum. */
+const COLUMNS = { default: 100, minimum: 40 }
+
+type Answer = Readonly<Record<string, unknown>>
+
+type FileRequest = RequestOf<FileCommand>
+
+/** What a command shows of a recording, as JSON and for people. */
+interface View<Name extends FileCommand> {
+  readonly json: (recording: Recording, request: RequestOf<Name>) => Answer
+  readonly show: (page: Page, recording: Recording, request: RequestOf<Name>) => Iterable<string>
+}
+
+const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
+  check: { json: checkJson, show: showCheck },
+  replay: { json: replayJson, show: showReplay },
+  view: { json: viewJson, show: showView },
+  messages: { json: messagesJson, show: showMessages },
+  tree: { json: treeJson, show: showTree },
+  stuck: { json: stuckJson, show: showStuck },
+  why: { json: whyJson, show: showWhy },
+  condense: { json: condenseJson, show: showCondense },
+  convert: { json: convertJson, show: showConverted },
+}
+
+/** The view of a request; its command says that it takes it. */
+const viewOf = (request: FileRequest): View<FileCommand> => VIEWS[request.command] as View<FileCommand>
 
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
 export async function run(argv: readonly string[], world: Io): Promise<number> {
-  // Without a reader of what is wrong, the exit code still says it.
+  // Without a reader of standard error, the exit code still reports the failure.
   const io = { ...world, stderr: lasting(world.stderr) }
   try {
     return await perform(parseRequest(argv), io)
@@ -76,7 +101,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
 async function perform(request: Request, io: Io): Promise<number> {
   switch (request.command) {
     case 'help':
-      await writeLines(io.stdout, helpPage(request.topic))
+      await writeLines(io.stdout, helpPage(request.operand))
       return 0
     case 'version':
       await writeLines(io.stdout, [(await readPackage()).version])
@@ -96,7 +121,7 @@ async function perform(request: Request, io: Io): Promise<number> {
     case 'serve':
       return await serveConversations(request, io, (await readPackage()).version)
     default:
-      return await answerFiles(request, io)
+      return await showRecordings(request, io)
   }
 }
 
@@ -104,108 +129,84 @@ async function perform(request: Request, io: Io): Promise<number> {
 interface Work {
   readonly request: FileRequest
   readonly io: Io
-  /** What was found by laws, for one document of all recordings. */
+  readonly json: boolean
+  /** Whether there is one document for all recordings, `check --laws --format junit`. */
+  readonly isJunit: boolean
+  /** The recordings that were checked by the laws. */
   readonly judged: Judged[]
 }
 
-/**
- * Carries the command out for the conversation of a database, or the files in the order given; the worst of the exit
- * codes counts.
- */
-async function answerFiles(request: FileRequest, io: Io): Promise<number> {
-  const judged: Judged[] = []
-  const code = await answerEach({ request, io, judged })
-  const form = request.laws?.form
-  if (form === 'junit') await writeLines(io.stdout, junitOf(judged))
+/** Shows the conversation of a database, or the files in the order given; the worst exit code counts. */
+async function showRecordings(request: FileRequest, io: Io): Promise<number> {
+  const format = request.command === 'check' ? request.options.format : undefined
+  const json = request.options.json === true || format === 'json'
+  const work: Work = { request, io, json, isJunit: format === 'junit', judged: [] }
+  const code = await showEach(work)
+  if (work.isJunit) await writeLines(io.stdout, junitOf(work.judged))
   return code
 }
 
-async function answerEach(work: Work): Promise<number> {
-  const { request, io } = work
-  if (request.stored !== null) {
-    return answerStored(request, request.stored, io, (recording, progress) =>
-      answerOne(recording, progress, work),
-    )
-  }
+async function showEach(work: Work): Promise<number> {
+  const { request, io, json } = work
+  const { db, conversation = '', from } = request.options
+  // Without the laws, the JSON of a check needs no state, and the log may be larger than memory.
+  const fold = !(json && request.command === 'check' && request.options.laws === undefined)
+  if (db !== undefined)
+    return attempt(aboutStored(db, conversation, json), io, async (progress) => {
+      const recording = await withStore(db, { write: false }, async (store) =>
+        readStored(store, await getConversation(store, conversation), db.label, progress, fold),
+      )
+      return showOne(recording, progress, work)
+    })
   let worst = 0
   for (const [index, file] of request.files.entries()) {
-    if (index > 0 && !request.json && !isOneDocument(request)) await io.stdout.write('\n')
-    worst = Math.max(worst, await answerFile(file, work))
+    if (index > 0 && !json && !work.isJunit) await io.stdout.write('\n')
+    const code = await attempt(aboutFile(file, json), io, async (progress) =>
+      showOne(await readRecording(file, io, progress, { fold, from }), progress, work),
+    )
+    worst = Math.max(worst, code)
   }
   return worst
 }
 
-/** Whether what is found in all files is written as one. */
-const isOneDocument = ({ laws }: FileRequest): boolean => laws?.form === 'junit'
-
-async function answerFile(file: string, work: Work): Promise<number> {
-  const { io } = work
-  const { command, json, laws, from } = work.request
-  const progress = progressOn(file, io)
-  return attempt({ name: file, fields: { file }, json }, io, progress, async () => {
-    const fold = !(json && command === 'check' && laws === null)
-    const recording = await readRecording(file, io, progress, { fold, from })
-    return answerOne(recording, progress, work)
-  })
-}
-
-/** Writes the result, and tells what of the conversation could not be read. */
-async function answerOne(recording: Recording, progress: Progress, work: Work): Promise<number> {
-  const code = await writeAnswer(recording, progress, work)
-  // What is quarantined is all that check shows.
+/** Writes the result, and reports what of the conversation could not be read. */
+async function showOne(recording: Recording, progress: Progress, work: Work): Promise<number> {
+  const code = await writeResult(recording, progress, work)
+  // A check shows what is quarantined itself.
   const isCheck = work.request.command === 'check'
-  const note = isCheck ? brokenNote(recording) : asideNote(recording, recording.lines.length)
+  const note = isCheck ? brokenNote(recording) : quarantineNote(recording, recording.lines.length)
   if (note !== null) await complain(work.io, `${safe(titleOf(recording))}: ${note}`)
   return note === null ? code : 1
 }
 
 /** Writes the result, or keeps it for the one document of all. Resolves to the exit code. */
-async function writeAnswer(recording: Recording, progress: Progress, work: Work): Promise<number> {
+async function writeResult(recording: Recording, progress: Progress, work: Work): Promise<number> {
   const { request, io, judged } = work
   progress.step('working')
-  const laws = request.laws === null ? null : judge(recording, request.laws)
-  const isWrong = request.command === 'check' && (laws?.findings ?? recording.issues).length > 0
+  const isCheck = request.command === 'check'
+  const laws = isCheck && request.options.laws === true ? judge(recording, request.options) : null
   if (laws !== null) judged.push(laws)
-  if (request.json) {
+  if (work.json) {
     // Everything that can fail happens before the first byte, so that no line holds half a result and an error.
-    const value = { ...answer(recording, request), ...(laws !== null && { laws: laws.findings }) }
+    const { session } = recording
+    const value = {
+      ...fieldsOf(recording),
+      ...(session !== null && {
+        session: { format: session.format, id: session.id, notes: session.notes },
+      }),
+      ...viewOf(request).json(recording, request),
+    }
+    const answer = { ...maskSecrets(value), ...(laws !== null && { laws: laws.findings }) }
     progress.done()
-    await writeAll(io.stdout, jsonLine(value))
-  } else if (!isOneDocument(request)) {
-    const lines = laws === null ? show(io, recording, request) : showLaws(pageFor(io), laws)
+    await writeAll(io.stdout, jsonLine(answer))
+  } else if (!work.isJunit) {
+    const page = pageFor(io)
+    const lines = laws === null ? viewOf(request).show(page, recording, request) : showLaws(page, laws)
     progress.done()
     await writeLines(io.stdout, lines)
   }
   progress.done()
-  return isWrong ? 1 : 0
-}
-
-function show(io: Io, recording: Recording, request: FileRequest): Iterable<string> {
-  const page = pageFor(io)
-  const title = titleOf(recording)
-  const state = stateFor(recording, request)
-  // What is piped is read by a parser.
-  const { isTTY } = io.stdout
-  switch (request.command) {
-    case 'check':
-      return showCheck(page, recording)
-    case 'replay':
-      return showReplay(page, recording, state)
-    case 'view':
-      return showView(page, title, state)
-    case 'messages':
-      return showMessages(page, title, request, state, isTTY)
-    case 'tree':
-      return showTree(page, recording)
-    case 'condense':
-      return showCondense(page, title, state, condensed(state, request))
-    case 'convert':
-      return toJson(converted(recording, request), 2).split('\n')
-    case 'why':
-      return showWhy(page, recording, state, request)
-    case 'stuck':
-      return showStuck(page, title, state)
-  }
+  return isCheck && (laws?.findings ?? recording.issues).length > 0 ? 1 : 0
 }
 
 async function demo(io: Io): Promise<number> {
@@ -218,8 +219,9 @@ async function demo(io: Io): Promise<number> {
 
 const pageFor = ({ stdout, env }: Io): Page => ({
   paint: paintFor(stdout.isTTY, env),
-  // A terminal that does not know its width says 0.
-  columns: Math.max(stdout.columns || COLUMNS.default, COLUMNS.least),
+  // A terminal that does not know its width reports 0.
+  columns: Math.max(stdout.columns || COLUMNS.default, COLUMNS.minimum),
+  isTTY: stdout.isTTY,
 })
 
 interface Terminal extends Writable {
@@ -228,7 +230,7 @@ interface Terminal extends Writable {
 }
 
 function sinkOf(stream: Terminal): Sink {
-  // An error also comes as an event, which would end the process without a listener; the write itself rejects with it.
+  // An error is also an event, which would end the process without a listener; the write itself rejects with it.
   stream.on('error', () => {})
   return {
     isTTY: stream.isTTY === true,
@@ -245,14 +247,14 @@ function sinkOf(stream: Terminal): Sink {
 
 function outputError(error: Error): Error {
   if ('code' in error && error.code === 'EPIPE') return new ClosedPipe('closed', { cause: error })
-  const told = fromWriting(error)
-  const why = told instanceof Error ? told.message : error.message
+  const failure = fromWriting(error)
+  const why = failure instanceof Error ? failure.message : error.message
   return new FailedOutput(`standard output ${why}`, { cause: error })
 }
 
 const STOPPING = ['SIGINT', 'SIGTERM'] as const
 
-/** Once only: who asks twice does not want to wait. */
+/** Calls back on the first signal; a second one ends the process at once. */
 function onStop(stop: () => void): void {
   const once = (): void => {
     for (const signal of STOPPING) process.off(signal, once)
@@ -267,13 +269,13 @@ function fail(error: unknown): void {
     process.stderr.write(`colloquy: unexpected error: ${message.split('\n', 1)[0]}\n`)
     process.exitCode = 1
   }
-  // Standard input may still be open, with no reader left.
+  // Standard input may still be open, without a reader.
   process.exit()
 }
 
 /** Runs the command that the process was started with; its exit code becomes the process's. */
 export async function runProcess(): Promise<void> {
-  // Node 22 calls its SQLite experimental, on standard error, where a script looks for what went wrong.
+  // Node 22 reports its SQLite as experimental on standard error, which scripts search for failures.
   process.removeAllListeners('warning')
   process.on('warning', ({ name, message }) => {
     if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`)
@@ -288,150 +290,4 @@ export async function runProcess(): Promise<void> {
       env: process.env,
       onStop,
     }).catch(fail)) ?? 0
-}
-
-type Answer = Readonly<Record<string, unknown>>
-
-/** The result of each command, as the table of the `--json` contract has it. */
-const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: FileRequest) => Answer>> = {
-  check: ({ lines, quarantined, issues, warnings }) => ({
-    events: lines.length,
-    valid: lines.length - quarantined,
-    issues: issues.map(issueAsJson),
-    warnings: warnings.map(issueAsJson),
-  }),
-
-  replay: (recording, request) => {
-    const state = stateFor(recording, request)
-    return {
-      events: state.log.entries.length,
-      status: state.header.status,
-      head: state.log.head?.id ?? null,
-      error: state.header.error,
-      pending: pendingIds(state),
-      branches: listLeaves(state).length,
-      quarantined: quarantinedCount(state),
-    }
-  },
-
-  view: (recording, request) => {
-    const state = stateFor(recording, request)
-    const { view } = state.branch
-    return {
-      view: Array.from(viewEvents(state), (item) => item.id),
-      pending: pendingIds(state),
-      dropped: listDroppedResults(state),
-      unhandled_condensation_request: view.unhandledCondensationRequest,
-      cut_points: cutPoints(state),
-    }
-  },
-
-  messages: (recording, { format, budget, ...request }) => {
-    const state = stateFor(recording, request)
-    return messagesIn(format, messagesOf(state, budget), state)
-  },
-
-  condense: (recording, request) => {
-    const state = stateFor(recording, request)
-    const { event, reason, after } = condensed(state, request)
-    return {
-      condensation: event,
-      reason,
-      view_before: state.branch.view.length,
-      view: Array.from(viewEvents(after), (item) => item.id),
-    }
-  },
-
-  tree: ({ state }) => {
-    const { log } = state
-    const onHeadPath = new Set(pathTo(state))
-    const standing = [...log.entries].filter((entry) => entry.inTree)
-    return {
-      roots: standing.filter((entry) => entry.parent === null).map((entry) => entry.id),
-      events: standing.map((entry) => ({
-        id: entry.id,
-        kind: kindOf(entry),
-        parent: entry.parent?.id ?? null,
-        on_head_path: onHeadPath.has(entry),
-      })),
-    }
-  },
-
-  convert: (recording, request) => ({ [request.to ?? 'atif']: converted(recording, request) }),
-
-  why: (recording, request) => whyAsJson(recording, stateFor(recording, request), request),
-
-  stuck: (recording, request) => {
-    const state = stateFor(recording, request)
-    const verdict = LOOPS.verdict(state)
-    return {
-      stuck: verdict !== null,
-      pattern: verdict?.pattern ?? null,
-      event_ids: verdict?.eventIds ?? [],
-      reason: verdict?.reason ?? null,
-      nudge: LOOPS.nudge(state),
-    }
-  },
-}
-
-/** The document that `convert` writes, with every secret masked. */
-export function converted(recording: Recording, request: FileRequest): unknown {
-  const state = stateFor(recording, request)
-  const id = recording.conversation ?? recording.session?.id ?? undefined
-  if (request.to !== 'otel') return maskSecrets(toAtif(state, id === undefined ? {} : { sessionId: id }))
-  const content = request.content === true
-  return maskSecrets(toSpans(state, id === undefined ? { content } : { conversationId: id, content }))
-}
-
-/** The result of a request about one conversation, with every secret masked. */
-export function answer(recording: Recording, request: FileRequest): Answer {
-  return maskSecrets({
-    ...nameOf(recording),
-    ...sessionOf(recording),
-    ...ANSWERS[request.command](recording, request),
-  })
-}
-
-/** What a session was read from, where the file holds one. */
-const sessionOf = ({ session }: Recording): Answer =>
-  session === null ? {} : { session: { format: session.format, id: session.id, notes: session.notes } }
-
-/** The state that a request looks at: at an event for `replay --at`, on another branch for `--leaf`, else at HEAD. */
-export function stateFor(
-  recording: Pick<Recording, 'state' | 'lines'>,
-  { command, event }: Pick<FileRequest, 'command' | 'event'>,
-): State {
-  const { state } = recording
-  if (event === null) return state
-  const id = namedId(recording, event)
-  return command === 'replay' ? stateAt(state, id) : switchTo(state, id)
-}
-
-/** The ids of the branch's pending calls, in log order. */
-const pendingIds = (state: State): string[] => listPendingCalls(state).map((call) => call.entry.id)
-
-/** How many lines of the log could not be read as events. */
-function quarantinedCount({ log }: State): number {
-  let count = 0
-  for (const entry of log.entries) if (entry.quarantined !== null) count += 1
-  return count
-}
-
-/** Carries the request out; `write` prints the result and gives the exit code. */
-export async function answerStored(
-  { command, json, laws }: FileRequest,
-  { db, conversation }: Stored,
-  io: Io,
-  write: (recording: Recording, progress: Progress) => Promise<number>,
-): Promise<number> {
-  const name = `${conversation} in ${db.label}`
-  const progress = progressOn(name, io)
-  const about = { name, fields: { file: db.label, conversation }, json }
-  return attempt(about, io, progress, async () => {
-    const recording = await withStore(db, { write: false }, async (store) => {
-      const record = await getConversation(store, conversation)
-      return readStored(store, record, db.label, progress, !(json && command === 'check' && laws === null))
-    })
-    return write(recording, progress)
-  })
 }

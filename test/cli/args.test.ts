@@ -1,8 +1,7 @@
 /** The command line's arguments: what makes sense, what does not, and the help pages. */
 
 import { describe, expect, it } from 'vitest'
-import { parseRequest } from '../../src/cli/args/args.ts'
-import { COMMANDS } from '../../src/cli/args/commands.ts'
+import { COMMANDS, parseRequest } from '../../src/cli/commands.ts'
 import { colloquy, SAMPLE } from './world.ts'
 
 describe('a command that makes no sense', () => {
@@ -69,26 +68,28 @@ describe('a request', () => {
     expect(parseRequest(['--json', 'replay', 'a', '--at=-1', '--', '--at', '-'])).toEqual({
       command: 'replay',
       files: ['a', '--at', '-'],
-      stored: null,
-      from: null,
-      json: true,
-      laws: null,
-      event: '-1',
-      format: 'neutral',
+      operand: null,
+      options: { json: true, at: '-1' },
     })
   })
 
-  it('is at HEAD and neutral unless told otherwise', () => {
-    expect(parseRequest(['messages', '-'])).toEqual({
-      command: 'messages',
-      files: ['-'],
-      stored: null,
-      from: null,
-      json: false,
-      laws: null,
-      event: null,
-      format: 'neutral',
+  it('has the values of its options as their types have them', () => {
+    const argv = [
+      'search',
+      '--db=x.db',
+      '--conversation',
+      'c',
+      '--kind',
+      'PauseEvent',
+      '--limit',
+      '7',
+      '--kind=MessageEvent',
+    ]
+    expect(parseRequest(argv)).toMatchObject({
+      files: [],
+      options: { conversation: 'c', kind: ['PauseEvent', 'MessageEvent'], limit: 7, db: { kind: 'sqlite' } },
     })
+    expect(parseRequest(['why', 'a', 'e'])).toMatchObject({ files: ['a'], operand: 'e' })
   })
 })
 
@@ -109,10 +110,10 @@ describe('help', () => {
     if (name !== 'help') expect((await colloquy([name, '--help'])).out).toBe(out)
   })
 
-  it.each(Object.entries(COMMANDS))('names every option of %s', async (name, { flags }) => {
+  it.each(Object.entries(COMMANDS))('names every option of %s', async (name, { options: known }) => {
     const { out } = await colloquy([name, '--help'])
     const options = new Set(out.match(/--[a-z-]+/g))
-    for (const flag of flags) expect(options).toContain(`--${flag}`)
+    for (const flag of Object.keys(known)) expect(options).toContain(`--${flag}`)
   })
 
   it('calls what convert takes by one name each, and what may be left out so', async () => {

@@ -120,7 +120,7 @@ describe('condense', () => {
     [['condense', SAMPLE, '--max-events', '3'], '--max-events must be an integer, 4 or more'],
     [['condense', SAMPLE, '--max-events', '8.5'], '--max-events must be an integer'],
     [['condense', SAMPLE, '--max-events', 'x'], '--max-events must be an integer'],
-    [['condense', SAMPLE, '--max-events', '8', '--summary', ' '], '--summary must say something'],
+    [['condense', SAMPLE, '--max-events', '8', '--summary', ' '], '--summary must not be blank'],
     [['view', SAMPLE, '--max-events', '8'], 'view has no option --max-events'],
     [['messages', SAMPLE, '--budget', '-1'], '--budget must be an integer, 0 or more'],
     [['messages', SAMPLE, '--budget', 'x'], '--budget must be an integer, 0 or more'],

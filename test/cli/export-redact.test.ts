@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { inflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { openZip } from '../../src/cli/input/zip.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
 import { fill, inFile } from './database.ts'
 import { called, colloquy, exported, folder, said } from './world.ts'
@@ -38,28 +38,14 @@ async function filled(): Promise<(name?: string) => string> {
   return at
 }
 
-/** All that stands in a file or directory, unzipped. */
-function textIn(path: string): string {
-  if (statSync(path).isDirectory()) {
-    return readdirSync(path)
-      .map((name) => textIn(join(path, name)))
-      .join('\n')
-  }
+/** The text of a file, or of all files in a directory or a zip. */
+async function textIn(path: string): Promise<string> {
+  if (statSync(path).isDirectory())
+    return (await Promise.all(readdirSync(path).map((name) => textIn(join(path, name))))).join('\n')
   const bytes = readFileSync(path)
   if (bytes.subarray(0, 2).toString() !== 'PK') return bytes.toString()
-  let text = ''
-  for (let at = 0; bytes.readUInt32LE(at) === 0x04034b50;) {
-    const [size, name, extra] = [
-      bytes.readUInt32LE(at + 18),
-      bytes.readUInt16LE(at + 26),
-      bytes.readUInt16LE(at + 28),
-    ]
-    const from = at + 30 + name + extra
-    const part = bytes.subarray(from, from + size)
-    text += (bytes.readUInt16LE(at + 8) === 8 ? inflateRawSync(part) : part).toString()
-    at = from + size
-  }
-  return text
+  const { paths, read } = await openZip(path)
+  return (await Promise.all(paths.map(read))).join('\n')
 }
 
 describe('export --redact', () => {
@@ -87,7 +73,7 @@ describe('export --redact', () => {
       const path = at(layout === 'zip' ? 'out.zip' : layout === 'jsonl' ? 'out.jsonl' : 'out')
       const { code } = await exported(at, '--format', layout, '--output', path, '--redact')
       expect(code).toBe(0)
-      const text = textIn(path)
+      const text = await textIn(path)
       expect(text).toContain('[redacted]')
       expect(text).not.toMatch(/sk-ant|hunter2|x1y2/)
       await colloquy(['import', path, '--db', at('y.db'), '--conversation', 'c 1'])

@@ -2,7 +2,7 @@
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { LAYOUTS } from '../../src/cli/args/commands.ts'
+import { LAYOUTS } from '../../src/cli/commands.ts'
 import { eventFileName } from '../../src/cli/export.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
 import { fill, inFile, kept } from './database.ts'
@@ -104,7 +104,7 @@ describe('a path', () => {
     writeFileSync(at('out/thesis.txt'), 'years of work')
     const { code, err } = await exported(at, '--format', 'directory', '--output', at('out'), '--force')
     expect(code).toBe(1)
-    expect(err).toContain('holds thesis.txt')
+    expect(err).toContain('contains thesis.txt')
     expect(readFileSync(at('out/thesis.txt'), 'utf8')).toBe('years of work')
   })
 

@@ -78,14 +78,14 @@ describe('a directory', () => {
     })
     expect(await conversation(at('x.db'), UUID)).toEqual(before)
     const { out } = await colloquy(['import', ...argv])
-    expect(out).toContain('HEAD at m, as base_state.json has it')
+    expect(out).toContain('HEAD at m, by base_state.json')
   })
 
   it.each([
     { says: { head_is_empty: true }, head: null, version: 4 },
     { says: { leaf_event_id: 'p' }, head: 'p', version: 3 },
     { says: { leaf_event_id: null, head_is_empty: false }, head: 'p', version: 3 },
-    { says: { leaf_event_id: 'nobody' }, head: 'p', version: 3, note: 'which is not there' },
+    { says: { leaf_event_id: 'nobody' }, head: 'p', version: 3, note: 'unknown event "nobody"' },
     // A state update stands for the event before it.
     { says: { leaf_event_id: 'u' }, head: 'p', version: 4, update: 'p' },
     { says: { leaf_event_id: 'u' }, head: 'm', version: 5, update: 'm' },
@@ -106,7 +106,7 @@ describe('a directory', () => {
     })
     const { report } = await imported([at('c'), '--db', db])
     expect(report).toMatchObject({ added: 0, head: null })
-    expect(report.notes.join()).toContain('has gone on since')
+    expect(report.notes.join()).toContain('has continued since')
     expect((await conversation(db, UUID)).record).toMatchObject({ version: 4, headId: 'q' })
   })
 

@@ -65,7 +65,9 @@ describe('a file', () => {
     const before = await conversation(db, 'a')
     const { code, err, report } = await imported([at('b/a.jsonl'), '--db', db])
     expect(code).toBe(1)
-    expect(err).toMatch(/^colloquy: [^\n]*line 2 is another event than conversation "a" has there[^\n]*\n$/)
+    expect(err).toMatch(
+      /^colloquy: [^\n]*line 2 differs from the event that conversation "a" has there[^\n]*\n$/,
+    )
     expect(report).toEqual({
       file: at('b/a.jsonl'),
       error: { code: 'other_log', message: expect.any(String) },

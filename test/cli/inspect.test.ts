@@ -95,7 +95,7 @@ describe('inspect --html', () => {
   it('names the file that it cannot write, not what it reads', async () => {
     const at = folder({ 'a.jsonl': lines(said('m', 'hi')), 'there.html': '' })
     for (const [name, says] of [
-      ['there.html', 'exists already; give another name, or say --force'],
+      ['there.html', 'exists already; give another name, or add --force'],
       ['none/x.html', 'cannot be written: its folder is not there'],
     ] as const) {
       const { code, out, err } = await colloquy(['inspect', at('a.jsonl'), '--html', at(name)])

@@ -1,7 +1,7 @@
 /** Every recorded log answers every command, where the logs are at hand. */
 
 import { describe, expect, it } from 'vitest'
-import { FORMATS } from '../../src/cli/args/commands.ts'
+import { FORMATS } from '../../src/cli/commands.ts'
 import { recordedLogs } from '../recorded.ts'
 import { answers, colloquy } from './world.ts'
 

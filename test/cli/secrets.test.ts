@@ -1,7 +1,7 @@
 /** Encrypted content stays out of everything that is printed, wherever an event hides it. */
 
 import { describe, expect, it } from 'vitest'
-import { FORMATS } from '../../src/cli/args/commands.ts'
+import { FORMATS } from '../../src/cli/commands.ts'
 import { answered, called, colloquy, folder, lines, said } from './world.ts'
 
 const SECRET = 'gAAAAABsecretsecretsecret'

@@ -52,7 +52,7 @@ describe('colloquy serve, with nothing said', () => {
     const { code, out } = await server.stop('SIGTERM')
     expect(code).toBe(0)
     expect(out).toContain(`sandboxes are processes of this machine, in ${place('colloquy-sandboxes')}\n`)
-    expect(out).toContain(`API keys of models are not kept (${SECRET} seals them)\n`)
+    expect(out).toContain(`API keys of models are not stored (${SECRET} seals them)\n`)
     expect(readdirSync(place()).toSorted()).toEqual(['colloquy-sandboxes', 'colloquy.db'])
   })
 
@@ -128,7 +128,7 @@ describe('colloquy serve, configured', () => {
     await until(() => receiver.events('c').length > 0)
     const { out, log } = await server.stop('SIGTERM')
     expect(receiver.forged).toBe(0)
-    expect(out).toContain('1 webhook is sent what happens\n')
+    expect(out).toContain('1 webhook receives events\n')
     expect(log.filter(({ level }) => level !== 'info')).toMatchObject([
       {
         level: 'warn',
@@ -187,8 +187,8 @@ describe('colloquy serve, configured', () => {
     const held = await fetch(stream)
     expect([held.status, (await fetch(stream)).status]).toEqual([200, 429])
     const { out } = await first.stop('SIGTERM')
-    expect(out).toContain(`directories may be made in ${place('work')}\n`)
-    expect(out).toContain(`API keys of models are kept sealed with ${SECRET}\n`)
+    expect(out).toContain(`clients may create directories in ${place('work')}\n`)
+    expect(out).toContain(`API keys of models are stored, sealed with ${SECRET}\n`)
     expect(readFileSync(place('x.db'), 'latin1')).not.toContain('sk-the-api-key')
     const second = await served(args, { env: { ...env, [SECRET]: 'another secret than before' } })
     expect((await fetch(`${second.url}/api/profiles/one`)).status).toBe(409)
@@ -249,7 +249,7 @@ it.each([
   ['postgres://u@h/d', null, 'colloquy-sandboxes'],
   ['postgres://u@h/d', 'work', 'work/colloquy-sandboxes'],
 ])('the sandboxes of %s, with the workspace %s, are in %s', (db, workspace, found) => {
-  expect(sandboxFolder({ db: addressOf(db), workspace })).toBe(resolve(found))
+  expect(sandboxFolder(addressOf(db), workspace ?? undefined)).toBe(resolve(found))
 })
 
 it('the help page names every field of the file', async () => {

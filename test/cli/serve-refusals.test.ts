@@ -13,8 +13,8 @@ const hook = (more: object): object => ({ webhooks: [{ ...HOOK, ...more }] })
 
 describe('a file that is refused', () => {
   it.each<[says: string, file: object | string]>([
-    ['is no JSON (line 2 column 3)', '{\n  max_body_bytes: 1 }'],
-    ['is no JSON', ''],
+    ['is not JSON (line 2 column 3)', '{\n  max_body_bytes: 1 }'],
+    ['is not JSON', ''],
     ['must be an object', '[]'],
     ['must be an object', 'null'],
     ['port: unknown field; those that are known are sandbox_specs, sandbox_directory, ', { port: 80 }],
@@ -156,7 +156,7 @@ describe('what else is refused', () => {
       1,
       '--workspace none: no such file or directory',
     ],
-    ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: is no directory'],
+    ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: is not a directory'],
     [
       'a workspace without a name',
       ['--workspace='],

@@ -104,7 +104,7 @@ describe('colloquy serve', () => {
       /lets other machines in: set COLLOQUY_SESSION_API_KEYS/,
     ],
     ['a wildcard without keys', ['--host', '::'], {}, 2, /lets other machines in/],
-    ['keys that are none', [], { [KEYS]: ' , ' }, 2, /is set and holds no key/],
+    ['keys that are none', [], { [KEYS]: ' , ' }, 2, /is set and contains no key/],
     ['a port that is none', ['--port', '65536'], {}, 2, /--port must be a number from 0 to 65535/],
     ['a file', ['a.jsonl'], {}, 2, /takes no FILE/],
     ['a database in memory', ['--db', ':memory:'], {}, 2, /needs a file/],

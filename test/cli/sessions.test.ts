@@ -72,7 +72,7 @@ describe('a session as a FILE', () => {
       err: expect.stringContaining("unknown --from 'cursor': use one of events, claude-code"),
     })
     const stored = await colloquy(['check', '--db', at('x.db'), '--conversation', 'c', '--from', 'pi'])
-    expect(stored).toMatchObject({ code: 2, err: expect.stringContaining('--from says what a FILE is') })
+    expect(stored).toMatchObject({ code: 2, err: expect.stringContaining('--from applies to a FILE') })
   })
 
   it('tells what says nothing new, and what nothing is known of', async () => {
@@ -199,7 +199,7 @@ describe('importing sessions', () => {
     const { code, err } = await colloquy(['import', '--db', at('x.db'), at('b/chat.json')])
     expect([code, err]).toEqual([
       1,
-      expect.stringContaining('has there, so that it was imported from another file;'),
+      expect.stringContaining('has there, so it was imported from another file;'),
     ])
   })
 })
@@ -217,7 +217,7 @@ describe('importing a session that has grown', () => {
       if (code === 0) expect(out).toContain('continued')
       else
         expect(err).toMatch(
-          /line \d+ is another event .* in the middle of a reply that the file now has whole/,
+          /line \d+ differs from the event .* in the middle of a reply that the file now has whole/,
         )
       outcomes.add(code === 0 ? 'added' : 'refused')
     }

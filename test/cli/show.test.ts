@@ -2,7 +2,7 @@
 
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { FORMATS } from '../../src/cli/args/commands.ts'
+import { FORMATS } from '../../src/cli/commands.ts'
 import { progressOn } from '../../src/cli/print/io.ts'
 import { width } from '../../src/cli/print/text.ts'
 import { answered, called, colloquy, folder, lines, said, SAMPLE } from './world.ts'
@@ -144,7 +144,7 @@ describe('tree', () => {
 
   it('says what does not stand in it', async () => {
     const out = await shown('tree', [pause('a', '__root__'), pause('a', 'a'), { kind: 'Odd' }])
-    expect(out).toContain('line 2 is not in the tree: its id a stands there already')
+    expect(out).toContain('line 2 is not in the tree: its id a exists already')
     expect(out).toContain('line 3 is not in the tree: it has no id that can be read')
   })
 
@@ -173,7 +173,7 @@ describe('tree', () => {
       said('a', 'x'),
       { id: 'u', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' },
     ])
-    expect(out).toContain('HEAD stands before every event')
+    expect(out).toContain('HEAD is before every event')
   })
 })
 

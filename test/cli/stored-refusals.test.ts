@@ -120,7 +120,7 @@ describe('a command over a database that makes no sense', () => {
   it.each([
     { argv: ['import', SAMPLE], says: 'import needs --db' },
     { argv: ['import', '--db', 'x.db'], says: 'import needs a FILE' },
-    { argv: ['import', '-', '--db', 'x.db'], says: 'say --conversation ID' },
+    { argv: ['import', '-', '--db', 'x.db'], says: 'add --conversation ID' },
     {
       argv: ['import', SAMPLE, SAMPLE, '--db', 'x.db', '--conversation', 'c'],
       says: 'names one conversation',

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { FORMATS } from '../../src/cli/args/commands.ts'
+import { FORMATS } from '../../src/cli/commands.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { recordedLogs } from '../recorded.ts'
 import { inFile } from './database.ts'

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openDirectory } from '../../src/cli/input/open.ts'
+import { openInput } from '../../src/cli/input/open.ts'
 import { loadLine } from '../../src/event/load.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { user } from '../build.ts'
@@ -24,7 +24,7 @@ const write = (number: string, id: string, body = JSON.stringify(user(id))): voi
 /** The files of the folder as the command line reads them: their numbers, and the state of their log. */
 async function readFolder(name = folder) {
   const pieces: { readonly line: number; readonly text: string }[] = []
-  for await (const some of (await openDirectory(name)).pieces) {
+  for await (const some of (await openInput(name, { stdin: process.stdin })).pieces) {
     for (const piece of some) pieces.push({ line: piece.line, text: piece.bytes.toString() })
   }
   return {
@@ -80,7 +80,7 @@ describe('group S: event files', () => {
     writeFileSync(join(folder, 'notes.json'), JSON.stringify(user('m1')))
     const { state } = await readFolder()
     expect(ids(state)).toEqual(['m0'])
-    expect((await openDirectory(folder)).sidecarFiles.ignored).toEqual(['notes.json'])
+    expect((await openInput(folder, { stdin: process.stdin })).sidecarFiles?.ignored).toEqual(['notes.json'])
   })
 
   it('S4 a corrupt file', async () => {
@@ -96,6 +96,10 @@ describe('group S: event files', () => {
     for (const number of ['0', '1']) write(number.padStart(5, '0'), `m${number}`)
     const { state } = await readFolder()
     expect(ids(state)).toEqual(['m0', 'm1'])
-    expect(Object.keys((await openDirectory(folder)).sidecarFiles.documents)).toEqual([])
+    expect(
+      Object.keys(
+        (await openInput(folder, { stdin: process.stdin })).sidecarFiles?.documents ?? { none: true },
+      ),
+    ).toEqual([])
   })
 })

@@ -15,7 +15,6 @@ import {
 import { FileError, fromFileSystem, OldRuntime } from '../failure.ts'
 import { readPackage } from '../package.ts'
 import { quoted } from '../print/text.ts'
-import { unreachable } from '../unreachable.ts'
 import type { Address } from './address.ts'
 
 /** What the store is for. */
@@ -23,13 +22,12 @@ export interface Access {
   readonly write: boolean
   /** Whether to watch what other processes append. */
   readonly listen?: boolean
-  /** Microseconds since 1970 that records are dated with; the present when left out. */
+  /** The date of records in microseconds since 1970; the current time by default. */
   readonly clock?: () => bigint
 }
 
 /**
- * Does some work on a store, closes it, and says whatever goes wrong without the password; what goes wrong with the
- * database itself names it.
+ * Does some work on a store, and closes it. Errors contain no password, and those of the database itself name it.
  */
 export async function withStore<T>(
   address: Address,
@@ -58,17 +56,15 @@ export async function withStore<T>(
 
 async function openStore({ kind, target }: Address, access: Access): Promise<Opened> {
   const { write, clock, listen = false } = access
-  const dated = clock === undefined ? {} : { clock }
+  const settings = clock === undefined ? {} : { clock }
   switch (kind) {
     case 'sqlite':
-      return write ? openToWrite(target, dated) : openToRead(target, dated)
+      return write ? openToWrite(target, settings) : openToRead(target, settings)
     case 'postgres': {
       const { postgresStore } = await import('../../store/postgres/index.ts')
-      const store = postgresStore({ url: target, listen, ...dated })
+      const store = postgresStore({ url: target, listen, ...settings })
       return { store, close: () => store.close() }
     }
-    default:
-      return unreachable(kind)
   }
 }
 
@@ -76,13 +72,13 @@ async function openStore({ kind, target }: Address, access: Access): Promise<Ope
 const about = ({ label }: Address, { code, message }: Pick<FileError, 'code' | 'message'>): FileError =>
   new FileError(code, message, label)
 
-/** What the database was asked for and lacks. */
+/** Errors about the contents of a database. */
 const LACKS = ['unknown_conversation', 'no_conversations']
 
-/** SQLite's codes for a database that cannot be read, since its log or what belongs to it cannot be made or used. */
+/** SQLite's codes for a database that cannot be read, since the files beside it cannot be created or used. */
 const SHUT = [14, 264, 520, 1288, 1544]
 
-/** The error in words of the command: without secrets, and with advice that can be followed here. */
+/** The error as the command reports it: without secrets, and with advice for its user. */
 function cleanError(error: unknown, address: Address, { write }: Access): unknown {
   const { label, withoutPassword } = address
   if (hasCode(error, 'store_read_only') && error.message.includes('must be migrated')) {
@@ -91,11 +87,11 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
   }
   if (isColloquyError(error)) {
     if (!error.code.startsWith('store_'))
-      return new ColloquyError(error.code, said(error, withoutPassword), error.data)
-    // Its file is there and may be read: that was seen to before.
+      return new ColloquyError(error.code, messageOf(error, withoutPassword), error.data)
+    // That the file exists and may be read was checked before.
     if (!write && SHUT.some((code) => code === error.data['sqlite']))
       return about(address, { code: 'unreadable', message: SHUT_FOLDER })
-    return about(address, { code: error.code, message: said(error, withoutPassword) })
+    return about(address, { code: error.code, message: messageOf(error, withoutPassword) })
   }
   if (error instanceof FileError) return LACKS.includes(error.code) ? about(address, error) : error
   if (
@@ -106,8 +102,8 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
   return new Error(withoutPassword(error.message) || `${label} gives an error`)
 }
 
-/** A driver may have nothing to say where several addresses were tried; what kept it from each stands in the cause. */
-function said(error: ColloquyError, withoutPassword: (text: string) => string): string {
+/** The message of an error. A driver that tried several addresses has its reasons in the cause. */
+function messageOf(error: ColloquyError, withoutPassword: (text: string) => string): string {
   const { cause, message } = error
   const reasons = cause instanceof AggregateError ? cause.errors.map(String) : []
   const tail = message.endsWith(': ') ? (reasons[0] ?? codeOf(cause)) : ''
@@ -117,7 +113,7 @@ function said(error: ColloquyError, withoutPassword: (text: string) => string): 
 const codeOf = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause ? String(cause.code) : 'no reason was given'
 
-/** How many events are read at a time: a body may be megabytes long. */
+/** Number of events that are read at a time: a body may be megabytes long. */
 const BATCH = 64
 
 /** The record of a conversation; a UUID is found with and without dashes. */
@@ -134,7 +130,7 @@ export async function getConversation(store: Store, id: string): Promise<Convers
   throw new FileError('unknown_conversation', `no conversation ${quoted(id)} in this database`)
 }
 
-/** The log as the record has it, from its beginning; what is appended meanwhile is left to the next who asks. */
+/** The log up to the version of the record, in batches; later events are left out. */
 export async function* readLog(
   store: Pick<Store, 'read'>,
   { id, version }: ConversationRecord,

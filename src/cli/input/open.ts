@@ -3,26 +3,20 @@
 import { createReadStream } from 'node:fs'
 import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
+import { basename as baseOf, dirname as folderOf } from 'node:path/posix'
 import { FileError, fromFileSystem } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import {
-  type DocumentName,
-  DOCUMENTS,
-  eventNumber,
-  isDocument,
-  isKnown,
-  type SidecarFiles,
-} from './sidecar-files.ts'
-import {
   asBuffer,
   type Chunks,
+  findDocument,
   isSpace,
-  lookForDocument,
   OPEN_BRACE,
   type Piece,
   splitArray,
   splitLines,
 } from './split.ts'
+import type { FileTree } from './zip.ts'
 
 /** How a file is divided: known by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
@@ -31,22 +25,34 @@ export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 export interface Opened {
   readonly form: Form
   readonly pieces: AsyncIterable<Piece[]>
-  /** What stands beside the events of a persisted conversation; null for a plain file. */
+  /** The files beside the events of a persisted conversation; null for a plain file. */
   readonly sidecarFiles: SidecarFiles | null
 }
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 const OPEN_BRACKET = 0x5b
 
-/** How a zip begins: with its first file, or when it is empty with its end. */
+/** The first bytes of a zip: its first file, or the end of an empty one. */
 const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]
 
 /** How many bytes are read at a time. */
 const CHUNK = 1 << 20
 
+/** How other files begin, so that they are named instead of being read as text. */
+const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
+  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
+  { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
+  { start: Buffer.from('PK\u0003\u0004'), what: 'a zip: give it as a file, not on standard input' },
+  { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text: save it as UTF-8' },
+  { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
+]
+
+/** Number of bytes that distinguish these forms. */
+const DETECTION_BYTES = 16
+
 /**
  * Opens a file, a directory, a zip or, for `-`, standard input.
- * @throws FileError when it is not there, cannot be read, is of another form, or is no array where it should be one.
+ * @throws FileError when it does not exist, cannot be read, is of another form, or is no array where it should be one.
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   if (name === '-') return openText('', io.stdin)
@@ -54,25 +60,29 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
     (found) => found.isDirectory(),
     (error: unknown) => Promise.reject(fromFileSystem(error)),
   )
-  if (isDirectory) return { form: 'directory', ...(await openDirectory(name)) }
-  if (await isZip(name)) return { form: 'zip', ...(await (await import('./zip.ts')).openZip(name)) }
-  return openText(extname(name).toLowerCase(), fileChunks(name))
+  if (isDirectory) return openDirectory(name)
+  if (!(await isZip(name))) return openText(extname(name).toLowerCase(), fileChunks(name))
+  const tree = await (await import('./zip.ts')).openZip(name)
+  const hasSessions = tree.paths.some((path) => /\.jsonl?$/i.test(path))
+  const hint = hasSessions ? '; zips of sessions are not read: unpack it, and give the files' : ''
+  const empty = new FileError('no_events', `the zip holds no event-NNNNN-<id>.json${hint}`)
+  return openTree('zip', tree, null, () => empty)
 }
 
 async function openText(extension: string, source: Chunks): Promise<Opened> {
   const { iterator, head, first } = await begin(source)
-  const other = otherForm(head)
-  if (other !== null) {
+  const other = OTHER_FORMS.find(({ start }) => head.subarray(0, start.length).equals(start))
+  if (other !== undefined) {
     await iterator.return?.()
-    throw new FileError('not_json', `is ${other}`)
+    throw new FileError('not_json', `is ${other.what}`)
   }
   if (extension === '.json' && first !== OPEN_BRACKET)
     return { form: 'document', pieces: wholeOf(follow([head], iterator)), sidecarFiles: null }
   if (extension !== '.jsonl' && first === OPEN_BRACKET)
     return { form: 'array', pieces: splitArray(follow([head], iterator)), sidecarFiles: null }
-  const mayBeOne = first === OPEN_BRACKET || first === OPEN_BRACE
-  const { read, document } = mayBeOne
-    ? await lookForDocument(head, iterator)
+  const mayBeDocument = first === OPEN_BRACKET || first === OPEN_BRACE
+  const { read, document } = mayBeDocument
+    ? await findDocument(head, iterator)
     : { read: [head], document: null }
   const chunks = follow(read, iterator)
   if (document === null) return { form: 'lines', pieces: splitLines(chunks), sidecarFiles: null }
@@ -85,7 +95,7 @@ async function* only(piece: Piece): AsyncIterableIterator<Piece[]> {
   yield [piece]
 }
 
-/** Whether a file is all white space; one that cannot be read is not: opening it for its events says why. */
+/** Whether a file is all white space; false for one that cannot be read: opening it for its events reports why. */
 export async function isBlank(name: string): Promise<boolean> {
   try {
     const { iterator, first } = await begin(fileChunks(name))
@@ -105,7 +115,7 @@ async function* wholeOf(chunks: Chunks): AsyncIterableIterator<Piece[]> {
 
 async function isZip(name: string): Promise<boolean> {
   if (extname(name).toLowerCase() === '.zip') return true
-  // What is no plain file, as a pipe, is read once only.
+  // A pipe can be read only once.
   if (!(await stat(name)).isFile()) return false
   const file = await open(name).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
   try {
@@ -126,7 +136,7 @@ async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {
   }
 }
 
-/** A stream of which the first bytes were read. */
+/** A stream whose first bytes were read. */
 interface Begun {
   readonly iterator: AsyncIterator<Uint8Array>
   /** What was read, without a byte order mark. */
@@ -144,8 +154,8 @@ async function begin(source: Chunks): Promise<Begun> {
     done = next.done === true
     if (next.done !== true)
       head = head.length === 0 ? asBuffer(next.value) : Buffer.concat([head, asBuffer(next.value)])
-    // What tells its form may come in pieces.
-    if (!done && head.length < TELLING) continue
+    // The first bytes may arrive in pieces.
+    if (!done && head.length < DETECTION_BYTES) continue
     const text = head.subarray(0, BOM.length).equals(BOM) ? head.subarray(BOM.length) : head
     first = text.find((byte) => !isSpace(byte))
     if (done || first !== undefined) head = text
@@ -166,52 +176,73 @@ async function* follow(
   }
 }
 
-/** How many bytes tell it. */
-export const TELLING = 16
+/** The documents of a conversation: those of agent servers, and the one with what has no place in them. */
+export const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 
-const OTHERS: readonly { readonly start: Buffer; readonly what: string }[] = [
-  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
-  { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
-  { start: Buffer.from('PK\u0003\u0004'), what: 'a zip: give it as a file, not on standard input' },
-  { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text: save it as UTF-8' },
-  { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
-]
+export type DocumentName = (typeof DOCUMENTS)[number]
 
-/** What a file is that begins so, and what to do about it; null for what may be text. */
-export const otherForm = (head: Buffer): string | null =>
-  OTHERS.find(({ start }) => head.subarray(0, start.length).equals(start))?.what ?? null
+/** The files beside the events of a conversation. */
+export interface SidecarFiles {
+  /** The name of its folder, which agent servers call by the conversation's id; null where there is none. */
+  readonly folder: string | null
+  /** The bytes of its documents. */
+  readonly documents: Readonly<Partial<Record<DocumentName, Buffer>>>
+  /** Paths of files that are neither event files nor documents. */
+  readonly ignored: readonly string[]
+}
 
-/** How many files are read before the work goes on. */
-const BATCH = 64
+/** Agent servers write `event-00000-<id>.json`, the hosted service `event_000000_<id>.json`. */
+const EVENT_FILE = /^event([-_])(\d{5}\d*)\1.+\.json$/
+
+/** Files that agent servers keep beside a conversation for themselves. */
+const SERVER_FILES = new Set(['events', 'owner_lease.json', '.owner_lease.lock', '.eventlog.lock'])
+
+/** The number in the name of an event file; null for any other name. */
+function eventNumber(name: string): number | null {
+  const number = EVENT_FILE.exec(name)?.[2]
+  return number === undefined ? null : Number(number)
+}
+
+const isDocument = (name: string): name is DocumentName => (DOCUMENTS as readonly string[]).includes(name)
+
+const isKnown = (name: string): boolean =>
+  isDocument(name) || SERVER_FILES.has(name) || eventNumber(name) !== null
+
+/** How many files are read at a time, and after how many bytes the work goes on. */
+const BATCH = { files: 64, bytes: 1 << 20 }
 
 interface EventFile {
   readonly line: number
   readonly path: string
 }
 
-/** A directory about to be read. */
-export interface Directory {
-  readonly pieces: AsyncIterable<Piece[]>
-  readonly sidecarFiles: SidecarFiles
-}
-
-/**
- * The event files of a directory, or of its subfolder `events` when it has none itself.
- * @throws FileError `no_events` when neither has one, and nothing else says that a conversation is there.
- */
-export async function openDirectory(directory: string): Promise<Directory> {
+async function openDirectory(directory: string): Promise<Opened> {
   const names = await namesIn(directory)
-  const own = eventFiles(directory, names)
-  const inner = own.length === 0 && names.includes('events') ? join(directory, 'events') : null
-  const innerNames = inner === null ? [] : await namesIn(inner).catch(noneOfFile)
-  const files = inner === null ? own : eventFiles(inner, innerNames)
-  const documents = await documentsIn(directory, names)
-  if (files.length === 0 && Object.keys(documents).length === 0) throw await noEvents(directory)
-  const ignored = [...names, ...innerNames].filter((name) => !isKnown(name))
-  return { pieces: read(files), sidecarFiles: { folder: folderOf(directory), documents, ignored } }
+  const inner = names.includes('events') ? await namesIn(join(directory, 'events')).catch(noneOfFile) : []
+  const tree = {
+    paths: [...names, ...inner.map((name) => `events/${name}`)],
+    read: async (path: string) =>
+      await readFile(join(directory, path)).catch((error: unknown) =>
+        Promise.reject(fromFileSystem(error, baseOf(path))),
+      ),
+  }
+  const path = resolve(directory)
+  const folder = basename(path) === 'events' ? basename(dirname(path)) : basename(path)
+  return openTree('directory', tree, folder, () => noEventsIn(directory))
 }
 
-async function noEvents(directory: string): Promise<FileError> {
+async function namesIn(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  return names.toSorted()
+}
+
+/** A file with the name of the folder holds no events. */
+function noneOfFile(error: unknown): string[] {
+  if (error instanceof FileError && error.code === 'not_found') return []
+  throw error
+}
+
+async function noEventsIn(directory: string): Promise<FileError> {
   const sessions = (await sessionFilesIn(directory)) ?? []
   const why =
     sessions.length === 0
@@ -222,61 +253,77 @@ async function noEvents(directory: string): Promise<FileError> {
   return new FileError('no_events', why)
 }
 
-/** The name of the conversation's folder: the one above for a bare `events`. */
-function folderOf(directory: string): string {
-  const path = resolve(directory)
-  return basename(path) === 'events' ? basename(dirname(path)) : basename(path)
+/** The folder of the conversation that an event file is of. */
+function conversationFolderOf(path: string): string {
+  const folder = folderOf(path)
+  return baseOf(folder) === 'events' ? folderOf(folder) : folder
 }
 
-async function namesIn(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
-  return names.toSorted()
-}
-
-/** A file that is called as the folder should be holds no events. */
-function noneOfFile(error: unknown): string[] {
-  if (error instanceof FileError && error.code === 'not_found') return []
-  throw error
-}
-
-function eventFiles(directory: string, names: readonly string[]): EventFile[] {
-  const files = names.flatMap((name) => {
-    const line = eventNumber(name)
-    return line === null ? [] : [{ line, path: join(directory, name) }]
-  })
-  // Names are unique, so the order is too.
-  return files.toSorted((a, b) => a.line - b.line || (a.path < b.path ? -1 : 1))
-}
-
-async function documentsIn(
-  directory: string,
-  names: readonly string[],
-): Promise<Partial<Record<DocumentName, Buffer>>> {
+/**
+ * The conversation in a tree of files: event files, also in a subfolder `events`, and the documents beside them.
+ * @throws FileError when it holds none, or several.
+ */
+async function openTree(
+  form: 'directory' | 'zip',
+  tree: FileTree,
+  name: string | null,
+  noEvents: () => FileError | Promise<FileError>,
+): Promise<Opened> {
+  const all = tree.paths.filter((path) => eventNumber(baseOf(path)) !== null)
+  // A conversation without events still has its documents.
+  const folders = new Set(
+    all.length > 0
+      ? all.map(conversationFolderOf)
+      : tree.paths.filter((path) => isDocument(baseOf(path))).map(folderOf),
+  )
+  if (folders.size > 1)
+    throw new FileError(
+      'several_conversations',
+      `the zip holds ${folders.size} folders with conversations: unpack it and import them one by one`,
+    )
+  const [folder = '.'] = folders
   const documents: Partial<Record<DocumentName, Buffer>> = {}
-  for (const name of DOCUMENTS)
-    if (names.includes(name)) documents[name] = await bytesOf(join(directory, name))
-  return documents
-}
-
-async function* read(files: readonly EventFile[]): AsyncIterableIterator<Piece[]> {
-  for (let from = 0; from < files.length; from += BATCH) {
-    const batch = files.slice(from, from + BATCH)
-    yield await Promise.all(batch.map(async ({ line, path }) => ({ line, bytes: await bytesOf(path) })))
+  for (const path of tree.paths) {
+    const document = baseOf(path)
+    if (folderOf(path) === folder && isDocument(document)) documents[document] = await tree.read(path)
   }
+  if (all.length === 0 && Object.keys(documents).length === 0) throw await noEvents()
+  const isDirect = all.some((path) => folderOf(path) === folder)
+  const events = all
+    .filter((path) => !isDirect || folderOf(path) === folder)
+    .map((path) => ({ path, line: eventNumber(baseOf(path)) ?? 0 }))
+    .toSorted((a, b) => a.line - b.line || (a.path < b.path ? -1 : 1))
+  const ignored = tree.paths.filter((path) => !isKnown(baseOf(path)))
+  const sidecarFiles = { folder: name ?? (folder === '.' ? null : baseOf(folder)), documents, ignored }
+  return { form, pieces: readEvents(tree, events), sidecarFiles }
 }
 
-async function bytesOf(path: string): Promise<Buffer> {
-  return await readFile(path).catch((error: unknown) => Promise.reject(fromFileSystem(error, basename(path))))
+async function* readEvents(tree: FileTree, events: readonly EventFile[]): AsyncIterableIterator<Piece[]> {
+  let batch: Piece[] = []
+  let size = 0
+  for (let from = 0; from < events.length; from += BATCH.files) {
+    const some = events.slice(from, from + BATCH.files)
+    const read = await Promise.all(
+      some.map(async ({ line, path }) => ({ line, bytes: await tree.read(path) })),
+    )
+    batch.push(...read)
+    for (const { bytes } of read) size += bytes.length
+    if (size < BATCH.bytes) continue
+    yield batch
+    batch = []
+    size = 0
+  }
+  if (batch.length > 0) yield batch
 }
 
-/** A file, and what the conversation is called that it becomes where the file itself does not say. */
+/** A file that may be a session, and the name of its conversation where the file itself has none. */
 export interface SessionFile {
   readonly file: string
   readonly name: string
 }
 
 /**
- * The files of a folder and its subfolders that may hold sessions, in the order of their names; null for what is no
+ * The files of a folder and its subfolders that may be sessions, in the order of their names; null for what is no
  * folder, and for one that holds the events of a conversation, in itself or in `events`.
  */
 export async function sessionFilesIn(name: string): Promise<SessionFile[] | null> {
@@ -286,22 +333,21 @@ export async function sessionFilesIn(name: string): Promise<SessionFile[] | null
   )
   if (!isFolder) return null
   const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
-  const own = entries.filter((file) => !/[\\/]/.test(file))
+  const direct = entries.filter((file) => !/[\\/]/.test(file))
   const isConversation =
-    own.some((file) => eventNumber(file) !== null || isDocument(file)) ||
-    (own.includes('events') && entries.some((file) => eventNumber(file.split(/[\\/]/).at(-1) ?? '') !== null))
+    direct.some((file) => eventNumber(file) !== null || isDocument(file)) ||
+    (direct.includes('events') &&
+      entries.some((file) => eventNumber(file.split(/[\\/]/).at(-1) ?? '') !== null))
   if (isConversation) return null
   const files = entries.filter((file) => ['.jsonl', '.json'].includes(extname(file).toLowerCase()))
   if (files.length === 0) return null
-  const alike = Map.groupBy(files, ownName)
+  const groups = Map.groupBy(files, nameOf)
   return files.toSorted().map((file) => {
-    const own = ownName(file)
-    return { file: join(name, file), name: alike.get(own)?.length === 1 ? own : pathName(file) }
+    const isAlone = groups.get(nameOf(file))?.length === 1
+    const path = file.slice(0, -extname(file).length).replaceAll(/[\\/]/g, '-')
+    return { file: join(name, file), name: isAlone ? nameOf(file) : path }
   })
 }
 
-/** A file is called the same whether it is named itself or a folder that it is in. */
-const ownName = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))
-
-/** Files of one name may stand in several subfolders. */
-const pathName = (file: string): string => file.slice(0, -extname(file).length).replaceAll(/[\\/]/g, '-')
+/** A file has the same name by itself and in its folder; only files of one name are named by their paths. */
+const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))

@@ -1,4 +1,4 @@
-/** A recorded conversation, folded, with the line of each event: what all commands that show something start from. */
+/** A recorded conversation, folded, with the line of each event: the input of all commands that show something. */
 
 import { decodeEvent, type Issue, type Loaded } from '../../event/index.ts'
 import {
@@ -10,14 +10,17 @@ import {
   isQuarantined,
   reduce,
   type State,
+  stateAt,
   type Store,
+  switchTo,
 } from '../../index.ts'
 import type { Session } from '../../sessions/index.ts'
+import type { From } from '../commands.ts'
 import { readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import type { Io, Progress } from '../print/io.ts'
 import { quoted } from '../print/text.ts'
-import { type From, openFacts } from './facts.ts'
+import { openFacts, type ReadFact } from './facts.ts'
 import type { Form } from './open.ts'
 
 /** An issue and the line it is about. */
@@ -27,7 +30,7 @@ export interface LineIssue {
   readonly issue: Issue
 }
 
-/** What `--json` says of it. */
+/** An issue in the output of `--json`. */
 export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({
   line,
   kind,
@@ -36,17 +39,17 @@ export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue
   type,
 })
 
-/** Pieces of text that are no JSON: how many, and the first of them. */
+/** Pieces of text that are not JSON: how many, and the first of them. */
 export interface Broken {
   readonly line: number
   readonly why: string
   readonly count: number
-  /** Whether it is the end of the file, as after a write that was cut off. */
+  /** Whether it is the end of the file, as after an interrupted write. */
   readonly isLast: boolean
 }
 
-/** How often an upcaster was at work, and where first. */
-export interface Upcasts {
+/** How often something occurred, and the line of the first occurrence. */
+export interface Tally {
   readonly count: number
   readonly line: number
 }
@@ -61,19 +64,20 @@ export interface Recording {
   readonly form: Form | null
   /** The session of another agent that the file holds; null for events. */
   readonly session: Session | null
-  /** The fold of the log; of no events where it is not asked for. */
+  /** The folded log; empty unless the fold was requested. */
   readonly state: State
-  /** What was loaded, with its warnings; nothing where the fold is not asked for. */
+  /** What was loaded, with its warnings; empty unless the fold was requested. */
   readonly loaded: readonly Loaded[]
   /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
-  /** How many lines could not be read as events. */
+  /** Number of lines that could not be read as events. */
   readonly quarantined: number
   readonly issues: readonly LineIssue[]
   /** What is wrong with events that load all the same. */
   readonly warnings: readonly LineIssue[]
   readonly broken: Broken | null
-  readonly upcasts: ReadonlyMap<string, Upcasts>
+  /** How often each upcaster changed an event. */
+  readonly upcasts: ReadonlyMap<string, Tally>
 }
 
 /**
@@ -85,44 +89,16 @@ export async function readRecording(
   file: string,
   io: Io,
   progress: Progress,
-  { fold = true, from = null }: { readonly fold?: boolean; readonly from?: From | null } = {},
+  { fold = true, from }: { readonly fold?: boolean; readonly from?: From | undefined } = {},
 ): Promise<Recording> {
   const { form, facts, session } = await openFacts(file, from, io)
-  const lines: number[] = []
-  const loaded: Loaded[] = []
-  const issues: LineIssue[] = []
-  const warnings: LineIssue[] = []
-  const upcasts = new Map<string, Upcasts>()
-  let broken: Broken | null = null
-  let quarantined = 0
-  let state = initialState()
-  for await (const batch of facts) {
-    for (const { line, broken: why, ...piece } of batch) {
-      const { fact, upcasts: names, warnings: odd } = piece
-      if (fold) {
-        state = reduce(state, fact)
-        loaded.push(piece)
-      }
-      lines.push(line)
-      for (const name of names) count(upcasts, name, line)
-      broken = noteBroken(broken, line, why)
-      if (form === 'array' && why === 'not JSON')
-        throw new FileError('not_json', `element ${line} is not JSON`)
-      if (isQuarantined(fact)) quarantined += 1
-      issues.push(...issuesOf(fact, line))
-      warnings.push(...warningsOf(fact, odd, line))
-    }
-    progress.tick(lines.length)
-  }
-  if (broken !== null && broken.count === lines.length)
-    throw new FileError('not_json', noneIsJson(broken, form))
-  const read = { loaded, lines, quarantined, issues, warnings, broken, upcasts }
-  return { file, conversation: null, form, session, state, ...read }
+  const read = await collect(facts, form, fold ? initialState() : null, progress)
+  if (read.broken?.count === read.lines.length && read.broken !== null)
+    throw new FileError('not_json', noJsonMessage(read.broken, form))
+  return { file, conversation: null, form, session, ...read }
 }
 
-/**
- * Reads and folds the log of a stored conversation, some events at a time. Its facts are taken as the store has them.
- */
+/** Reads and folds the log of a stored conversation, some events at a time. */
 export async function readStored(
   store: Store,
   record: ConversationRecord,
@@ -130,42 +106,71 @@ export async function readStored(
   progress: Progress,
   fold = true,
 ): Promise<Recording> {
+  const state = fold ? initialState({ conversationId: record.id }) : null
+  const read = await collect(storedFacts(store, record), null, state, progress)
+  return { file, conversation: record.id, form: null, session: null, ...read }
+}
+
+async function* storedFacts(store: Store, record: ConversationRecord): AsyncIterableIterator<ReadFact[]> {
+  for await (const events of readLog(store, record)) {
+    yield events.map(({ seq, fact }) => {
+      // The warnings of an event are not stored: decoding it again finds them.
+      const decoded = isQuarantined(fact) ? null : decodeEvent(fact)
+      const warnings = decoded?.ok === true ? decoded.warnings : []
+      return { line: seq + 1, fact, upcasts: [], warnings, broken: null, bytes: null }
+    })
+  }
+}
+
+type Collected = Omit<Recording, 'file' | 'conversation' | 'form' | 'session'>
+
+/** Gathers what all facts of a log say; folds them into a state where one is passed. */
+async function collect(
+  facts: AsyncIterable<readonly ReadFact[]>,
+  form: Form | null,
+  initial: State | null,
+  progress: Progress,
+): Promise<Collected> {
   const lines: number[] = []
   const loaded: Loaded[] = []
   const issues: LineIssue[] = []
   const warnings: LineIssue[] = []
+  const upcasts = new Map<string, Tally>()
+  let broken: Broken | null = null
   let quarantined = 0
-  let state = initialState({ conversationId: record.id })
-  for await (const events of readLog(store, record)) {
-    for (const { seq, fact } of events) {
-      if (fold) state = reduce(state, fact)
-      lines.push(seq + 1)
-      if (isQuarantined(fact)) quarantined += 1
-      issues.push(...issuesOf(fact, seq + 1))
-      // A store's facts were decoded when they came; what was odd about them then is not kept.
-      const decoded = isQuarantined(fact) ? null : decodeEvent(fact)
-      const odd = decoded?.ok === true ? decoded.warnings : []
-      if (fold) loaded.push({ fact, upcasts: [], warnings: odd })
-      warnings.push(...warningsOf(fact, odd, seq + 1))
+  let state = initial ?? initialState()
+  for await (const batch of facts) {
+    for (const { line, broken: why, ...piece } of batch) {
+      if (initial !== null) {
+        state = reduce(state, piece.fact)
+        loaded.push(piece)
+      }
+      lines.push(line)
+      for (const name of piece.upcasts) tally(upcasts, name, line)
+      broken = noteBroken(broken, line, why)
+      if (form === 'array' && why === 'not JSON')
+        throw new FileError('not_json', `element ${line} is not JSON`)
+      if (isQuarantined(piece.fact)) quarantined += 1
+      issues.push(...issuesOf(piece.fact, line))
+      warnings.push(...warningsOf(piece.fact, piece.warnings, line))
     }
     progress.tick(lines.length)
   }
-  const read = { loaded, lines, quarantined, issues, warnings, broken: null, upcasts: new Map() }
-  return { file, conversation: record.id, form: null, session: null, state, ...read }
+  return { state, loaded, lines, quarantined, issues, warnings, broken, upcasts }
 }
 
-/** How a result names what it is about. */
-export const nameOf = ({
+/** The fields by which a JSON result names a recording. */
+export const fieldsOf = ({
   file,
   conversation,
 }: Pick<Recording, 'file' | 'conversation'>): { readonly file: string; readonly conversation?: string } =>
   conversation === null ? { file } : { file, conversation }
 
-/** How a heading names it. */
+/** How a heading names a recording. */
 export const titleOf = ({ file, conversation }: Pick<Recording, 'file' | 'conversation'>): string =>
   conversation === null ? file : `${conversation} in ${file}`
 
-/** What keeps a line from being an event; nothing for an event. */
+/** The issues that keep a line from being an event; empty for an event. */
 export function issuesOf(fact: Fact, line: number): LineIssue[] {
   if (!isQuarantined(fact)) return []
   return fact.issues.map((issue) => ({ line, kind: fact.event_kind ?? null, issue }))
@@ -175,27 +180,27 @@ export function issuesOf(fact: Fact, line: number): LineIssue[] {
 export const warningsOf = (fact: Fact, warnings: readonly Issue[], line: number): LineIssue[] =>
   isQuarantined(fact) ? [] : warnings.map((issue) => ({ line, kind: fact.kind, issue }))
 
-/** What there is to say of broken pieces after one more piece; `why` is null for a sound one. */
+/** Adds one more piece to the record of broken ones; `why` is null for a sound piece. */
 export function noteBroken(before: Broken | null, line: number, why: string | null): Broken | null {
   if (before === null) return why === null ? null : { line, why, count: 1, isLast: true }
   return { ...before, count: before.count + (why === null ? 0 : 1), isLast: false }
 }
 
-/** Counts one more of something, and keeps where it was first. */
-export function count<K>(counts: Map<K, Upcasts>, key: K, line: number): void {
+/** Counts one more occurrence of a key, and keeps the line of the first. */
+export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
   const before = counts.get(key)
   counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }
 
-export function noneIsJson(broken: Broken, form: Form): string {
+export function noJsonMessage(broken: Broken, form: Form): string {
   const what = form === 'directory' || form === 'zip' ? 'file' : 'line'
   return broken.count === 1
     ? `the only ${what} is ${broken.why}`
     : `none of its ${broken.count} ${what}s is JSON`
 }
 
-/** What a user reads where nothing of a file, or not all of it, could be read; null when all of it could. */
-export function asideNote(
+/** The note for a user about records that could not be read; null when all could. */
+export function quarantineNote(
   read: Pick<Recording, 'broken' | 'form' | 'quarantined'>,
   records: number,
 ): string | null {
@@ -205,57 +210,57 @@ export function asideNote(
   return `${all} quarantined; see colloquy check`
 }
 
-/** What a user reads of text that is no JSON; null when there is none. */
+/** The note for a user about text that is not JSON; null when there is none. */
 export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>): string | null {
   if (broken === null) return null
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
   const more = broken.count - 1
   const others = more === 0 ? '' : more === 1 ? ', nor is 1 other' : `, nor are ${more} others`
-  const what =
-    form === 'directory' || form === 'zip'
-      ? `event file ${broken.line}`
-      : form === 'array'
-        ? `element ${broken.line}`
-        : `line ${broken.line}`
-  return `${what} is ${broken.why}${cut}${others}; quarantined, the rest is read`
+  const unit = form === 'directory' || form === 'zip' ? 'event file' : form === 'array' ? 'element' : 'line'
+  return `${unit} ${broken.line} is ${broken.why}${cut}${others}; quarantined, the rest is read`
 }
 
 type Log = Pick<Recording, 'state' | 'lines'>
 
-/** How many ids are named where the beginning of one is not enough. */
-const NAMED = 3
+/** The state on the branch that ends at an event, at HEAD where none is given. @throws ColloquyError `unknown_event` */
+export const stateOnBranch = (log: Log, leaf: string | undefined): State =>
+  leaf === undefined ? log.state : switchTo(log.state, resolveEventId(log, leaf))
+
+/** The state as it was at an event, the latest where none is given. @throws ColloquyError `unknown_event` */
+export const stateAtEvent = (log: Log, event: string | undefined): State =>
+  event === undefined ? log.state : stateAt(log.state, resolveEventId(log, event))
+
+/** Maximum number of ids that are listed when a prefix is ambiguous. */
+const LISTED_IDS = 3
 
 /**
- * The id that was meant, by its beginning, or the position of a line; what is typed where it is neither. O(n).
- * @throws ColloquyError `unknown_event` for the beginning of several ids.
+ * Finds the event that a user means by an id, the beginning of an id, or a line. Returns an id or a position, and the
+ * typed text where it is neither. O(n).
+ * @throws ColloquyError `unknown_event` for an ambiguous prefix.
  */
-export function named({ state, lines }: Log, typed: string): string | number {
+export function resolveEvent({ state, lines }: Log, typed: string): string | number {
   if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
-  const found = new Set(
+  const ids = new Set(
     Array.from(state.log.entries, ({ id }) => id).filter((id) => id !== null && id.startsWith(typed)),
   )
-  const [first] = found
-  if (found.size === 1 && typeof first === 'string') return first
-  if (found.size > 1) {
-    const some = [...found].slice(0, NAMED).map((id) => quoted(id ?? ''))
-    const more = found.size > NAMED ? ` and ${found.size - NAMED} more` : ''
-    throw unknown(typed, `${quoted(typed)} begins ${some.join(', ')}${more}: give more of the id`)
+  const [first] = ids
+  if (ids.size === 1 && typeof first === 'string') return first
+  if (ids.size > 1) {
+    const some = [...ids].slice(0, LISTED_IDS).map((id) => quoted(id ?? ''))
+    const more = ids.size > LISTED_IDS ? ` and ${ids.size - LISTED_IDS} more` : ''
+    throw unknownEvent(typed, `${quoted(typed)} begins ${some.join(', ')}${more}: give more of the id`)
   }
   const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
   return seq < 0 ? typed : seq
 }
 
-/**
- * The same for an event that the log is looked at from, which only one in the tree can be. O(n).
- * @throws ColloquyError `unknown_event` also for a line that is not in the tree.
- */
-export function namedId(log: Log, typed: string): string {
-  const event = named(log, typed)
+function resolveEventId(log: Log, typed: string): string {
+  const event = resolveEvent(log, typed)
   if (typeof event === 'string') return event
   const entry = log.state.log.entries.get(event)
   if (entry !== undefined && entry.inTree && entry.id !== null) return entry.id
-  throw unknown(typed, `line ${typed} holds no event of the tree`)
+  throw unknownEvent(typed, `line ${typed} holds no event of the tree`)
 }
 
-const unknown = (typed: string, message: string): ColloquyError =>
+const unknownEvent = (typed: string, message: string): ColloquyError =>
   new ColloquyError('unknown_event', message, { event_id: typed })

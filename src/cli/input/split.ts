@@ -52,7 +52,10 @@ export class Rest {
   }
 }
 
-/** The lines of a stream, as many at a time as one chunk ends. LF or CRLF; memory for one chunk and one line. */
+/**
+ * Splits a stream into lines (LF or CRLF), as many at a time as one chunk ends; blank ones are counted and left out.
+ * Memory for one chunk and one line.
+ */
 export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
   const rest = new Rest()
   let line = 0
@@ -81,8 +84,8 @@ const END = 0x5d
 const CLOSE: readonly number[] = [END, 0x7d]
 
 /**
- * The elements of an array, as many at a time as one chunk ends. Only brackets and strings are followed here: whether
- * an element is JSON is the reader's to find out, so that an array of any size never stands in memory as one text.
+ * Splits an array into its elements, as many at a time as one chunk ends. Follows brackets and strings only: whether an
+ * element is JSON is for the reader to find out, so that an array of any size is never one text in memory.
  * @throws FileError `not_an_array` or `not_json`.
  */
 export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
@@ -127,36 +130,36 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
   if (depth > 0) throw new FileError('not_json', `the array is cut short in element ${count + 1}`)
 }
 
-/** An object begins with it, as a byte. */
+/** The first byte of an object. */
 export const OPEN_BRACE = 0x7b
 
-/** What is longer is taken for lines: a document stands in memory as one text, of which the engine allows no longer. */
-const MOST_BYTES = 1 << 28
+/** A longer text is read as lines: a document is one string in memory, and the engine has no longer one. */
+const MAX_DOCUMENT_BYTES = 1 << 28
 
 /** What was read of a text, and all of it where that is one document. */
-export interface Looked {
+interface Beginning {
   readonly read: readonly Buffer[]
   readonly document: Piece | null
 }
 
 /**
- * Looks for one document in a text that begins as an object or as an array: all of it, where its first line is no JSON
- * by itself. An object on the first line alone is a line, an array there is a document if nothing follows.
+ * Finds one document in a text that begins as an object or as an array: all of it, where its first line is not JSON by
+ * itself. An object on the first line alone is a line, an array there is a document if nothing follows.
  * Reads no further than the first line where that is an object; O(length of what it reads).
  */
-export async function lookForDocument(head: Buffer, iterator: AsyncIterator<Uint8Array>): Promise<Looked> {
+export async function findDocument(head: Buffer, iterator: AsyncIterator<Uint8Array>): Promise<Beginning> {
   const from = head.findIndex((byte) => !isSpace(byte))
   const read = [head]
   let size = head.length
-  /** Reads up to a line end, or all; whether that is no more than a document may take. */
+  /** Reads until a chunk is enough, or all; returns whether it is within the maximum of a document. */
   const readOn = async (isEnough: (chunk: Buffer) => boolean): Promise<boolean> => {
-    while (size <= MOST_BYTES) {
+    while (size <= MAX_DOCUMENT_BYTES) {
       const next = await iterator.next()
       if (next.done === true) return true
       const chunk = asBuffer(next.value)
       read.push(chunk)
       size += chunk.length
-      if (isEnough(chunk)) return size <= MOST_BYTES
+      if (isEnough(chunk)) return size <= MAX_DOCUMENT_BYTES
     }
     return false
   }

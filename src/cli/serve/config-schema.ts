@@ -38,10 +38,10 @@ type Webhook = NonNullable<Settings['webhooks']>[number]
  * @throws FileError for a file that cannot be read.
  */
 export async function readConfig(
-  file: string | null,
+  file: string | undefined,
   { env }: Pick<Io, 'env'>,
 ): Promise<{ readonly config: Config } | { readonly problems: readonly string[] }> {
-  if (file === null) return { config: configOf({}, '.', () => '') }
+  if (file === undefined) return { config: configOf({}, '.', () => '') }
   const bytes = await readFile(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
   let value: unknown
   try {
@@ -49,7 +49,7 @@ export async function readConfig(
   } catch (error) {
     // What a parser says quotes the text, which may hold a secret: its place is enough.
     const place = / \(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0] ?? ''
-    return { problems: [`${file}: is no JSON${place}`] }
+    return { problems: [`${file}: is not JSON${place}`] }
   }
   const checked = checkSettings(value)
   if ('issues' in checked) {

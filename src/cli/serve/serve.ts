@@ -1,4 +1,4 @@
-/** Runs a service over a database until it is asked to end, and gives back all that it holds before it exits. */
+/** Runs a service over a database until it is asked to end, and releases all that it holds before it exits. */
 
 import { stat } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
@@ -7,8 +7,9 @@ import { redactionRules } from '../../context/redaction/index.ts'
 import type { RunOptions, Step } from '../../conversation/index.ts'
 import { isColloquyError } from '../../index.ts'
 import { inspectorPage } from '../../inspector/index.ts'
-import type { ServeRequest } from '../args/request.ts'
 import { complain, failureText } from '../attempt.ts'
+import type { Options, RequestOf } from '../commands.ts'
+import { type Address, addressOf } from '../db/address.ts'
 import { withStore } from '../db/store.ts'
 import { FileError, fromFileSystem, notListening, UsageError } from '../failure.ts'
 import { readTemplate } from '../inspect.ts'
@@ -19,91 +20,93 @@ import { type Config, readConfig } from './config-schema.ts'
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 const SECRET = 'COLLOQUY_SECRET'
 
-/** Least characters of a secret: what is sealed with it is as safe as it is hard to guess. */
-const LEAST = 16
+/** Minimum number of characters of a secret: what is sealed with it is as safe as it is hard to guess. */
+const MIN_SECRET_LENGTH = 16
+
+const PORT = 8000
 
 /** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
-export async function serveConversations(request: ServeRequest, io: Io, version: string): Promise<number> {
-  const { db, host, port, workspace, cacheBytes, allowOrigins } = request
+export async function serveConversations(
+  { options: given }: RequestOf<'serve'>,
+  io: Io,
+  version: string,
+): Promise<number> {
+  const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = PORT, workspace, memory } = given
+  const origins = given['allow-origin'] ?? []
   const keys = keysOf(io)
   const secret = secretOf(io)
   const { directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
     await import('../../service/node/index.ts')
   if (keys.length === 0 && !isLoopback(host))
-    throw new UsageError(`--host ${host} lets other machines in: set ${KEYS}, or leave --host out`)
-  if (keys.length === 0 && allowOrigins.includes('*'))
+    throw new UsageError(`--host ${host} lets other machines in: set ${KEYS}, or omit --host`)
+  if (keys.length === 0 && origins.includes('*'))
     throw new UsageError(
-      `--allow-origin * lets any page in that is opened here: set ${KEYS}, or name the origins`,
+      `--allow-origin * lets in any page that is opened here: set ${KEYS}, or name the origins`,
     )
-  if (workspace !== null) await checkWorkspace(workspace)
-  const read = await readConfig(request.config, io)
+  if (workspace !== undefined) await checkWorkspace(workspace)
+  const read = await readConfig(given.config, io)
   if ('problems' in read) {
     for (const problem of read.problems) await complain(io, failureText(problem))
     return 1
   }
-  const agent: AgentModule | null = request.agent === null ? null : await loadAgent(request.agent)
-  const { sandboxSpecs, sandboxDirectory, maxSandboxes, givesFiles, options } = read.config
-  const directory = sandboxDirectory ?? sandboxFolder(request)
-  const redact = request.redact ? ['stored', 'public'] : read.config.redact
+  const agent: AgentModule | null = given.agent === undefined ? null : await loadAgent(given.agent)
+  const { sandboxSpecs: specs, maxSandboxes, givesFiles, options } = read.config
+  const directory = read.config.sandboxDirectory ?? sandboxFolder(db, workspace)
+  const redact = given.redact === true ? ['stored', 'public'] : read.config.redact
   const rules = redactionRules()
   const log = logOn(io)
-  const inspector = request.inspect ? await inspectorText() : null
+  const inspector = given.inspect === true ? await inspectorText() : null
   return withStore(db, { write: true, listen: true }, async (store) => {
-    const provider = processSandboxes({
-      directory,
-      givesFiles,
-      ...(sandboxSpecs !== null && { specs: sandboxSpecs }),
-    })
+    const provider = processSandboxes({ directory, givesFiles, ...(specs !== null && { specs }) })
     const server = await serve({
       ...options,
-      ...(cacheBytes !== null && { cacheBytes }),
+      ...(memory !== undefined && { cacheBytes: memory * 2 ** 20 }),
       ...(redact.includes('stored') && { storedRedaction: rules }),
       ...(redact.includes('public') && { publicRedaction: rules }),
       store,
       host,
       port,
       keys,
-      allowOrigins,
+      allowOrigins: origins,
       version,
       ...(inspector !== null && { inspector }),
       agent: agent === null ? scriptedAgent() : () => agent.step,
       ...(agent !== null && { run: agent.run }),
       controlPlane: {
         provider,
-        onStartFailed: log.notStarted,
+        onStartFailed: ({ id, sandbox_id, detail }) =>
+          log.warn('conversation not started', {
+            start_task_id: id,
+            sandbox_id,
+            reason: plain(detail ?? ''),
+          }),
         ...(maxSandboxes !== null && { maxSandboxes }),
       },
       ...(secret !== null && { secret }),
-      ...(workspace !== null && { workspace: directoryWorkspace(workspace) }),
+      ...(workspace !== undefined && { workspace: directoryWorkspace(workspace) }),
       log: log.write,
       onFailure: (error, _request, requestId) =>
-        log.failed(error, requestId === '' ? {} : { request_id: requestId }),
+        log.fail(error, requestId === '' ? {} : { request_id: requestId }),
       webhookDispatcher: {
-        onFailure: (error, webhook, conversationId) =>
-          webhook === '' ? log.failed(error, {}) : log.notTaken(error, webhook, conversationId),
+        onFailure(error, webhook, conversationId) {
+          if (webhook === '') log.fail(error, {})
+          else {
+            const fields = { webhook, conversation_id: conversationId, reason: failureText(error) }
+            log.warn('webhook not taken', fields)
+          }
+        },
       },
     }).catch((error: unknown) => {
-      // The database has causes of its own.
+      // The database reports its own causes.
       if (isColloquyError(error) || !(error instanceof Error)) throw error
-      const listening = error.cause instanceof Error && 'syscall' in error.cause
-      throw listening ? notListening(error) : error
+      const isListening = error.cause instanceof Error && 'syscall' in error.cause
+      throw isListening ? notListening(error) : error
     })
     const stopped = new Promise<void>((stop) => io.onStop?.(stop))
     try {
-      await writeLines(io.stdout, [
-        `Colloquy serves ${db.label} at ${server.url}`,
-        ...told({
-          url: server.url,
-          inspect: request.inspect,
-          keys: keys.length,
-          secret: secret !== null,
-          directory,
-          givesFiles,
-          workspace,
-          agent: request.agent,
-          options,
-        }),
-      ])
+      const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
+      const lines = [`Colloquy serves ${db.label} at ${server.url}`, ...startLines(given, read.config, facts)]
+      await writeLines(io.stdout, lines.map(safe))
       await stopped
     } finally {
       await server.close()
@@ -113,43 +116,38 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
   })
 }
 
-/** The page, which holds no log: it asks the service for them. */
+/** The page, which contains no log: it requests them from the service. */
 async function inspectorText(): Promise<string> {
   const source = { from: 'service', logs: [], first: 0 } as const
   return [...inspectorPage(await readTemplate(), [], source)].join('')
 }
 
-/** What the user who starts it should know. */
-function told(facts: {
-  readonly url: string
-  readonly inspect: boolean
-  readonly keys: number
-  readonly secret: boolean
-  readonly directory: string
-  readonly givesFiles: boolean
-  readonly workspace: string | null
-  readonly agent: string | null
-  readonly options: Config['options']
-}): string[] {
-  const { keys, workspace, agent, options } = facts
+/** What the user who starts the service should know. */
+function startLines(
+  { agent, inspect, workspace }: Options<'serve'>,
+  { givesFiles, options }: Config,
+  { url, keys, secret, directory }: { url: string; keys: number; secret: boolean; directory: string },
+): string[] {
   const webhooks = options.webhooks.length
   return [
-    `  what it can do: ${facts.url}/openapi.json`,
-    ...(facts.inspect ? [`  what happens in it: ${facts.url}/inspect`] : []),
+    `  its operations: ${url}/openapi.json`,
+    ...(inspect === true ? [`  its conversations, live: ${url}/inspect`] : []),
     keys === 0
-      ? `  no key is asked for: only this machine is let in (${KEYS} sets keys)`
-      : `  ${keys === 1 ? 'a key is' : `one of ${keys} keys is`} asked for in X-Session-API-Key`,
-    agent === null ? '  its agent repeats what users say (--agent names another)' : `  its agent is ${agent}`,
-    `  sandboxes are processes of this machine, in ${facts.directory}`,
-    ...(facts.givesFiles ? ['  clients may use the files of sandboxes, and run commands in them'] : []),
-    ...(workspace === null ? [] : [`  directories may be made in ${resolve(workspace)}`]),
+      ? `  no key is needed: only this machine is let in (${KEYS} sets keys)`
+      : `  ${keys === 1 ? 'the key' : `one of ${keys} keys`} is needed in X-Session-API-Key`,
+    agent === undefined
+      ? '  its agent repeats what users say (--agent names another)'
+      : `  its agent is ${agent}`,
+    `  sandboxes are processes of this machine, in ${directory}`,
+    ...(givesFiles ? ['  clients may use the files of sandboxes, and run commands in them'] : []),
+    ...(workspace === undefined ? [] : [`  clients may create directories in ${resolve(workspace)}`]),
     ...(webhooks === 0
       ? []
-      : [`  ${counted(webhooks, 'webhook')} ${webhooks === 1 ? 'is' : 'are'} sent what happens`]),
-    facts.secret
-      ? `  API keys of models are kept sealed with ${SECRET}`
-      : `  API keys of models are not kept (${SECRET} seals them)`,
-  ].map(safe)
+      : [`  ${counted(webhooks, 'webhook')} ${webhooks === 1 ? 'receives' : 'receive'} events`]),
+    secret
+      ? `  API keys of models are stored, sealed with ${SECRET}`
+      : `  API keys of models are not stored (${SECRET} seals them)`,
+  ]
 }
 
 /** @throws UsageError for a variable that is set and names no key: a service must not be open by mistake. */
@@ -160,29 +158,31 @@ function keysOf({ env }: Io): string[] {
     .split(',')
     .map((key) => key.trim())
     .filter((key) => key !== '')
-  if (keys.length === 0) throw new UsageError(`${KEYS} is set and holds no key: unset it, or set keys`)
+  if (keys.length === 0) throw new UsageError(`${KEYS} is set and contains no key: unset it, or set keys`)
   return keys
 }
 
-/** @throws UsageError for one that is too short to be one. */
+/** @throws UsageError for a secret that is too short. */
 function secretOf({ env }: Io): string | null {
   const secret = env[SECRET]
-  if (secret === undefined || secret.length >= LEAST) return secret ?? null
-  throw new UsageError(`${SECRET} must have at least ${LEAST} characters: unset it, or set a longer one`)
+  if (secret === undefined || secret.length >= MIN_SECRET_LENGTH) return secret ?? null
+  throw new UsageError(
+    `${SECRET} must have at least ${MIN_SECRET_LENGTH} characters: unset it, or set a longer one`,
+  )
 }
 
-/** What a module exports. */
-export interface AgentModule {
+/** What the module of `--agent` exports. */
+interface AgentModule {
   readonly step: Step
-  /** How conversations are run: a condenser, a policy, hooks. Empty where it exports none. */
+  /** The options of runs: a condenser, a policy, hooks. Empty where it exports none. */
   readonly run: Omit<RunOptions, 'signal'>
 }
 
 /**
- * Loads a file: a step, under the name `step` or as the default, and perhaps `run`.
+ * Loads a module: a step, named `step` or the default export, and perhaps `run`.
  * @throws FileError for one that cannot be read, throws, or exports no step.
  */
-export async function loadAgent(file: string): Promise<AgentModule> {
+async function loadAgent(file: string): Promise<AgentModule> {
   const found = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
   if (found.isDirectory()) throw new FileError('unreadable', 'is a directory, not a module', file)
   let exported: Readonly<Record<string, unknown>>
@@ -201,65 +201,37 @@ export async function loadAgent(file: string): Promise<AgentModule> {
 }
 
 /**
- * Where sandboxes get their folders: beside the database file; for a database that is no file, in the workspace, or
- * here.
- * @returns an absolute path; nothing need be there yet.
+ * The folder of the sandboxes' folders: beside the database file; for another database in the workspace, or here.
+ * @returns an absolute path, which need not exist yet.
  */
-export function sandboxFolder({ db, workspace }: Pick<ServeRequest, 'db' | 'workspace'>): string {
+export function sandboxFolder(db: Address, workspace: string | undefined): string {
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
   const { dir, name } = parse(resolve(db.target))
   return join(dir, `${name}-sandboxes`)
 }
 
 /** @throws FileError for what is no folder. */
-export async function checkWorkspace(folder: string): Promise<void> {
+async function checkWorkspace(folder: string): Promise<void> {
   const what = `--workspace ${folder}`
   const found = await stat(folder).catch((error: unknown) => Promise.reject(fromFileSystem(error, what)))
-  if (!found.isDirectory()) throw new FileError('unreadable', `${what}: is no directory`)
+  if (!found.isDirectory()) throw new FileError('unreadable', `${what}: is not a directory`)
 }
 
-/** A start that came to nothing, and why. */
-interface FailedStart {
-  readonly id: string
-  readonly sandbox_id: string | null
-  readonly detail: string | null
-}
-
-/** The log of a service. When its reader is gone, its lines are left out. */
-export interface ServiceLog {
-  readonly write: (line: object) => void
-  /** What has gone wrong in the service itself. */
-  readonly failed: (error: unknown, fields: object) => void
-  /** A webhook did not take what it was sent; it is sent again. */
-  readonly notTaken: (error: unknown, webhook: string, conversationId: string | null) => void
-  /** A conversation could not be started. */
-  readonly notStarted: (task: FailedStart) => void
-  /** Resolves when all that was said is written. */
-  readonly written: () => Promise<void>
-}
-
-export function logOn({ stderr }: Pick<Io, 'stderr'>): ServiceLog {
+/** The log of a service: lines of JSON on standard error, in order. A slow or missing reader holds up no request. */
+function logOn({ stderr }: Pick<Io, 'stderr'>) {
   let last: Promise<void> = Promise.resolve()
   const write = (line: object): void => {
     last = last.then(() => stderr.write(`${JSON.stringify(line)}\n`)).catch(() => undefined)
   }
-  const say = (level: 'error' | 'warn', message: string, fields: object): void =>
+  const add = (level: 'error' | 'warn', message: string, fields: object): void =>
     write({ time: new Date().toISOString(), level, message, ...fields })
   return {
     write,
-    failed(error, fields) {
+    warn: (message: string, fields: object) => add('warn', message, fields),
+    /** Logs a failure of the service itself. */
+    fail(error: unknown, fields: object) {
       const stack = error instanceof Error ? plain(error.stack ?? '') : ''
-      say('error', failureText(error), { ...fields, stack })
-    },
-    notTaken(error, webhook, conversationId) {
-      say('warn', 'webhook not taken', {
-        webhook,
-        conversation_id: conversationId,
-        reason: failureText(error),
-      })
-    },
-    notStarted({ id, sandbox_id, detail }) {
-      say('warn', 'conversation not started', { start_task_id: id, sandbox_id, reason: plain(detail ?? '') })
+      add('error', failureText(error), { ...fields, stack })
     },
     written: () => last,
   }

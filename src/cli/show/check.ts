@@ -7,12 +7,19 @@ import { findEvent, isToolResult, listWarnings, type State, switchTo } from '../
 import { glimpseIssue, reasonOf } from '../../inspector/index.ts'
 import { checkLog, type LawViolation, sentenceOf } from '../../laws/index.ts'
 import { listDroppedResults, listLeaves } from '../../state/index.ts'
-import type { LawRequest } from '../args/request.ts'
-import { type LineIssue, type Recording, titleOf } from '../input/recording.ts'
+import type { Options } from '../commands.ts'
+import { issueAsJson, type LineIssue, type Recording, titleOf } from '../input/recording.ts'
 import { counted, fit, glimpse, hideSecrets, inLines, pad, padStart, safe, width } from '../print/text.ts'
 import { heading, type Page, wrapped } from './page.ts'
 
-/** Shows the issues of a recording, then what else there is to note. */
+export const checkJson = ({ lines, quarantined, issues, warnings }: Recording) => ({
+  events: lines.length,
+  valid: lines.length - quarantined,
+  issues: issues.map(issueAsJson),
+  warnings: warnings.map(issueAsJson),
+})
+
+/** Shows the issues of a recording, then its notes. */
 export function* showCheck(page: Page, recording: Recording): IterableIterator<string> {
   const { issues, state, lines } = recording
   const bad = new Set(issues.map((issue) => issue.line)).size
@@ -187,9 +194,13 @@ export interface Judged {
 }
 
 /** Holds a recording to the laws. */
-export function judge(recording: Recording, { ended, grammars }: LawRequest): Judged {
+export function judge(recording: Recording, { ended, grammar = [] }: Options<'check'>): Judged {
   const { file, conversation, form, lines, loaded } = recording
-  const found = checkLog(loaded, { ended, grammars, ...(conversation && { conversationId: conversation }) })
+  const found = checkLog(loaded, {
+    ended: ended === true,
+    grammars: grammar,
+    ...(conversation && { conversationId: conversation }),
+  })
   const findings = found.map(({ law, id, seq, message }) => ({
     law,
     line: lines[seq] ?? 0,
@@ -205,15 +216,7 @@ export function judge(recording: Recording, { ended, grammars }: LawRequest): Ju
 }
 
 /** The findings of each law that is broken, in the order of their first. */
-export function byLaw(findings: readonly Finding[]): ReadonlyMap<string, readonly Finding[]> {
-  const groups = new Map<string, Finding[]>()
-  for (const finding of findings) {
-    const group = groups.get(finding.law)
-    if (group === undefined) groups.set(finding.law, [finding])
-    else group.push(finding)
-  }
-  return groups
-}
+const byLaw = (findings: readonly Finding[]) => Map.groupBy(findings, ({ law }) => law)
 
 /** How many events are shown of each law; `--json` gives all. */
 const SHOWN = 5

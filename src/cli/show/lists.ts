@@ -1,4 +1,4 @@
-/** Prints one page of a stored conversation's events. */
+/** Prints pages of events and of conversations, with the command that prints the next page. */
 
 import {
   type ConversationRecord,
@@ -9,79 +9,145 @@ import {
   type StoredEvent,
 } from '../../index.ts'
 import { describeEvent } from '../../inspector/index.ts'
-import type { EventPage, Page as PageOf } from '../../store/kit/index.ts'
-import type { ConversationsRequest, SearchRequest } from '../args/request.ts'
-import { attempt } from '../attempt.ts'
+import { type About, aboutStored, attempt } from '../attempt.ts'
+import type { Options, RequestOf } from '../commands.ts'
+import type { Address } from '../db/address.ts'
 import { getConversation, withStore } from '../db/store.ts'
 import { FileError } from '../failure.ts'
-import { type Io, progressOn, writeAll, writeLines } from '../print/io.ts'
+import { type Io, writeAll, writeLines } from '../print/io.ts'
 import { counted, fit, glimpse, jsonLine, pad, padStart, quoted, safe, width } from '../print/text.ts'
-import { commandLine, eventRow, heading, idWidth, instant, type Page, shownId } from './page.ts'
+import { CALLED, eventRow, heading, idWidth, type Page, shownId } from './page.ts'
+
+interface PageOf<Item> {
+  readonly items: readonly Item[]
+  readonly next_page_id: string | null
+}
+
+/** A list: how a page of it is found, and how an item and the rows of a page are shown. */
+interface List<Item> {
+  readonly about: About
+  readonly db: Address
+  readonly unit: string
+  readonly find: (store: Store) => Promise<PageOf<Item>>
+  readonly json: (item: Item) => object
+  readonly rows: (items: readonly Item[]) => Iterable<string>
+  /** The options of the command for the next page, but `--page`. */
+  readonly options: readonly (readonly [name: string, value: string | number | true | undefined])[]
+}
 
 /** Prints one page. Resolves to the exit code. */
-export async function searchEvents(request: SearchRequest, io: Io, page: Page): Promise<number> {
-  const { db, conversation, json } = request
-  const name = `${conversation} in ${db.label}`
-  const progress = progressOn(name, io)
-  const about = { name, fields: { file: db.label, conversation }, json }
-  return attempt(about, io, progress, async () => {
-    const found = await withStore(db, { write: false }, (store) => findEvents(store, request))
-    if (json) {
-      const items = found.items.map(eventItem)
-      await writeAll(io.stdout, jsonLine({ items, next_page_id: found.next_page_id }))
-    } else await writeLines(io.stdout, showSearch(page, request, found))
+async function printPage<Item>(command: string, list: List<Item>, io: Io, page: Page): Promise<number> {
+  const { about, unit } = list
+  return attempt(about, io, async () => {
+    const { items, next_page_id: next } = await withStore(list.db, { write: false }, list.find)
+    if (about.json === true) {
+      await writeAll(io.stdout, jsonLine({ items: items.map(list.json), next_page_id: next }))
+      return 0
+    }
+    const remark = counted(items.length, unit) + (next === null ? '' : ', more follow')
+    await writeLines(io.stdout, [heading(page, safe(about.name), remark)])
+    await writeLines(io.stdout, items.length === 0 ? [page.paint('dim', '  nothing')] : list.rows(items))
+    if (next === null) return 0
+    const line = commandLine(command, [...list.options, ['page', next]])
+    await writeLines(io.stdout, [
+      page.paint('dim', 'The next page:'),
+      `  ${page.paint('strong', safe(line))}`,
+    ])
     return 0
   })
 }
 
-async function findEvents(store: Store, request: SearchRequest) {
-  const { filter, descending, limit, page } = request
-  const { id } = await getConversation(store, request.conversation)
-  const { leafId } = filter
-  // The store finds nothing above an event that is not there; the user who typed its id wants to know.
-  if (leafId !== undefined && (await store.get(id, leafId).catch(noSuchId)) === null)
-    throw new FileError('unknown_event', `no event ${quoted(leafId)} in this conversation`)
+export async function searchEvents({ options }: RequestOf<'search'>, io: Io, page: Page): Promise<number> {
+  const { db, conversation, limit } = options
+  const list: List<StoredEvent> = {
+    about: aboutStored(db, conversation, options.json),
+    db,
+    unit: 'event',
+    find: (store) => findEvents(store, conversation, options),
+    // The body of an imported event may lack its id.
+    json: ({ id, fact }) => maskSecrets(fact.id === undefined ? { id, ...fact } : fact),
+    rows: (items) => eventRows(page, items),
+    options: [
+      ['db', db.label],
+      ['conversation', conversation],
+      ...(options.kind ?? []).map((kind) => ['kind', kind] as const),
+      ['source', options.source],
+      ['since', options.since],
+      ['until', options.until],
+      ['text', options.text],
+      ['leaf', options.leaf],
+      ['desc', options.desc],
+      ['limit', limit],
+    ],
+  }
+  return printPage('search', list, io, page)
+}
+
+async function findEvents(store: Store, conversation: string, options: Options<'search'>) {
+  const { kind, source, since, until, text, leaf, limit, page: cursor } = options
+  const { id } = await getConversation(store, conversation)
+  // The store finds nothing above an unknown event; the user who typed its id needs to know.
+  if (leaf !== undefined && (await store.get(id, leaf).catch(noSuchId)) === null)
+    throw new FileError('unknown_event', `no event ${quoted(leaf)} in this conversation`)
   return store.search({
     conversationId: id,
-    ...filter,
-    order: descending ? 'timestamp_desc' : 'timestamp',
-    ...(limit !== null && { limit }),
-    ...(page !== null && { cursor: page }),
+    ...(kind !== undefined && { kinds: kind }),
+    ...(source !== undefined && { source }),
+    ...(since !== undefined && { timestampGte: since }),
+    ...(until !== undefined && { timestampLt: until }),
+    ...(text !== undefined && { text }),
+    ...(leaf !== undefined && { leafId: leaf }),
+    order: options.desc === true ? 'timestamp_desc' : 'timestamp',
+    ...(limit !== undefined && { limit }),
+    ...(cursor !== undefined && { cursor }),
   })
 }
 
-/** An id that nothing can have is the id of nothing. */
+/** No event has an invalid id. */
 function noSuchId(error: unknown): null {
   if (hasCode(error, 'invalid_id') || hasCode(error, 'invalid_query')) return null
   throw error
 }
 
-/** An event as a page has it: with an id, which the body of an imported one may lack, and without secrets. */
-const eventItem = ({ id, fact }: StoredEvent): object =>
-  maskSecrets(fact.id === undefined ? { id, ...fact } : fact)
-
-/** Prints one page. Resolves to the exit code. */
-export async function listConversations(request: ConversationsRequest, io: Io, page: Page): Promise<number> {
-  const { db, limit, page: cursor, json } = request
-  const progress = progressOn(db.label, io)
-  const about = { name: db.label, fields: { file: db.label }, json }
-  return attempt(about, io, progress, async () => {
-    const found = await withStore(db, { write: false }, (store) =>
-      store.listConversations({
-        ...(limit !== null && { limit }),
-        ...(cursor !== null && { cursor }),
-      }),
-    )
-    if (json) {
-      const items = found.items.map(recordItem)
-      await writeAll(io.stdout, jsonLine({ items, next_page_id: found.next_page_id }))
-    } else await writeLines(io.stdout, showConversations(page, request, found))
-    return 0
-  })
+function* eventRows(page: Page, items: readonly StoredEvent[]): IterableIterator<string> {
+  const idColumns = idWidth(
+    page,
+    items.map(({ id }) => id),
+  )
+  for (const { id, time, fact } of items) {
+    if (isQuarantined(fact)) continue
+    const lead = `  ${shownTime(new Date(Number(BigInt(time) / 1000n)).toISOString())}  `
+    yield eventRow(page, { lead, gutter: '', described: describeEvent(fact), id, idColumns })
+  }
 }
 
-/** A record as a page has it. Its metadata is left out: it may hold an agent's configuration with its keys. */
-const recordItem = (record: ConversationRecord): object => ({
+export async function listConversations(
+  { options }: RequestOf<'conversations'>,
+  io: Io,
+  page: Page,
+): Promise<number> {
+  const { db, limit, page: cursor } = options
+  const list: List<ConversationRecord> = {
+    about: aboutStored(db, undefined, options.json),
+    db,
+    unit: 'conversation',
+    find: (store) =>
+      store.listConversations({
+        ...(limit !== undefined && { limit }),
+        ...(cursor !== undefined && { cursor }),
+      }),
+    json: recordJson,
+    rows: (items) => recordRows(page, items),
+    options: [
+      ['db', db.label],
+      ['limit', limit],
+    ],
+  }
+  return printPage('conversations', list, io, page)
+}
+
+/** A record without its metadata, which may contain an agent's configuration with its keys. */
+const recordJson = (record: ConversationRecord): object => ({
   id: record.id,
   title: record.title,
   public: record.public,
@@ -94,80 +160,33 @@ const recordItem = (record: ConversationRecord): object => ({
   head: record.headId,
 })
 
-/** Shows a page to people. */
-export function* showSearch(
-  page: Page,
-  request: SearchRequest,
-  { items, next_page_id: next }: EventPage,
-): IterableIterator<string> {
-  const title = safe(`${request.conversation} in ${request.db.label}`)
-  yield heading(page, title, counted(items.length, 'event') + (next === null ? '' : ', more follow'))
-  const idColumns = idWidth(
-    page,
-    items.map(({ id }) => id),
-  )
-  for (const item of items) yield* row(page, item, idColumns)
-  if (items.length === 0) yield page.paint('dim', '  nothing')
-  if (next !== null) {
-    yield page.paint('dim', 'The next page:')
-    yield `  ${page.paint('strong', safe(nextCommand(request, next)))}`
-  }
-}
-
-function* row(page: Page, { id, time, fact }: StoredEvent, idColumns: number): IterableIterator<string> {
-  if (isQuarantined(fact)) return
-  yield eventRow(page, {
-    lead: `  ${instant(BigInt(time))}  `,
-    gutter: '',
-    described: describeEvent(fact),
-    id,
-    idColumns,
-  })
-}
-
-function nextCommand({ db, conversation, filter, descending, limit }: SearchRequest, next: string): string {
-  const { kinds = [], source, timestampGte, timestampLt, text, leafId } = filter
-  return commandLine('search', [
-    ['db', db.label],
-    ['conversation', conversation],
-    ...kinds.map((kind): [string, string] => ['kind', kind]),
-    ['source', source],
-    ['since', timestampGte],
-    ['until', timestampLt],
-    ['text', text],
-    ['leaf', leafId],
-    ...(descending ? [['desc', true] as const] : []),
-    ['limit', limit === null ? undefined : String(limit)],
-    ['page', next],
-  ])
-}
-
-/** Shows a page to people. */
-export function* showConversations(
-  page: Page,
-  { db, limit }: ConversationsRequest,
-  { items, next_page_id: next }: PageOf<ConversationRecord>,
-): IterableIterator<string> {
-  const remark = counted(items.length, 'conversation') + (next === null ? '' : ', more follow')
-  yield heading(page, safe(db.label), remark)
-  // Whole if they can be: an id is there to be typed.
+function* recordRows(page: Page, items: readonly ConversationRecord[]): IterableIterator<string> {
+  // Whole where there is room: an id is there to be typed.
   const ids = Math.min(Math.max(0, ...items.map(({ id }) => width(safe(id)))), Math.floor(page.columns / 2))
   const events = Math.max(0, ...items.map(({ version }) => version.toLocaleString('en').length))
   for (const { id, version, createdAt, title } of items) {
     const unit = version === 1 ? 'event ' : 'events'
     const lead = `  ${pad(shownId(id, ids), ids)}  ${padStart(version.toLocaleString('en'), events)} ${unit}`
-    const when = createdAt.slice(0, 19).replace('T', ' ')
+    const when = shownTime(createdAt)
     const room = page.columns - width(lead) - when.length - 4
     yield `${lead}  ${page.paint('dim', when)}  ${fit(glimpse(title ?? ''), room)}`.trimEnd()
   }
-  if (items.length === 0) yield page.paint('dim', '  nothing')
-  if (next !== null) {
-    yield page.paint('dim', 'The next page:')
-    const command = commandLine('conversations', [
-      ['db', db.label],
-      ['limit', limit === null ? undefined : String(limit)],
-      ['page', next],
-    ])
-    yield `  ${page.paint('strong', safe(command))}`
-  }
 }
+
+/** A time in ISO 8601 to the second. */
+const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
+
+/** A command with its options as a shell takes them; what is undefined is left out. */
+function commandLine(command: string, options: List<never>['options']): string {
+  const words = options.flatMap(([name, value]) => {
+    if (value === undefined) return []
+    if (value === true) return [`--${name}`]
+    const text = String(value)
+    // A value that begins as an option does must be in one word with its name.
+    return text.startsWith('-') ? [inShell(`--${name}=${text}`)] : [`--${name}`, inShell(text)]
+  })
+  return [CALLED, command, ...words].join(' ')
+}
+
+const inShell = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

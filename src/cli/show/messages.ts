@@ -1,12 +1,13 @@
-/** Shows what the model is sent: a transcript for the neutral format, indented JSON for a provider's. */
+/** Shows what the model is sent, and what `convert` writes for other tools. */
 
 import { estimateTokens, fitToBudget } from '../../context/index.ts'
 import { listPendingCalls, maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
 import { contentText } from '../../inspector/index.ts'
 import { GRAMMARS } from '../../laws/index.ts'
-import type { Format } from '../args/commands.ts'
-import type { FileRequest } from '../args/request.ts'
+import { toAtif, toSpans } from '../../sessions/index.ts'
+import type { RequestOf } from '../commands.ts'
 import { FileError } from '../failure.ts'
+import { type Recording, stateOnBranch, titleOf } from '../input/recording.ts'
 import {
   counted,
   fit,
@@ -21,6 +22,41 @@ import {
 } from '../print/text.ts'
 import { heading, type Page, wrapped } from './page.ts'
 
+/** The messages of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
+function messagesOf(state: State, budget: number | undefined): readonly NeutralMessage[] {
+  if (budget === undefined) return toMessages(state)
+  const fitted = fitToBudget(state, estimateTokens, budget)
+  if (fitted.type === 'fit') return fitted.messages
+  throw new FileError('over_budget', fitted.reason.message)
+}
+
+/** Why there is nothing to send, where calls wait for their results; null where none does. */
+function waitingNote(state: State): string | null {
+  const waiting = listPendingCalls(state)
+  const [first] = waiting
+  if (first === undefined) return null
+  const { tool_name, tool_call_id } = first.entry.event
+  const [others, wait] = waiting.length === 1 ? ['', 'waits'] : [` and ${waiting.length - 1} more`, 'wait']
+  return `call ${quoted(tool_call_id)} of ${quoted(tool_name)}${others} ${wait} for a result, and until then nothing of the reply is sent`
+}
+
+/** Messages as the request of a grammar has them. @throws FileError or ColloquyError `empty_view` */
+function inFormat(format: string, messages: readonly NeutralMessage[], state: State): unknown {
+  const waiting = messages.length === 0 && format !== 'neutral' ? waitingNote(state) : null
+  if (waiting !== null) throw new FileError('empty_view', `there is nothing to send: ${waiting}`)
+  const grammar = GRAMMARS.find(({ name }) => name === format)
+  if (grammar === undefined) return messages
+  const written = grammar.write(messages)
+  // A writer omits empty fields; a result always has the same.
+  return grammar.list === null ? written : { ...grammar.front, ...written }
+}
+
+export function messagesJson(recording: Recording, { options }: RequestOf<'messages'>) {
+  const { format = 'neutral', budget, leaf } = options
+  const state = stateOnBranch(recording, leaf)
+  return { messages: inFormat(format, messagesOf(state, budget), state) }
+}
+
 const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
   system: 'system',
   user: 'user',
@@ -30,39 +66,36 @@ const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
 
 const ROLE_COLUMNS = 'assistant'.length
 
-/** How many lines of one text are shown. */
+/** Maximum number of lines that are shown of one text. */
 const TEXT_LINES = 6
 
-/** Shows messages in a format. A provider's is one JSON document, and with `titled` has a heading above it. */
+/** Shows a transcript, or the indented JSON of a provider's format, which has a heading on a terminal. */
 export function* showMessages(
   page: Page,
-  title: string,
-  { format, budget }: Pick<FileRequest, 'format' | 'budget'>,
-  state: State,
-  titled: boolean,
+  recording: Recording,
+  { options }: RequestOf<'messages'>,
 ): IterableIterator<string> {
-  const given = messagesOf(state, budget)
-  if (format === 'neutral') {
-    const messages = maskSecrets(given)
-    yield heading(page, safe(title), counted(messages.length, 'message'))
-    for (const message of messages) yield* messageLines(page, message)
-    const waiting = messages.length === 0 ? waitingNote(state) : null
-    if (waiting !== null) yield* wrapped(page, '  ', 2, waiting)
+  const { format = 'neutral', budget, leaf } = options
+  const state = stateOnBranch(recording, leaf)
+  const messages = messagesOf(state, budget)
+  if (format !== 'neutral') {
+    const document = maskSecrets(inFormat(format, messages, state))
+    if (page.isTTY) yield heading(page, safe(titleOf(recording)), format)
+    yield* toJson(document, 2).split('\n')
     return
   }
-  const messages = maskSecrets(messagesIn(format, given, state))['messages']
-  if (titled) yield heading(page, safe(title), format)
-  yield* toJson(messages, 2).split('\n')
+  yield heading(page, safe(titleOf(recording)), counted(messages.length, 'message'))
+  for (const message of maskSecrets(messages)) yield* messageLines(page, message)
+  const waiting = messages.length === 0 ? waitingNote(state) : null
+  if (waiting !== null) yield* wrapped(page, '  ', 2, waiting)
 }
 
 /** One message: its role, its text, then its calls. */
 function* messageLines(page: Page, message: NeutralMessage): IterableIterator<string> {
   const room = page.columns - ROLE_COLUMNS - 4
-  const lines = bodyLines(page, message, room)
   const role = page.paint(ROLES[message.role], pad(message.role, ROLE_COLUMNS))
-  for (const [index, line] of lines.entries()) {
+  for (const [index, line] of bodyLines(page, message, room).entries())
     yield `  ${index === 0 ? role : ' '.repeat(ROLE_COLUMNS)}  ${line}`.trimEnd()
-  }
 }
 
 function bodyLines(page: Page, message: NeutralMessage, room: number): string[] {
@@ -77,9 +110,8 @@ function bodyLines(page: Page, message: NeutralMessage, room: number): string[] 
   }
   if (message.role === 'tool') {
     const label = `${glimpse(message.name)} ${glimpse(message.tool_call_id)}`
-    lines.push(
-      page.paint(message.is_error ? 'bad' : 'dim', fit(message.is_error ? `${label}  failed` : label, room)),
-    )
+    const [tone, text] = message.is_error ? (['bad', `${label}  failed`] as const) : (['dim', label] as const)
+    lines.push(page.paint(tone, fit(text, room)))
   }
   lines.push(...textLines(page, contentText(message.content), room))
   if (message.role === 'assistant') {
@@ -105,38 +137,18 @@ function textLines({ paint }: Page, text: string, room: number): string[] {
   return more > 0 ? [...shown, paint('dim', `… ${counted(more, 'more line')}`)] : shown
 }
 
-/** What is sent of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
-export function messagesOf(state: State, budget?: number): readonly NeutralMessage[] {
-  if (budget === undefined) return toMessages(state)
-  const fit = fitToBudget(state, estimateTokens, budget)
-  if (fit.type === 'fit') return fit.messages
-  throw new FileError('over_budget', fit.reason.message)
+/** The document that `convert` writes, with every secret masked. */
+function converted(recording: Recording, { options }: RequestOf<'convert'>): unknown {
+  const state = stateOnBranch(recording, options.leaf)
+  const id = recording.conversation ?? recording.session?.id ?? undefined
+  if (options.to !== 'otel') return maskSecrets(toAtif(state, id === undefined ? {} : { sessionId: id }))
+  const content = options.content === true
+  return maskSecrets(toSpans(state, id === undefined ? { content } : { conversationId: id, content }))
 }
 
-/** Why there is nothing to send, where calls wait for their results; null where none does. */
-export function waitingNote(state: State): string | null {
-  const waiting = listPendingCalls(state)
-  const [first] = waiting
-  if (first === undefined) return null
-  const { tool_name, tool_call_id } = first.entry.event
-  const [others, wait] = waiting.length === 1 ? ['', 'waits'] : [` and ${waiting.length - 1} more`, 'wait']
-  return `call ${quoted(tool_call_id)} of ${quoted(tool_name)}${others} ${wait} for a result, and until then nothing of the reply is sent`
-}
+export const convertJson = (recording: Recording, request: RequestOf<'convert'>) => ({
+  [request.options.to ?? 'atif']: converted(recording, request),
+})
 
-/**
- * What the model is sent of a state, as the `messages` command gives it.
- * @throws FileError or ColloquyError `empty_view` in a provider's grammar.
- */
-export function messagesIn(
-  format: Format,
-  messages: readonly NeutralMessage[],
-  state: State,
-): Readonly<Record<string, unknown>> {
-  const waiting = messages.length === 0 && format !== 'neutral' ? waitingNote(state) : null
-  if (waiting !== null) throw new FileError('empty_view', `there is nothing to send: ${waiting}`)
-  const grammar = GRAMMARS.find(({ name }) => name === format)
-  if (grammar === undefined) return { messages }
-  const written = grammar.write(messages)
-  // Results have the same fields always, where a writer leaves empty ones out.
-  return { messages: grammar.list === null ? written : { ...grammar.front, ...written } }
-}
+export const showConverted = (_page: Page, recording: Recording, request: RequestOf<'convert'>): string[] =>
+  toJson(converted(recording, request), 2).split('\n')

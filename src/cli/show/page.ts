@@ -8,6 +8,8 @@ export interface Page {
   readonly paint: Paint
   /** How many columns a line has. */
   readonly columns: number
+  /** Whether people read it as it is printed, rather than a parser. */
+  readonly isTTY: boolean
 }
 
 /** The widest id that is shown whole: a UUID. `--json` gives all of any id. */
@@ -91,33 +93,5 @@ export function* wrapped(
   yield before + line
 }
 
-/** Microseconds since 1970 as people read them, to the second, in UTC. */
-export function instant(micros: bigint): string {
-  const date = new Date(Number(micros / 1000n))
-  // The store takes years that a Date does, but one far off would have another width.
-  return date
-    .toISOString()
-    .replace(/\.\d+Z$/, '')
-    .replace('T', ' ')
-}
-
 /** How colloquy is called here: in its own repository it is no command of the shell. */
 export const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
-
-/** A command with its options as a shell takes them; what is undefined is left out. */
-export function commandLine(
-  command: string,
-  options: readonly (readonly [name: string, value: string | true | undefined])[],
-): string {
-  const words = options.flatMap(([name, value]) => {
-    if (value === undefined) return []
-    if (value === true) return [`--${name}`]
-    // A value that begins as an option does must stand in one word with its name.
-    return value.startsWith('-') ? [inShell(`--${name}=${value}`)] : [`--${name}`, inShell(value)]
-  })
-  return [CALLED, command, ...words].join(' ')
-}
-
-const PLAIN = /^[\w@%+=:,./-]+$/
-
-const inShell = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

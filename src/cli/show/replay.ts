@@ -4,10 +4,12 @@ import { usageTotals } from '../../context/index.ts'
 import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
 import { describeEntry, describeEvent } from '../../inspector/index.ts'
 import { listLeaves } from '../../state/index.ts'
-import { type Recording, titleOf } from '../input/recording.ts'
+import type { RequestOf } from '../commands.ts'
+import { type Recording, stateAtEvent, titleOf } from '../input/recording.ts'
 import { counted, fit, glimpse, pad, safe, type Tone } from '../print/text.ts'
 import { LISTED, repairRows, repairsOf, sessionNotes } from './check.ts'
 import { heading, type Page, shownId } from './page.ts'
+import { pendingIds } from './view.ts'
 
 const STATUS_TONES: Readonly<Record<Status, Tone>> = {
   idle: 'strong',
@@ -20,8 +22,27 @@ const STATUS_TONES: Readonly<Record<Status, Tone>> = {
   deleting: 'bad',
 }
 
+export function replayJson(recording: Recording, { options }: RequestOf<'replay'>) {
+  const state = stateAtEvent(recording, options.at)
+  const { log, header } = state
+  return {
+    events: log.entries.length,
+    status: header.status,
+    head: log.head?.id ?? null,
+    error: header.error,
+    pending: pendingIds(state),
+    branches: listLeaves(state).length,
+    quarantined: [...log.entries].filter((entry) => entry.quarantined !== null).length,
+  }
+}
+
 /** Shows a state, and what was repaired on the way to it. */
-export function* showReplay(page: Page, recording: Recording, state: State): IterableIterator<string> {
+export function* showReplay(
+  page: Page,
+  recording: Recording,
+  { options }: RequestOf<'replay'>,
+): IterableIterator<string> {
+  const state = stateAtEvent(recording, options.at)
   const at =
     state.log.entries.length < recording.lines.length
       ? `as it was at ${shownId(state.log.entries.last()?.id ?? null)}`

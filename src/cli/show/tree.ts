@@ -7,6 +7,21 @@ import { type Recording, titleOf } from '../input/recording.ts'
 import { counted, fit, glimpse, padStart, safe } from '../print/text.ts'
 import { eventRow, heading, idWidth, type Page, shownId } from './page.ts'
 
+export function treeJson({ state }: Recording) {
+  const { log } = state
+  const onHeadPath = new Set(pathTo(state))
+  const inTree = [...log.entries].filter((entry) => entry.inTree)
+  return {
+    roots: inTree.filter((entry) => entry.parent === null).map((entry) => entry.id),
+    events: inTree.map((entry) => ({
+      id: entry.id,
+      kind: kindOf(entry),
+      parent: entry.parent?.id ?? null,
+      on_head_path: onHeadPath.has(entry),
+    })),
+  }
+}
+
 /** Draws the tree of a recording. Lazy, so that a reader who stops early is not kept waiting. */
 export function* showTree(page: Page, recording: Recording): IterableIterator<string> {
   const { state } = recording
@@ -31,7 +46,7 @@ export function* showTree(page: Page, recording: Recording): IterableIterator<st
       note: row.entry === log.head ? '◀ HEAD' : '',
     })
   }
-  if (log.head === null && roots > 0) yield '  HEAD stands before every event: the next one starts a new root'
+  if (log.head === null && roots > 0) yield '  HEAD is before every event: the next one starts a new root'
   for (const entry of log.entries) {
     if (!entry.inTree)
       yield page.paint('dim', `  line ${lineOf(recording, entry)} is not in the tree: ${outReason(entry)}`)
@@ -40,7 +55,7 @@ export function* showTree(page: Page, recording: Recording): IterableIterator<st
 }
 
 /** The lines that lead to a row, and its mark. */
-export function rails({ depth, forks, isRemark, onHeadPath }: TreeRow): string {
+function rails({ depth, forks, isRemark, onHeadPath }: TreeRow): string {
   const mark = isRemark ? '·' : onHeadPath ? '●' : '○'
   return forks ? `${'│ '.repeat(depth - 1)}├─${mark}` : '│ '.repeat(depth) + mark
 }
@@ -48,10 +63,10 @@ export function rails({ depth, forks, isRemark, onHeadPath }: TreeRow): string {
 const lineOf = ({ lines }: Recording, { seq }: Entry): string => String(lines[seq] ?? '')
 
 const outReason = ({ id }: Entry): string =>
-  id === null ? 'it has no id that can be read' : `its id ${shownId(id)} stands there already`
+  id === null ? 'it has no id that can be read' : `its id ${shownId(id)} exists already`
 
 /** An entry at its place on the page. */
-export interface TreeRow {
+interface TreeRow {
   readonly entry: Entry
   /** How many branches run beside it, left of it. */
   readonly depth: number

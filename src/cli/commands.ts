@@ -1,0 +1,765 @@
+/** The commands and their options in one table, from which the parser, the types and the help pages are made. */
+
+import { parseArgs } from 'node:util'
+import { isLegalId, parseInstant, SOURCES } from '../event/index.ts'
+import { EVENT_KINDS } from '../index.ts'
+import { GRAMMARS } from '../laws/index.ts'
+import { SESSION_FORMATS } from '../sessions/index.ts'
+import { MAX_PAGE_SIZE } from '../store/kit/index.ts'
+import { addressOf, isDatabaseUrl } from './db/address.ts'
+import { UsageError } from './failure.ts'
+
+/** The grammars in which requests can be judged. */
+const GRAMMAR_NAMES: readonly string[] = GRAMMARS.map(({ name }) => name)
+
+/** What `messages` can write. */
+export const FORMATS: readonly string[] = ['neutral', ...GRAMMAR_NAMES]
+
+/** What a file can be declared to contain. */
+export const FROM = ['events', ...SESSION_FORMATS] as const
+export type From = (typeof FROM)[number]
+
+/** What `convert` can write. */
+const TARGETS = ['atif', 'otel'] as const
+
+/** The report formats of `check --laws`. */
+const REPORTS = ['text', 'json', 'junit'] as const
+
+/** What `export` can write. */
+export const LAYOUTS = ['jsonl', 'directory', 'zip'] as const
+export type Layout = (typeof LAYOUTS)[number]
+
+/** The summary of `condense` where the user passes none. */
+export const PLACEHOLDER_SUMMARY = '[Earlier events were left out.]'
+
+/** Parses the text of an option, `--name`. @throws UsageError for an invalid text. */
+type Parse<T> = (text: string, name: string) => T
+
+interface Option<T = unknown> {
+  /** What the help page calls the value; null for an option without one. */
+  readonly value: string | null
+  readonly parse: Parse<T>
+  readonly isRepeated?: boolean
+  readonly isRequired?: boolean
+}
+
+const FLAG: Option<true> = { value: null, parse: () => true }
+
+const option = <T>(value: string, parse: Parse<T>): Option<T> => ({ value, parse })
+
+/** An option that may be given several times. */
+const repeated = <T>(
+  value: string,
+  parse: Parse<T>,
+): Option<readonly T[]> & { readonly isRepeated: true } => ({
+  value,
+  parse: (text, name) => [parse(text, name)],
+  isRepeated: true,
+})
+
+const required = <T>(one: Option<T>): Option<T> & { readonly isRequired: true } => ({
+  ...one,
+  isRequired: true,
+})
+
+const asText: Parse<string> = (text) => text
+
+const oneOf =
+  <T extends string>(choices: readonly T[]): Parse<T> =>
+  (text, name) => {
+    const choice = choices.find((known) => known === text)
+    if (choice !== undefined) return choice
+    throw new UsageError(`unknown --${name} '${text}': use one of ${choices.join(', ')}`)
+  }
+
+/** A number from `least` to `most`, written in digits. */
+const numberIn =
+  (least: number, most = Infinity, unit = 'a number'): Parse<number> =>
+  (text, name) => {
+    const value = Number(text)
+    if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value
+    const range = most === Infinity ? `${least} or more` : `from ${least} to ${most}`
+    throw new UsageError(`--${name} must be ${unit}${most === Infinity ? ', ' : ' '}${range}`)
+  }
+
+const asTime: Parse<string> = (text, name) => {
+  // A date alone means its midnight.
+  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
+  if (parseInstant(time) !== undefined) return time
+  throw new UsageError(`--${name} must be a date and time in ISO 8601, as in 2026-01-31T10:00:00.5+01:00`)
+}
+
+const asTimeZone: Parse<string> = (text) => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text }).format(0)
+    return text
+  } catch {
+    throw new UsageError(`unknown time zone '${text}': use an IANA name, as Europe/Berlin`)
+  }
+}
+
+/** A scheme, a host and an optional port, or `*` for every origin. */
+const asOrigin: Parse<string> = (text) => {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isOrigin =
+    url !== null && /^https?:$/.test(url.protocol) && url.origin === text.toLowerCase().replace(/\/$/, '')
+  if (isOrigin || text === '*') return text
+  throw new UsageError('--allow-origin must be as in https://app.example.com, or *')
+}
+
+const asNewId: Parse<string> = (text) => {
+  if (isLegalId(text)) return text
+  throw new UsageError('--conversation must be 1 to 200 characters without control characters')
+}
+
+const asSummary: Parse<string> = (text) => {
+  if (text.trim() !== '') return text
+  throw new UsageError('--summary must not be blank')
+}
+
+const DATABASE = { db: option('FILE_OR_URL', addressOf) }
+const STORED = { ...DATABASE, conversation: option('ID', asText) }
+const NEEDS_DATABASE = { db: required(DATABASE.db) }
+const NEEDS_STORED = { ...NEEDS_DATABASE, conversation: required(STORED.conversation) }
+const FILE = { from: option('FORM', oneOf(FROM)) }
+const LEAF = { leaf: option('EVENT_ID', asText) }
+const BUDGET = { budget: option('TOKENS', numberIn(0, Infinity, 'an integer')) }
+const JSON_FLAG = { json: FLAG }
+const PORT = { port: option('PORT', numberIn(0, 65_535)) }
+const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), page: option('CURSOR', asText) }
+
+/** What a command reads from. */
+type Input = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
+
+type OptionTable = Readonly<Record<string, Option>>
+
+/** The parsed options of a command; an option that was not given is missing. */
+type Values<Table extends OptionTable> = {
+  readonly [Name in keyof Table as Table[Name] extends { isRequired: true } ? never : Name]?: ReturnType<
+    Table[Name]['parse']
+  >
+} & {
+  readonly [Name in keyof Table as Table[Name] extends { isRequired: true } ? Name : never]: ReturnType<
+    Table[Name]['parse']
+  >
+}
+
+interface Command<Table extends OptionTable> {
+  readonly about: string
+  readonly input: Input
+  /** An argument behind the files, such as the event of `why`. */
+  readonly operand?: string
+  readonly options: Table
+  /** Rejects combinations that make no sense. @throws UsageError */
+  readonly check?: (options: Values<Table>, files: readonly string[]) => void
+  /** The paragraphs of its help page. */
+  readonly more: readonly string[]
+}
+
+const command = <Table extends OptionTable>(facts: Command<Table>): Command<Table> => facts
+
+export const COMMANDS = {
+  check: command({
+    about: 'report which events load, and what is wrong with the others',
+    input: 'files-or-conversation',
+    options: {
+      ...FILE,
+      ...STORED,
+      ...JSON_FLAG,
+      laws: FLAG,
+      ended: FLAG,
+      grammar: repeated('GRAMMAR', oneOf(GRAMMAR_NAMES)),
+      format: option('FORMAT', oneOf(REPORTS)),
+    },
+    check(options) {
+      const alone = (['ended', 'grammar', 'format'] as const).find((name) => options[name] !== undefined)
+      if (options.laws === undefined && alone !== undefined) throw new UsageError(`--${alone} needs --laws`)
+      if (options.json && options.format !== undefined && options.format !== 'json')
+        throw new UsageError(`--json conflicts with --format ${options.format}`)
+    },
+    more: [
+      'Exits with 1 when a line does not load. Everything else that no correct server writes is a note: what a replay repairs, results that end no call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses.',
+      'With --laws, checks the log of any server against the laws of properties/laws.md: its tree, calls and results, view, status and records of replies. Each violation names the law, the event and what a correct server would have written, and the exit code is 1.',
+      'With --ended, the server is done with the log: no call may lack a result, unless it waits for a user, and the status may not be running.',
+      `With --grammar (${GRAMMAR_NAMES.join(', ')}), also checks the request that the log becomes in that grammar by its provider’s rules, and the prefixes that replies record.`,
+      `FORMAT is one of ${REPORTS.join(', ')}; junit is one document for all FILEs.`,
+    ],
+  }),
+  replay: command({
+    about: 'fold the log into its state: status, HEAD, pending calls, what was repaired',
+    input: 'files-or-conversation',
+    options: { ...FILE, ...STORED, at: option('EVENT_ID', asText), ...JSON_FLAG },
+    more: ['With --at, the state at that event: its branch, and the status that the log had then.'],
+  }),
+  view: command({
+    about: 'list what the model may see, and where it may be cut',
+    input: 'files-or-conversation',
+    options: { ...FILE, ...STORED, ...LEAF, ...JSON_FLAG },
+    more: ['With --leaf, the view of the branch that ends at that event.'],
+  }),
+  messages: command({
+    about: 'write what the model is sent, in a provider’s grammar',
+    input: 'files-or-conversation',
+    options: {
+      ...FILE,
+      ...STORED,
+      ...LEAF,
+      format: option('FORMAT', oneOf(FORMATS)),
+      ...BUDGET,
+      ...JSON_FLAG,
+    },
+    more: [
+      `FORMAT is one of ${FORMATS.join(', ')}; the default is neutral.`,
+      'A provider’s format is one JSON document for each FILE, below a heading on a terminal and without one in a pipe.',
+      'With --leaf, the messages of the branch that ends at that event.',
+      'With --budget, leaves out the oldest events until the rest fits in TOKENS, by an estimate without a tokenizer. The system prompt and the last user message stay; if they alone exceed it, the exit code is 1.',
+      'Encrypted reasoning is printed as null.',
+    ],
+  }),
+  tree: command({
+    about: 'draw the tree of events, its branches and HEAD',
+    input: 'files-or-conversation',
+    options: { ...FILE, ...STORED, ...JSON_FLAG },
+    more: [],
+  }),
+  stuck: command({
+    about: 'detect whether the agent loops, how, and which events show it',
+    input: 'files-or-conversation',
+    options: { ...FILE, ...STORED, ...LEAF, ...JSON_FLAG },
+    more: [
+      'Since the last message of a user: the same call with the same result 4 times, the same call failing 4 times, 3 messages without a call, or two alternating steps, 6 in a row.',
+      'With --leaf, the branch that ends at that event.',
+      'The nudge is what to send the model once the same call has failed 3 times.',
+      'The exit code is 0 whether it is stuck or not; --json reports it.',
+    ],
+  }),
+  why: command({
+    about: 'explain why an event is in the view or not, and what is wrong in a conversation',
+    input: 'files-or-conversation',
+    operand: 'EVENT_ID',
+    options: { ...FILE, ...STORED, ...LEAF, ...BUDGET, ...JSON_FLAG },
+    more: [
+      'For an event: what keeps it out of the view, what removed it, what it was paired with and what goes with it, each with the rule or law that it follows from.',
+      'Without EVENT_ID, the findings, the worst first: results that end no call, split batches, duplicate calls, requests that do not begin as the one before, loops, replies that were cut off, abandoned branches, condensations that forgot the task, and what looks like a secret.',
+      'With --leaf, as seen from the branch that ends at that event. With --budget, also what a request of TOKENS would leave out.',
+      'The exit code is 0 whatever is found; --json reports it.',
+    ],
+  }),
+  condense: command({
+    about: 'show what a condensation would forget, and the view before and after it',
+    input: 'files-or-conversation',
+    options: {
+      ...FILE,
+      ...STORED,
+      // With fewer there is nothing to keep behind a summary.
+      'max-events': required(option('N', numberIn(4, Infinity, 'an integer'))),
+      summary: option('TEXT', asSummary),
+      ...LEAF,
+      ...JSON_FLAG,
+    },
+    more: [
+      'A view of more than N events (4 or more) is cut to about half of that, one that the log requests to condense to about half of its own. The first two events, the system prompt and the last user message stay; batches stay or go as a whole, and pending calls stay. Nothing is written.',
+      `TEXT replaces what is forgotten; the default is “${PLACEHOLDER_SUMMARY}”.`,
+      'With --json, {"file","condensation","reason","view_before","view"}: the event to append or null; events or request, or not_needed or nothing_to_forget; the number of events before, and the ids after.',
+    ],
+  }),
+  convert: command({
+    about: 'write a branch for tools that evaluate and trace agents',
+    input: 'files-or-conversation',
+    options: {
+      ...FILE,
+      to: option('TARGET', oneOf(TARGETS)),
+      ...STORED,
+      ...LEAF,
+      content: FLAG,
+      ...JSON_FLAG,
+    },
+    more: [
+      'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. One JSON document for each FILE.',
+      'The spans have the times of the events, and the same ids each time. They contain no text unless --content is given; a trajectory always does.',
+      'With --leaf, the branch that ends at that event.',
+    ],
+  }),
+  inspect: command({
+    about: 'explore conversations in a browser: each event, the view, what is sent and why',
+    input: 'files-or-database',
+    options: {
+      ...FILE,
+      ...STORED,
+      ...PORT,
+      open: FLAG,
+      redact: FLAG,
+      html: option('PATH', asText),
+      force: FLAG,
+    },
+    check({ html, port, open, force }) {
+      if (html !== undefined && (port !== undefined || open !== undefined))
+        throw new UsageError('--html cannot be combined with --port or --open')
+      if (html === undefined && force !== undefined) throw new UsageError('--force needs --html PATH')
+    },
+    more: [
+      'Serves a page to this machine alone and prints its address; the default PORT is any free one. With --open, opens it in the browser. Ends on SIGINT and SIGTERM.',
+      'With --html, writes one file with the logs in it, which opens without a server; it contains all that the page shows, so share it only with those who may read the conversation. With --force, replaces an existing file.',
+      'Without --conversation, any of the newest 2,000 conversations of the database can be chosen; with it, that one and those that it has started.',
+      'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
+    ],
+  }),
+  import: command({
+    about: 'copy recorded conversations into a database',
+    input: 'files',
+    options: {
+      ...NEEDS_DATABASE,
+      ...FILE,
+      timezone: option('ZONE', asTimeZone),
+      conversation: option('ID', asNewId),
+      ...JSON_FLAG,
+    },
+    check({ conversation }, files) {
+      if (conversation !== undefined && files.length > 1)
+        throw new UsageError('--conversation names one conversation: import one FILE with it')
+      if (conversation === undefined && files.includes('-'))
+        throw new UsageError('standard input (-) has no name: add --conversation ID')
+    },
+    more: [
+      'The id of a conversation is the one in base_state.json or meta.json, else that of --conversation, else the name of its file.',
+      'Timestamps without a zone are read in ZONE (as in Europe/Berlin); the default is UTC.',
+      'Importing again adds only what is missing, so an interrupted import is simply repeated.',
+      'Creates the database file if it does not exist.',
+    ],
+  }),
+  export: command({
+    about: 'write a conversation of a database to a file or directory that import reads back',
+    input: 'database',
+    options: {
+      ...NEEDS_STORED,
+      format: option('FORMAT', oneOf(LAYOUTS)),
+      output: option('PATH', asText),
+      force: FLAG,
+      redact: FLAG,
+    },
+    check(options) {
+      const { output, force } = options
+      const layout = layoutOf(options)
+      if (output === undefined && layout !== 'jsonl')
+        throw new UsageError(`export --format ${layout} needs --output PATH`)
+      // Import would read it as an array, or as base_state.json.
+      if (layout === 'jsonl' && output !== undefined && /\.(?:json|zip)$/i.test(output))
+        throw new UsageError(
+          'lines need a file of another name: use --output PATH.jsonl, or another --format',
+        )
+      if (output === undefined && force !== undefined) throw new UsageError('--force needs --output PATH')
+    },
+    more: [
+      `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output without --output.`,
+      'Lines that could not be read as events are written in their place, as they were.',
+      'Nothing is left out: encrypted content, such as reasoning, is in the export.',
+      'With --force, replaces an existing file or an earlier export.',
+      'With --redact, API keys, tokens, passwords and private keys are masked everywhere; ids stay.',
+    ],
+  }),
+  search: command({
+    about: 'find events of a conversation in a database, a page at a time',
+    input: 'database',
+    options: {
+      ...NEEDS_STORED,
+      kind: repeated('KIND', oneOf(EVENT_KINDS)),
+      source: option('SOURCE', oneOf(SOURCES)),
+      since: option('TIME', asTime),
+      until: option('TIME', asTime),
+      text: option('TEXT', asText),
+      ...LEAF,
+      desc: FLAG,
+      ...PAGE,
+      ...JSON_FLAG,
+    },
+    more: [
+      'In order of time: from --since on, and before --until (ISO 8601, in UTC unless they name a zone).',
+      `SOURCE is one of ${SOURCES.join(', ')}; TEXT is a part of a message, in upper or lower case.`,
+      `With --leaf, only events on the path to that one. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
+      'With --json, one object {"items","next_page_id"} on one line.',
+    ],
+  }),
+  conversations: command({
+    about: 'list the conversations of a database, the newest first',
+    input: 'database',
+    options: { ...NEEDS_DATABASE, ...PAGE, ...JSON_FLAG },
+    more: [
+      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
+      'With --json, one object {"items","next_page_id"} on one line.',
+    ],
+  }),
+  serve: command({
+    about: 'serve conversations over HTTP and WebSocket',
+    input: 'database',
+    options: {
+      ...DATABASE,
+      host: option('HOST', asText),
+      ...PORT,
+      agent: option('MODULE', asText),
+      workspace: option('DIR', asText),
+      memory: option('MIB', numberIn(1, 9_999_999, 'a number of mebibytes')),
+      redact: FLAG,
+      config: option('FILE', asText),
+      'allow-origin': repeated('ORIGIN', asOrigin),
+      inspect: FLAG,
+    },
+    more: [
+      'Without --db, the conversations are kept in colloquy.db in the current directory; the file is created if it does not exist.',
+      'HOST is 127.0.0.1 and PORT 8000 by default; PORT 0 is any free one.',
+      'With COLLOQUY_SESSION_API_KEYS (keys, separated by commas), requests need a key in X-Session-API-Key; without it, only this machine is let in, and HOST must be one of its addresses.',
+      'Pages of this machine may use the service from a browser, whatever their port; with --allow-origin, as in https://app.example.com, also those of that origin, or * for all.',
+      'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes beside it, for a postgres:// URL in colloquy-sandboxes, in DIR or the current directory. The first sandbox creates that folder; a process in a sandbox may do what the service may, and ends with it; its files stay.',
+      'Idle conversations may use about MIB mebibytes of memory; the default is 256, or cache_bytes in FILE.',
+      'With --redact, API keys, tokens, passwords and private keys are masked in what is written of conversations from then on, so that agents see them masked, too, and in what anybody may read of public ones, whenever it was written; redact in FILE names one of the two alone ("stored", "public").',
+      'DIR must exist; with it, clients may create directories below it (/api/file/create_directory).',
+      'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), sandbox_workspaces (true: clients may use the files of sandboxes, and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (conversations that may be started in a day, for each organization), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
+      'With COLLOQUY_SECRET (16 characters or more), API keys of models are stored, sealed with it; without it, profiles and settings that contain one are refused.',
+      'With --inspect, /inspect shows conversations event by event as they happen; the page asks for a key where one is needed.',
+      'MODULE is a file of JavaScript or TypeScript that exports a step, as those of colloquy/steps (export const step = …, or the default), and may export run, the options of runs (condenser, policy, hooks). Without it, the agent repeats what the user said.',
+      'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when active work is done.',
+    ],
+  }),
+  demo: command({
+    about: 'replay the sample conversation that ships with colloquy',
+    input: 'nothing',
+    options: {},
+    more: [],
+  }),
+  help: command({
+    about: 'this page, or the page of a command',
+    input: 'nothing',
+    operand: 'COMMAND',
+    options: {},
+    more: [],
+  }),
+}
+
+export type CommandName = keyof typeof COMMANDS
+
+/** The commands that read recordings, from files or from a database. */
+export type FileCommand = Exclude<
+  CommandName,
+  'inspect' | 'import' | 'export' | 'search' | 'conversations' | 'serve' | 'demo' | 'help'
+>
+
+/** The parsed options of a command. */
+export type Options<Name extends CommandName> = Values<(typeof COMMANDS)[Name]['options']>
+
+/** A parsed command line. */
+export type RequestOf<Name extends CommandName> = {
+  [Each in Name]: {
+    readonly command: Each
+    readonly files: readonly string[]
+    /** The event of `why`, or the command of `help`; null where none was given. */
+    readonly operand: string | null
+    readonly options: Options<Each>
+  }
+}[Name]
+
+export type Request = RequestOf<CommandName> | { readonly command: 'version' }
+
+/** A row of the table, whatever its options. */
+type AnyCommand = Omit<Command<OptionTable>, 'check'> & {
+  readonly check?: (options: Readonly<Record<string, unknown>>, files: readonly string[]) => void
+}
+
+const TABLE = COMMANDS as unknown as Readonly<Record<CommandName, AnyCommand>>
+
+const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
+
+/** The layout of an export: the one named, else the one that its output's name implies. */
+export const layoutOf = ({
+  format,
+  output,
+}: {
+  readonly format?: Layout
+  readonly output?: string
+}): Layout => format ?? (/\.zip$/i.test(output ?? '') ? 'zip' : 'jsonl')
+
+/**
+ * Parses and checks a command line; a mistake is reported before anything is opened.
+ * @throws UsageError
+ */
+export function parseRequest(argv: readonly string[]): Request {
+  const given = new Map<string, string[]>()
+  const words: string[] = []
+  for (const token of tokensOf(argv)) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind === 'option') addOption(token, given)
+  }
+  const [name, ...rest] = words
+  if (given.has('version')) return { command: 'version' }
+  if (name === undefined) {
+    if (given.size === 0 || given.has('help')) return helpRequest(null)
+    throw new UsageError('no command given')
+  }
+  if (words.some(isDatabaseUrl)) throw new UsageError('name a database with --db')
+  if (!isCommand(name)) throw unknownCommand(name)
+  if (given.has('help')) return helpRequest(name === 'help' ? null : name)
+  const options = parseOptions(name, given)
+  const { files, operand } = splitWords(name, rest, options)
+  checkInput(name, files, options)
+  TABLE[name].check?.(options, files)
+  if (name === 'help' && operand !== null && !isCommand(operand)) throw unknownCommand(operand)
+  return { command: name, files, operand, options } as Request
+}
+
+/** The command that a command line names, whatever is wrong with the rest of it; empty where it names none. */
+export function commandIn(argv: readonly string[]): readonly CommandName[] {
+  const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
+  return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
+}
+
+const helpRequest = (topic: CommandName | null): RequestOf<'help'> => ({
+  command: 'help',
+  files: [],
+  operand: topic,
+  options: {},
+})
+
+interface ParserOption {
+  readonly type: 'boolean' | 'string'
+  readonly short?: string
+}
+
+/** Every option of every command, as `parseArgs` needs them. */
+const PARSER_OPTIONS: Readonly<Record<string, ParserOption>> = {
+  ...Object.fromEntries(
+    Object.values(TABLE).flatMap(({ options }) =>
+      Object.entries(options).map(([name, { value }]) => [
+        name,
+        { type: value === null ? ('boolean' as const) : ('string' as const) },
+      ]),
+    ),
+  ),
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'V' },
+}
+
+// Not strict: the strict parser's messages are several sentences long, and it accepts no `-x` as a value.
+const tokensOf = (argv: readonly string[]) =>
+  parseArgs({ args: [...argv], options: PARSER_OPTIONS, strict: false, allowPositionals: true, tokens: true })
+    .tokens
+
+type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>
+
+function addOption({ name, rawName, value, inlineValue }: OptionToken, given: Map<string, string[]>): void {
+  const known = Object.hasOwn(PARSER_OPTIONS, name) ? PARSER_OPTIONS[name] : undefined
+  if (known === undefined) throw new UsageError(`unknown option ${rawName}`)
+  if (known.type === 'boolean') {
+    if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
+    // No option begins with a digit: `-5` is a number, which the option's own parser may reject.
+  } else if (value === undefined || value === '' || (inlineValue === false && /^-(?!\d)/.test(value)))
+    throw new UsageError(`${rawName} needs a value`)
+  given.set(name, [...(given.get(name) ?? []), value ?? ''])
+}
+
+function parseOptions(
+  command: CommandName,
+  given: ReadonlyMap<string, readonly string[]>,
+): Readonly<Record<string, unknown>> {
+  const { options } = TABLE[command]
+  const values: Record<string, unknown> = {}
+  for (const [name, texts] of given) {
+    const known = Object.hasOwn(options, name) ? options[name] : undefined
+    if (known === undefined) throw new UsageError(`${command} has no option --${name}`)
+    const { value, parse, isRepeated = false } = known
+    if (texts.length > 1 && !isRepeated && value !== null)
+      throw new UsageError(`--${name} is given twice, and takes one value`)
+    values[name] = isRepeated ? texts.flatMap((text) => parse(text, name)) : parse(texts[0] ?? '', name)
+  }
+  for (const [name, { value, isRequired = false }] of Object.entries(options))
+    if (isRequired && !given.has(name)) throw new UsageError(`${command} needs --${name} ${value}`)
+  return values
+}
+
+/** Splits the arguments into files and the operand behind them. */
+function splitWords(name: CommandName, words: readonly string[], options: Readonly<Record<string, unknown>>) {
+  const { operand, input } = TABLE[name]
+  if (operand === undefined) return { files: words, operand: null }
+  const count = input === 'nothing' || options['db'] !== undefined ? 0 : 1
+  if (words.length > count + 1)
+    throw new UsageError(
+      input === 'nothing' ? `${name} takes one command` : `${name} takes one FILE and one ${operand}`,
+    )
+  return { files: words.slice(0, count), operand: words[count] ?? null }
+}
+
+function fail(message: string): never {
+  throw new UsageError(message)
+}
+
+/** Checks what a command reads: files, a database and a conversation of it. @throws UsageError */
+function checkInput(
+  name: CommandName,
+  files: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+): void {
+  const { input } = TABLE[name]
+  const [hasDatabase, hasConversation] = [options['db'] !== undefined, options['conversation'] !== undefined]
+  if (files.filter((file) => file === '-').length > 1) fail('standard input (-) can be read once only')
+  switch (input) {
+    case 'nothing':
+      if (files.length > 0) fail(`${name} takes no file`)
+      return
+    case 'files-or-conversation':
+    case 'files-or-database':
+      if (hasDatabase && files.length > 0) fail(`${name} takes a FILE or --db, not both`)
+      if (hasDatabase && options['from'] !== undefined) fail('--from applies to a FILE, not to a database')
+      if (!hasDatabase && hasConversation) fail('--conversation needs --db FILE_OR_URL')
+      if (!hasDatabase && files.length === 0) fail(`${name} needs a FILE, or - for standard input`)
+      if (hasDatabase && !hasConversation && input === 'files-or-conversation')
+        fail('--db needs --conversation ID (colloquy conversations lists them)')
+      return
+    case 'files':
+      if (files.length === 0) fail(`${name} needs a FILE, or - for standard input`)
+      return
+    default:
+      // The argument is not quoted: it may be a URL with a password.
+      if (files.length > 0) fail(`${name} takes no FILE, only --db FILE_OR_URL`)
+  }
+}
+
+function unknownCommand(name: string): UsageError {
+  const meant = nearest(name, Object.keys(COMMANDS))
+  return new UsageError(`unknown command '${name}'${meant === null ? '' : `: did you mean ${meant}?`}`)
+}
+
+/** The first of the known words that differs least from a mistyped one, in at most two letters; null for none. */
+function nearest(word: string, known: readonly string[]): string | null {
+  const maximum = Math.min(2, Math.floor(word.length / 3))
+  const near = known
+    .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))
+    .filter(({ distance }) => distance <= maximum)
+    .toSorted((a, b) => a.distance - b.distance)
+  return near[0]?.candidate ?? null
+}
+
+/** Levenshtein distance. O(letters²). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1]
+    for (const [column, other] of [...to].entries())
+      next.push(
+        Math.min(
+          (row[column + 1] ?? 0) + 1,
+          (next[column] ?? 0) + 1,
+          (row[column] ?? 0) + (letter === other ? 0 : 1),
+        ),
+      )
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** The widest line of a help page. */
+const COLUMNS = 100
+
+/** The lines of the help page of a command, or of all commands for null. */
+export function helpPage(topic: string | null): string[] {
+  if (topic !== null && isCommand(topic)) return commandPage(topic, TABLE[topic])
+  const entries = Object.entries(TABLE)
+  const columns = Math.max(...entries.map(([name]) => name.length))
+  return [
+    'colloquy: from a recorded log of an agent’s conversation to its state, view and messages',
+    '',
+    'Usage: colloquy COMMAND [FILE…] [OPTIONS]',
+    '',
+    ...entries.map(([name, { about }]) => `  ${name.padEnd(columns)}  ${about}`),
+    '',
+    ...ABOUT_FILES,
+    ...ABOUT_DATABASES,
+    '',
+    'Options:',
+    '  --json             one JSON object per file or page, each on one line',
+    '  --db FILE_OR_URL   a database instead of a FILE; --conversation ID names its conversation',
+    '  -h, --help         this page, or the page of a command',
+    '  -V, --version',
+    '',
+    ...EXIT_CODES,
+  ]
+}
+
+function commandPage(name: CommandName, { about, input, options, operand, more }: AnyCommand): string[] {
+  const readsFiles = input.startsWith('files')
+  const namesEvent = readsFiles && ('at' in options || 'leaf' in options)
+  const paragraphs = [...more, ...(namesEvent ? [ABOUT_EVENT_IDS] : [])]
+  const event = operand === undefined ? [] : [`[${operand}]`]
+  const file = operand === undefined ? 'FILE…' : 'FILE'
+  // From files without the options of a database, and from a database without those of files.
+  const ofFiles = without(options, 'db', 'conversation')
+  const ofDatabases = without(options, 'from')
+  const isEither = input === 'files-or-conversation' || input === 'files-or-database'
+  const needed = input === 'files-or-conversation' ? ['db', 'conversation'] : ['db']
+  const ways = isEither
+    ? [[file, ...event, ...usageOf(ofFiles, [])], usageOf(ofDatabases, needed, event)]
+    : [[...(readsFiles ? [file] : []), ...(readsFiles ? [] : event), ...usageOf(options, [])]]
+  return [
+    `colloquy ${name}: ${about}`,
+    '',
+    ...ways.flatMap((words, index) => {
+      const lead = `${index === 0 ? 'Usage:' : '      '} colloquy ${name} `
+      return wrapped(words, lead, ' '.repeat(lead.length))
+    }),
+    ...(paragraphs.length > 0 ? [''] : []),
+    ...paragraphs.flatMap((text) => wrapped(text.split(' '))),
+    ...(input === 'nothing' ? [] : ['']),
+    ...(readsFiles ? ABOUT_FILES : []),
+    ...(input === 'nothing' ? [] : [...ABOUT_DATABASES, '', ...EXIT_CODES]),
+  ]
+}
+
+/** The options of a command as its usage shows them, those that it needs first. */
+function usageOf(
+  options: OptionTable,
+  needed: readonly string[],
+  behindNeeded: readonly string[] = [],
+): string[] {
+  const all = Object.entries(options)
+  const first = all.filter(([name, { isRequired }]) => needed.includes(name) || isRequired)
+  const rest = all.filter((entry) => !first.includes(entry))
+  return [
+    ...first.map(([name, one]) => shownOption(name, one)),
+    ...behindNeeded,
+    ...rest.map(([name, one]) => `[${shownOption(name, one)}]${one.isRepeated === true ? '…' : ''}`),
+  ]
+}
+
+const shownOption = (name: string, { value }: Option): string =>
+  value === null ? `--${name}` : `--${name} ${value}`
+
+const without = (options: OptionTable, ...names: readonly string[]): OptionTable =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name)))
+
+/** Words on as many lines as they need. */
+function wrapped(words: readonly string[], lead = '', indent = ''): string[] {
+  const lines: string[] = []
+  let line = lead
+  let isEmpty = true
+  for (const word of words) {
+    if (!isEmpty && line.length + 1 + word.length > COLUMNS) {
+      lines.push(line)
+      line = indent
+      isEmpty = true
+    }
+    line += isEmpty ? word : ` ${word}`
+    isEmpty = false
+  }
+  return [...lines, line.trimEnd()]
+}
+
+const ABOUT_EVENT_IDS =
+  'The first characters of an EVENT_ID are enough where no other id begins with them; a number that begins no id is a line.'
+
+const ABOUT_FILES = [
+  'FILE is a .jsonl file with one event per line, a .json file with an array of events, a directory',
+  'of event-NNNNN-<id>.json files, a zip of one, or - for standard input; or a session of another',
+  'agent, or messages as a provider has them. FORM names its form, which is detected by default:',
+  `${FROM.slice(0, 6).join(', ')},`,
+  `${FROM.slice(6).join(', ')}.`,
+]
+
+const ABOUT_DATABASES = ['FILE_OR_URL is a SQLite file, or a postgres:// URL (which needs the package pg).']
+
+const EXIT_CODES = ['Exit code: 0 success, 1 a problem in the data, 2 wrong usage.']
