@@ -27,8 +27,6 @@ export interface Records<T extends object> {
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   /** All that a query finds, page after page. */
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
-  /** Those that are due, at most a page: no other process is given them for `ttl` milliseconds. */
-  readonly claim: (ttl: number) => Promise<readonly Kept<T>[]>
   /**
    * A change that {@link Records.make} makes beside others: a record of null is taken out. As it is, it is made
    * whatever was there; with an expected version, only where that still holds.
@@ -101,9 +99,6 @@ export function recordsOf<T extends object>(
         yield* page.items
         cursor = page.next_page_id
       } while (cursor !== null)
-    },
-    async claim(ttl) {
-      return (await store.claimItems(collection, { ttl })).map(keptOf)
     },
     changeOf,
     make,

@@ -204,7 +204,7 @@ export function createService(options: ServiceOptions): Service {
     ...ownEvents(engine.store),
     ...agentEvents(engine.store),
     ...lifecycleOperations(lifecycle, findLlm, {
-      delete: controlPlane.deletions.delete,
+      delete: (id) => controlPlane.deletions.delete(id),
       inherit: (source) => inheritedOf(controlPlane.sandboxes, source),
     }),
     ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'
-import { hasWork } from '../../src/service/conversations/runs.ts'
+import { hasUnfinishedRun } from '../../src/service/conversations/run-progress.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -171,6 +171,6 @@ describe('work that a lost run has left', () => {
     ['a pause', false, [user, running, { kind: 'PauseEvent', source: 'user' }]],
     ['nothing', false, []],
   ])('is there or not: %s', (_, expected, events) => {
-    expect(hasWork(replay(events))).toBe(expected)
+    expect(hasUnfinishedRun(replay(events))).toBe(expected)
   })
 })

@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from '../../src/service/webhooks/dispatcher.ts'
 import type { WebhookOptions } from '../../src/service/webhooks/webhook.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -51,8 +52,8 @@ export function callbacksWorld(): CallbacksWorld {
     },
     hasBegun: () =>
       until(async () => {
-        const { items } = await world.engine.store.listItems('webhooks')
-        return items.some(({ body }) => body['done'] === true)
+        const { items } = await world.engine.store.listItems(collectionsOf('hook').start)
+        return items.some(({ body }) => body['isDone'] === true)
       }),
   }
   beforeEach(async () => {

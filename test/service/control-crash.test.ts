@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { appOf } from '../../src/service/control-plane/app-metadata.ts'
-import { isOver, type KeptTask } from '../../src/service/control-plane/start-task.ts'
+import { isOver, type StoredTask } from '../../src/service/control-plane/start-task.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -51,7 +51,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
   const plan = fc.array(command, { minLength: 10, maxLength: 40 })
   const property = fc.asyncProperty(fc.integer({ min: 2, max: 4 }), plan, async (count, commands) => {
     const place = folder()
-    const changed: { readonly id: string; readonly record: KeptTask | null }[] = []
+    const changed: { readonly id: string; readonly record: StoredTask | null }[] = []
     const real = watched(make(), changed)
     // Also where it fails: what a store holds of a pool would be waited for.
     ends.push(() => real.close(), place.remove)
@@ -68,7 +68,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       return world
     }
     const readers = new Map(IDS.map((id) => [id, new Reader(id)]))
-    const tasks = keptIn<KeptTask>(real, 'start-tasks')
+    const tasks = keptIn<StoredTask>(real, 'start-tasks')
     const said = new Map<string, Said[]>()
     const of = (id: string): Said[] => said.get(id) ?? said.set(id, []).get(id) ?? []
     const started: { readonly task: string; readonly conversation: string }[] = []
@@ -211,7 +211,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       seen.made += 1
     }
     // What has ended never changes again, and what was taken out never comes back.
-    const history = new Map<string, KeptTask | null>()
+    const history = new Map<string, StoredTask | null>()
     for (const { id, record } of changed) {
       const before = history.get(id)
       if (before === undefined && record === null) continue

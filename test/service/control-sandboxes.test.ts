@@ -319,7 +319,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       expect(await isHeld()).toBe(held)
       // As if the service had ended between the saying and the taking out.
       await waiting.put(ID, kept, { dueIn: 0 })
-      await client.service.controlPlane.pending.deliverDue()
+      await client.service.controlPlane.pending.worker.startDue()
       await until(async () => (await waiting.all()).size === 0)
       expect([asked, await said(ID)]).toEqual([1, ['Hello']])
     }
@@ -331,7 +331,8 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await start({ conversation_id: ID })
     const waiting = keptIn<object>(store, 'pending-messages')
     const message = { id: 'p1', content: [{ type: 'text', text: 'left' }], created_at: '2020-01-01' }
-    const kept = { messages: [message], sandbox_id: null }
+    const [incarnation = ''] = (await keptIn(store, 'start-tasks').all()).keys()
+    const kept = { messages: [message], sandbox_id: null, incarnation }
     await waiting.put(ID, kept, { dueIn: 0 })
     const engine = createEngine({ store })
     const again = createService({ engine, agent: scriptedAgent() })
@@ -339,7 +340,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await until(async () => (await waiting.all()).size === 0)
     // As if the first had ended between the saying and the taking out.
     await waiting.put(ID, kept, { dueIn: 0 })
-    await again.controlPlane.pending.deliverDue()
+    await again.controlPlane.pending.worker.startDue()
     await until(async () => (await waiting.all()).size === 0)
     expect(await said(ID)).toEqual(['left'])
     await again.controlPlane.close()

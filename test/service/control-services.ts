@@ -3,7 +3,7 @@
 import { createEngine } from '../../src/conversation/engine.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { isUnknown } from '../../src/service/conversations/conversations.ts'
-import type { KeptTask } from '../../src/service/control-plane/start-task.ts'
+import type { StoredTask } from '../../src/service/control-plane/start-task.ts'
 import { createService, type Service } from '../../src/service/index.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
@@ -134,14 +134,14 @@ export const oldest = async ({ controlPlane }: Service) =>
 /** The store, and all that becomes of start tasks, in order. */
 export const watched = (
   store: Store,
-  changed: { readonly id: string; readonly record: KeptTask | null }[],
+  changed: { readonly id: string; readonly record: StoredTask | null }[],
 ): Store =>
   wrapStore(store, {
     async changeItems(changes) {
       const items = await store.changeItems(changes)
       for (const { collection, id, put } of changes) {
         if (collection !== 'start-tasks' || put === undefined) continue
-        changed.push({ id, record: put === null ? null : (put.body as object as KeptTask) })
+        changed.push({ id, record: put === null ? null : (put.body as object as StoredTask) })
       }
       return items
     },

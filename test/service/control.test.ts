@@ -100,7 +100,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     // As if the service had ended right after it made the conversation, and another before it did anything.
     await records.put(id, { ...left, status: 'STARTING_CONVERSATION' }, due)
     await records.put('t2', { ...left, id: 't2', planned_id: 'planned', status: 'WORKING' }, due)
-    await client.service.controlPlane.tasks.takeOver()
+    await client.service.controlPlane.tasks.worker.startDue()
     await until(async () => (await task(id)).status === 'READY' && (await task('t2')).status === 'READY')
     expect([await said(made ?? ''), await said('planned')]).toEqual([['Once'], ['Once']])
     expect((await client.get(`${BASE}/count`)).body).toBe(2)
@@ -164,7 +164,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     const records = keptIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
     const kept = (await records.all()).get(id) as Record<string, unknown>
     await records.put('t2', { ...kept, id: 't2', status: 'WORKING' }, { dueIn: 60_000 })
-    await client.service.controlPlane.tasks.takeOver()
+    await client.service.controlPlane.tasks.worker.startDue()
     expect((await task('t2')).status).toBe('WORKING')
   })
 

@@ -85,7 +85,8 @@ it('ends the other deletions when one fails, and tells of that one', async () =>
     { collection: 'deletions', id: 'a', put: { body: { ...deletion, sandbox_id: 'busy' }, dueIn: 0 } },
     { collection: 'deletions', id: 'b', put: { body: { ...deletion, sandbox_id: null }, dueIn: 0 } },
   ])
-  await controlPlane.deletions.takeOver()
+  await controlPlane.deletions.worker.startDue()
+  await controlPlane.deletions.worker.settle()
   const { items } = await store.listItems('deletions')
   expect(items.map(({ id }) => id)).toEqual(['a'])
   await controlPlane.close()

@@ -7,7 +7,7 @@ import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { plainId } from '../../src/service/conversations/find-conversation.ts'
-import { isOver, type KeptTask } from '../../src/service/control-plane/start-task.ts'
+import { isOver, type StoredTask } from '../../src/service/control-plane/start-task.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 import { connectSocket, follow } from '../../src/testing/server/client.ts'
@@ -192,7 +192,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
   /** Each start has ended; each conversation that was to be is there, and each sandbox is that of a start. */
   async function checkStarts(): Promise<void> {
     const tasks = await until(async () => {
-      const all = [...(await keptIn<KeptTask>(store, 'start-tasks').all()).values()]
+      const all = [...(await keptIn<StoredTask>(store, 'start-tasks').all()).values()]
       return all.every(isOver) ? all : null
     }, PATIENCE)
     expect(tasks.filter(({ status }) => status === 'ERROR')).toEqual([])

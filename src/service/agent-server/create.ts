@@ -9,7 +9,7 @@ import type { ConversationStateUpdateEvent, Event, MessageEvent } from '../../ev
 import { findEventIn } from '../../log/log.ts'
 import type { State } from '../../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../../store/contract/conversation-record.ts'
-import { wasPickedUp } from '../conversations/run-progress.ts'
+import { wasHandled } from '../conversations/run-progress.ts'
 import {
   changeRecord,
   dashedId,
@@ -71,7 +71,7 @@ async function again(
   if (!begins || state.header.status !== 'idle') return done
   if (unsaid(beginning, state, false).length === 0) {
     const from = behind(beginning, state)
-    if (from === null || (await wasPickedUp(lifecycle.engine.store, id, from))) return done
+    if (from === null || (await wasHandled(lifecycle.engine.store, id, from))) return done
   }
   return inPlace(lifecycle, id, body, () => begin(conversation, body, false))
 }

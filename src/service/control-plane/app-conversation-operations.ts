@@ -17,7 +17,7 @@ import { boolean, dateTime, optional, text, texts, type ValuesOf, withDefault } 
 import { HttpProblem } from '../http/problem.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { AT_ONCE, changeConversation, describeApp, describeApps, sandboxOf } from './app-conversations.ts'
-import { MOST_PENDING, MOST_PENDING_TEXT } from './pending-messages.ts'
+import { MAX_PENDING, MAX_PENDING_TEXT } from './pending-messages.ts'
 import { APP_CONVERSATION, listOf, maybe, objectOf, pageOfSchema, PAGING } from './replies.ts'
 import { pendingBody, sendBody, updateBody } from '../request-schema.ts'
 import { SANDBOX_STATUSES, type SandboxStatus } from './sandbox-provider.ts'
@@ -184,7 +184,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
         409: { description: 'The conversation could not be started' },
         410: { description: 'The sandbox was deleted' },
         429: {
-          description: `${MOST_PENDING} messages wait already, or more than ${MOST_PENDING_TEXT} characters would`,
+          description: `${MAX_PENDING} messages wait already, or more than ${MAX_PENDING_TEXT} characters would`,
         },
       },
     },

@@ -3,7 +3,7 @@
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
-import { type Deletions, deletionsOf } from './deletions.ts'
+import { Deletions } from './deletions.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
 import { pause } from '../../conversation/async.ts'
 import { type RunInOrder, serialQueue } from '../../conversation/async.ts'
@@ -21,7 +21,7 @@ export interface ControlPlaneOptions {
   readonly maxSandboxes?: number
   /** Milliseconds that a sandbox may take to come up. Default: 120,000. */
   readonly sandboxTimeout?: number
-  /** Milliseconds without a heartbeat after which a start is stale. Default: 15,000. */
+  /** Milliseconds after which other processes continue the work of one that died. Default: 15,000. */
   readonly staleAfter?: number
   /** Called with each start that has failed: the client that asked for it may not be there to see. Default: none. */
   readonly onStartFailed?: (task: StartTask) => void
@@ -53,31 +53,31 @@ export function createPlane(
 ): ControlPlane {
   const { provider = null, maxSandboxes = 5, sandboxTimeout = 120_000, staleAfter = 15_000 } = options
   const { store } = lifecycle.engine
-  const tell = (error: unknown): void => {
+  const report = (error: unknown): void => {
     // Work that is cut off by the end of the service is no failure.
     if (!hasCode(error, 'closed') && !hasCode(error, 'store_closed')) onFailure(error)
   }
   const sandboxes = new Sandboxes(store, { provider, most: maxSandboxes })
-  const telling = { lifecycle, sandboxes }
-  const tasks: StartTasks = new StartTasks(telling, {
+  const context = { lifecycle, sandboxes }
+  const tasks: StartTasks = new StartTasks(context, {
     sandboxTimeout,
     staleAfter,
     onReady: (id) => pending.deliver(id),
     onFailed: options.onStartFailed ?? (() => undefined),
-    onFailure: tell,
+    onFailure: report,
   })
-  const pending = new PendingMessages(telling, tasks, tell, staleAfter)
+  const pending = new PendingMessages(context, tasks, report, staleAfter)
   const background = new Set<Promise<void>>()
   const inBackground = (work: Promise<void>): void => {
-    const done = work.catch(tell).finally(() => background.delete(done))
+    const done = work.catch(report).finally(() => background.delete(done))
     background.add(done)
   }
-  const deletions = deletionsOf({ store, lifecycle, tasks, pending, inBackground }, staleAfter)
+  const deletions = new Deletions({ lifecycle, tasks, pending }, staleAfter, report)
   const lookAround = async (): Promise<void> => {
-    await tasks.takeOver()
-    await deletions.takeOver()
+    await tasks.worker.startDue()
+    await deletions.worker.startDue()
     for (const id of await sandboxes.sweep()) inBackground(whenUp(id))
-    await pending.deliverDue()
+    await pending.worker.startDue()
   }
   const closing = new AbortController()
   const whenUp = async (id: string): Promise<void> => {
@@ -93,7 +93,7 @@ export function createPlane(
   }
   let timer: ReturnType<typeof setInterval> | undefined
   return {
-    ...telling,
+    ...context,
     store,
     tasks,
     pending,
@@ -110,6 +110,7 @@ export function createPlane(
       closing.abort()
       await tasks.close()
       await pending.close()
+      await deletions.worker.close()
       await Promise.allSettled(background)
       await provider?.close()
     },

@@ -279,43 +279,36 @@ const masked = (env: Readonly<Record<string, string>>): Readonly<Record<string, 
     ]),
   )
 
-/** How to wait. */
-interface Waiting {
-  /** Milliseconds for which it may take. */
+interface BringUpOptions {
+  /** Whether to start a sandbox that does not exist. */
+  readonly mayStart: boolean
+  /** Milliseconds. */
   readonly sandboxTimeout: number
-  /** Milliseconds between two heartbeats. */
-  readonly heartbeatInterval: number
-  /** Called when the waiting begins, and from time to time while it goes on. */
-  readonly onBeat: () => Promise<void>
   readonly signal: AbortSignal
+  /** Called when it was started, before the wait. */
+  readonly onStarted: () => Promise<void>
 }
 
 /**
- * @param sandbox.mayStart whether it is started when there is none with its id
- * @throws HttpProblem 409 when it does not come up, with the reason; the reason of the signal.
+ * Starts or resumes a sandbox and waits until it runs.
+ * @throws HttpProblem 409 with the reason if it does not start; the reason of the signal.
  */
 export async function bringUp(
   sandboxes: Sandboxes,
-  { id, mayStart }: { readonly id: string; readonly mayStart: boolean },
-  { sandboxTimeout, heartbeatInterval, onBeat, signal }: Waiting,
+  id: string,
+  { mayStart, sandboxTimeout, signal, onStarted }: BringUpOptions,
 ): Promise<void> {
   if (mayStart && (await sandboxes.find(id)) === null) await sandboxes.start(null, id)
   else await sandboxes.resume(id)
-  await onBeat()
-  const start = performance.now()
-  let told = start
+  await onStarted()
+  const deadline = performance.now() + sandboxTimeout
   for (let wait = 20; ; wait = Math.min(500, wait * 1.5)) {
     const { status, status_detail } = await sandboxes.state(id)
     if (status === 'RUNNING') return
     const why = status_detail === null ? '' : `: ${status_detail}`
     if (status !== 'STARTING') throw new HttpProblem(409, `The sandbox is ${status}${why}`)
-    const now = performance.now()
-    if (now - start > sandboxTimeout) {
-      throw new HttpProblem(409, `The sandbox did not come up within ${sandboxTimeout} ms${why}`)
-    }
-    if (now - told > heartbeatInterval) {
-      told = now
-      await onBeat()
+    if (performance.now() > deadline) {
+      throw new HttpProblem(409, `The sandbox did not start within ${sandboxTimeout} ms${why}`)
     }
     await pause(wait, signal)
     signal.throwIfAborted()

@@ -14,7 +14,7 @@ import { AT_ONCE } from './app-conversations.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { listOf, pageOfSchema, PAGING, START_TASK } from './replies.ts'
 import { startBody } from '../request-schema.ts'
-import { type KeptTask, shown } from './start-task.ts'
+import { type StoredTask, shown } from './start-task.ts'
 
 const tag = 'Conversations'
 
@@ -136,19 +136,19 @@ async function find(
   { conversation_id__eq: id, created_at__gte: since }: Filter,
   { by, descending }: { readonly by: 'created_at' | 'updated_at'; readonly descending: boolean },
   { cursor, limit }: { readonly cursor: string | null; readonly limit: number },
-): Promise<Page<KeptTask>> {
+): Promise<Page<StoredTask>> {
   const from = since === null ? null : atLeast(since)
-  const fits = (task: KeptTask): boolean => from === null || task.created_at >= from
+  const fits = (task: StoredTask): boolean => from === null || task.created_at >= from
   if (id !== null) {
     const task = await tasks.maker(id)
     return { items: task !== null && fits(task) ? [task] : [], next_page_id: null }
   }
-  return pageInBytes<{ readonly record: KeptTask }, KeptTask>({
+  return pageInBytes<{ readonly record: StoredTask }, StoredTask>({
     cursor,
     limit,
     isCompared: false,
     read: (place, most) =>
-      tasks.list({
+      tasks.records.list({
         by,
         descending,
         limit: most,
@@ -163,7 +163,9 @@ async function find(
 async function count(plane: ControlPlane, filter: Filter, exact: boolean): Promise<Count> {
   const { conversation_id__eq: id, created_at__gte: since } = filter
   if (id === null)
-    return plane.tasks.count(since === null ? {} : { by: 'created_at', from: atLeast(since) }, { exact })
+    return plane.tasks.records.count(since === null ? {} : { by: 'created_at', from: atLeast(since) }, {
+      exact,
+    })
   const order = { by: 'created_at', descending: false } as const
   const { items } = await find(plane, filter, order, { cursor: null, limit: 1 })
   return { count: items.length, more: false }

@@ -51,7 +51,7 @@ export interface StartTask {
 }
 
 /** What is kept of a task. */
-export interface KeptTask extends StartTask {
+export interface StoredTask extends StartTask {
   /** The id that the conversation will have, so that the process that goes on with the task makes no second one. */
   readonly planned_id: string
   /** Whether its sandbox is its own, to be started, and not one that was there. */
@@ -70,7 +70,7 @@ export const shown = ({
   makes_sandbox: _makes,
   start_ref: _ref,
   ...task
-}: KeptTask): StartTask => {
+}: StoredTask): StartTask => {
   const { app_conversation_id: made } = task
   return { ...task, app_conversation_id: made === null ? null : shownId(made) }
 }
@@ -90,7 +90,7 @@ interface Making {
  */
 export async function makeConversation(
   lifecycle: Lifecycle,
-  task: KeptTask,
+  task: StoredTask,
   { workingDir, signal }: Making,
 ): Promise<Conversation> {
   const { engine } = lifecycle
@@ -107,7 +107,7 @@ export async function makeConversation(
 }
 
 /** Whether the conversation of a task is there. @throws HttpProblem 409 when another one has its id. */
-export async function isMade(store: Store, task: KeptTask): Promise<boolean> {
+export async function isMade(store: Store, task: StoredTask): Promise<boolean> {
   const found = await findConversation(store, task.planned_id)
   if (found === null) return false
   if (appOf(found).start_task_id === task.id) return true
@@ -118,7 +118,11 @@ export async function isMade(store: Store, task: KeptTask): Promise<boolean> {
 export const taken = (id: string): HttpProblem =>
   new HttpProblem(409, `Conversation ${JSON.stringify(id)} exists already.`)
 
-async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | null): Promise<Conversation> {
+async function make(
+  { engine }: Lifecycle,
+  task: StoredTask,
+  workingDir: string | null,
+): Promise<Conversation> {
   const { title, public: open, tags, parent_conversation_id } = task.request as StartRequest
   const start = Object.fromEntries(Object.entries(task.request).filter(([name]) => !isOwnField(name)))
   const parentId = parent_conversation_id ?? null
@@ -152,7 +156,7 @@ async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | 
 }
 
 /** A child works on what its parent does, unless it is given its own. */
-function appFor(task: KeptTask, parent: ConversationRecord | null): AppMetadata {
+function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadata {
   const request = task.request as StartRequest
   const inherited = parent === null ? null : appOf(parent)
   return {
@@ -181,7 +185,7 @@ export async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
   request: StartRequest,
   origin: string,
-): Promise<KeptTask> {
+): Promise<StoredTask> {
   const { store } = lifecycle.engine
   const wanted = request.conversation_id ?? null
   const parentId = request.parent_conversation_id ?? null

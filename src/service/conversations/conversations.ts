@@ -10,7 +10,7 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import { HttpProblem } from '../http/problem.ts'
 import { getConversationOr404 } from './find-conversation.ts'
 import { wholeInfoOf } from './info.ts'
-import { wasPickedUp } from './run-progress.ts'
+import { wasHandled } from './run-progress.ts'
 import type { Runs } from './runs.ts'
 import type { Starts } from './starts.ts'
 
@@ -123,7 +123,7 @@ export async function sendOnce(
   signal.throwIfAborted()
   const end = endOf(await sendUserMessage(conversation, { content, key }))
   // The sender may have been cut off before it was run, or after.
-  if (!run || (await wasPickedUp(engine.store, conversation.id, end))) return
+  if (!run || (await wasHandled(engine.store, conversation.id, end))) return
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
   const stop = (): void => resolve()
   signal.addEventListener('abort', stop, { once: true })

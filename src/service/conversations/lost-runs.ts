@@ -1,11 +1,11 @@
 /** The look that a service takes now and then after runs of processes that died, and have left work to do. */
 
 import type { Engine } from '../../conversation/engine.ts'
-import { hasCode } from '../../event/errors.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
-import { wasPickedUp } from './run-progress.ts'
-import { claimCommands, forgetCommand, type KeptCommand } from './run-command.ts'
-import type { Runs } from './runs.ts'
+import { type Job } from '../jobs.ts'
+import { wasHandled } from './run-progress.ts'
+import type { Runs, WantedRun } from './runs.ts'
 import { isOfService } from './transient.ts'
 
 /** A failure of the store alone, as a service's own log has it. */
@@ -80,24 +80,28 @@ export class LostRuns {
 
   async #carryOutCommands(): Promise<void> {
     const { store } = this.#engine
-    // As long as a lease lasts.
-    const ttl = 3 * this.#interval
-    let due: readonly KeptCommand[] = []
+    let jobs: readonly Job<WantedRun>[]
     do {
-      due = this.#runs.possible ? await claimCommands(store, ttl) : []
-      for (const { item, conversationId: id, from } of due) {
-        if (this.#closed) return
-        if (this.#runs.isUnderWay(id, item)) continue
+      jobs = this.#runs.possible ? await this.#runs.wanted.claim() : []
+      for (const [index, job] of jobs.entries()) {
+        const { conversation_id: id, from } = job.record
         try {
+          if (this.#closed) throw new ColloquyError('closed', 'The service is shutting down.')
           const conversation = await this.#engine.open(id)
-          if (await wasPickedUp(store, id, from)) await forgetCommand(store, item)
-          else this.#runs.join(conversation, from, item).catch(() => undefined)
+          if (await wasHandled(store, id, from)) await job.finish()
+          else this.#runs.join(conversation, from, job).catch(() => undefined)
         } catch (error) {
-          if (isOfService(error)) throw error
-          if (hasCode(error, 'unknown_conversation')) await forgetCommand(store, item)
-          else this.#onFailure(error)
+          if (isOfService(error)) {
+            for (const rest of jobs.slice(index)) rest.abandon()
+            throw error
+          }
+          if (hasCode(error, 'unknown_conversation')) await job.finish()
+          else {
+            job.abandon()
+            this.#onFailure(error)
+          }
         }
       }
-    } while (due.length === MAX_PAGE_SIZE)
+    } while (jobs.length === MAX_PAGE_SIZE)
   }
 }

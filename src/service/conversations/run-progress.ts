@@ -1,9 +1,37 @@
 /** What the log shows of runs: whether one has handled a message, and whether it was paused. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
+import { hasNoPrompt, isTurnOver } from '../../conversation/turn.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { eventKindOf } from '../../log/entry.ts'
+import { findEventIn } from '../../log/log.ts'
+import { granted } from '../../state/call-status.ts'
+import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
+
+/**
+ * How often a run is repeated after its process died, until the user sends a message: the run itself may be what
+ * crashes the process.
+ */
+const MAX_LOST_RUNS = 2
+
+/** Whether a run that died has left work that was requested. O(events since the last user message). */
+export function hasUnfinishedRun(state: State): boolean {
+  const { header, branch, log } = state
+  const message = branch.lastUserMessage
+  if (message === null) return false
+  const { status } = header
+  if (status === 'waiting_for_confirmation') return granted(header.callStatuses, 'approved').size > 0
+  const failedAt = header.error === null ? -1 : (findEventIn(log, header.error.event_id)?.seq ?? -1)
+  const isOpen = status === 'running' || status === 'idle' || (status === 'error' && failedAt < message.seq)
+  if (!isOpen || isTurnOver(branch) || hasNoPrompt(branch)) return false
+  let lost = 0
+  for (let seq = message.seq + 1; seq < log.entries.length; seq += 1) {
+    const event = log.entries.get(seq)?.event
+    if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
+  }
+  return lost < MAX_LOST_RUNS
+}
 
 /** How many events are read at once. */
 const PAGE = 100
@@ -12,7 +40,7 @@ const PAGE = 100
  * Whether a run has begun, or has gone on, from a position of the log on. A state in memory may have evicted what shows
  * it; the store has it. O(events up to the first that shows it).
  */
-export async function wasPickedUp(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
+export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
   for (let at = from; ; at += PAGE) {
     const events = await store.read(id, { from: at, limit: PAGE })
     if (events.some(({ fact }) => isOfRun(fact))) return true
@@ -35,7 +63,7 @@ const LATEST = 60_000
  * Whether a run of another process goes on after a message: what it appends from a position of the log on shows that it
  * lives. False when its status is running no more, and when its lease would have expired.
  */
-export async function isTakenUp(
+export async function isHandledByOtherRun(
   conversation: Conversation,
   from: number,
   expiresAt: number,

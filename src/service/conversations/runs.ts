@@ -7,44 +7,27 @@ import type { Conversation } from '../../conversation/conversation.ts'
 import { briefOwner, endLease } from '../../conversation/run/lease.ts'
 import type { RunOptions } from '../../conversation/run/options.ts'
 import type { Step } from '../../conversation/run/step.ts'
-import { hasNoPrompt, isTurnOver } from '../../conversation/turn.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { findEventIn } from '../../log/log.ts'
-import { granted } from '../../state/call-status.ts'
-import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { isInTime, RunCommand } from './run-command.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { isTakenUp, wasPausedSince } from './run-progress.ts'
+import { type Job, Jobs } from '../jobs.ts'
+import { hasUnfinishedRun, isHandledByOtherRun, wasPausedSince } from './run-progress.ts'
 import type { Starts } from './starts.ts'
-import { isOfService, mayBegin } from './transient.ts'
+import { canBeginLater, isOfService } from './transient.ts'
 
-/**
- * How often a run is begun again after its process died, until a user says something: it may be the run that kills
- * processes.
- */
-const MOST_LOST = 2
+/** Milliseconds for which a request waits for work that can continue without it. */
+const IN_TIME = 1_000
 
-/**
- * Whether a run that died has left something to do that it was asked for. O(events since the last message of a user).
- */
-export function hasWork(state: State): boolean {
-  const { header, branch, log } = state
-  const said = branch.lastUserMessage
-  if (said === null) return false
-  const { status } = header
-  if (status === 'waiting_for_confirmation') return granted(header.callStatuses, 'approved').size > 0
-  // What was said after an error is yet to be looked at.
-  const failedAt = header.error === null ? -1 : (findEventIn(log, header.error.event_id)?.seq ?? -1)
-  const isOpen = status === 'running' || status === 'idle' || (status === 'error' && failedAt < said.seq)
-  if (!isOpen || isTurnOver(branch) || hasNoPrompt(branch)) return false
-  let lost = 0
-  for (let seq = said.seq + 1; seq < log.entries.length; seq += 1) {
-    const event = log.entries.get(seq)?.event
-    if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
+/** Whether some work ends within a second; otherwise it continues. @throws what it throws within that time. */
+async function isInTime(work: Promise<unknown>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), IN_TIME)
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
   }
-  return lost < MOST_LOST
 }
 
 /** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 where that is not known. */
@@ -64,35 +47,34 @@ const alreadyRunning = (conversationId: string): ColloquyError =>
     { conversationId },
   )
 
-/** The places of a service. */
-class Places {
-  readonly #most: number
-  /** How often each is taken: a conversation needs one, however many ask for its run. */
-  readonly #taken = new Map<string | symbol, number>()
+/** Limits how many runs there are at once. */
+class Slots {
+  readonly #limit: number
+  /** How many callers use each slot: a conversation needs one, however many callers request its run. */
+  readonly #users = new Map<string | symbol, number>()
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(limit: number) {
+    this.#limit = limit
   }
 
   /**
-   * Takes one for a conversation, or for something beside all of them, until the function that it returns is called.
-   * @throws HttpProblem 429 where there is none.
+   * Acquires the slot of a conversation, or of something else, until the returned function is called.
+   * @throws HttpProblem 429 when no slot is free.
    */
-  take(key: string | symbol): () => void {
-    const taken = this.#taken.get(key) ?? 0
-    if (taken === 0 && this.#taken.size >= this.#most) {
-      throw new HttpProblem(429, `There are ${this.#most} runs already; try again when one has ended.`)
-    }
-    this.#taken.set(key, taken + 1)
+  acquire(key: string | symbol): () => void {
+    const users = this.#users.get(key) ?? 0
+    if (users === 0 && this.#users.size >= this.#limit)
+      throw new HttpProblem(429, `The maximum of ${this.#limit} runs is reached. Try again later.`)
+    this.#users.set(key, users + 1)
     return () => {
-      const left = (this.#taken.get(key) ?? 1) - 1
-      if (left > 0) this.#taken.set(key, left)
-      else this.#taken.delete(key)
+      const others = (this.#users.get(key) ?? 1) - 1
+      if (others > 0) this.#users.set(key, others)
+      else this.#users.delete(key)
     }
   }
 }
 
-/** Whether there was no place. */
+/** Whether no slot was free. */
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
@@ -129,24 +111,125 @@ export type RunCopy = (
   options: Pick<RunOptions, 'maxIterations' | 'signal'>,
 ) => Promise<void>
 
-const nothing = (): void => undefined
+const noSlot = (): void => undefined
 
 /** Milliseconds between two looks at a run of another process that has all but ended, and for room. */
 const LOOK_INTERVAL = 100
 /** Most milliseconds between two tries while the store is away. */
 const LONGEST_WAIT = 2_000
 
+/** That a conversation is to be run, for what was appended before a position of its log. */
+export interface WantedRun {
+  readonly conversation_id: string
+  readonly from: number
+}
+
+interface Waiter {
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+  readonly timer: ReturnType<typeof setTimeout>
+}
+
+/**
+ * A command to run a conversation, and the callers that wait until it is durable: within a second a run has a lease, or
+ * the command is a job in the store, which another process carries out if this one dies.
+ */
+class RunCommand {
+  /** The length of the log when it was requested; later messages move it on. */
+  from: number
+  readonly #jobs: Jobs<WantedRun>
+  readonly #conversationId: string
+  readonly #waiters = new Set<Waiter>()
+  #job: Job<WantedRun> | null = null
+  /** One write at a time, so that the last position is the one that is stored. */
+  #storing: Promise<void> | null = null
+
+  constructor(jobs: Jobs<WantedRun>, conversationId: string, from: number) {
+    this.#jobs = jobs
+    this.#conversationId = conversationId
+    this.from = from
+  }
+
+  /** Continues a job that this process has claimed. */
+  adopt(job: Job<WantedRun>): void {
+    this.#job?.abandon()
+    this.#job = job
+  }
+
+  /** Resolves when the command is durable. @throws what the store throws when it cannot store the job. */
+  wait(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      this.#storing = (this.#storing ?? Promise.resolve()).then(() => this.#store()).then(resolve, reject)
+    }, IN_TIME)
+    this.#waiters.add({ resolve, reject, timer })
+    return promise
+  }
+
+  /** Ends the waiting: a run will handle it, or it is obsolete. */
+  release(): void {
+    for (const { resolve } of this.#leave()) resolve()
+  }
+
+  /** Reports to the waiting callers that it failed; its job stays for another process. */
+  fail(error: unknown): void {
+    for (const { reject } of this.#leave()) reject(error)
+    this.#job?.abandon()
+  }
+
+  /** The command was carried out: deletes its job. @throws what the store throws. */
+  async end(): Promise<void> {
+    this.release()
+    if (this.#storing === null && this.#job === null) return
+    await this.#storing
+    // The store may have stored a job and failed to say so.
+    const job = this.#job ?? (await this.#jobs.take(this.#conversationId, (before) => this.#covered(before)))
+    try {
+      await job?.finish()
+    } catch (error) {
+      if (!hasCode(error, 'lease_lost')) throw error
+    } finally {
+      job?.abandon()
+    }
+  }
+
+  #covered(before: WantedRun | null): WantedRun | null {
+    return before !== null && before.from <= this.from ? before : null
+  }
+
+  async #store(): Promise<void> {
+    const conversation_id = this.#conversationId
+    const job = await this.#jobs.take(conversation_id, (before) => ({
+      conversation_id,
+      from: Math.max(before?.from ?? 0, this.from),
+    }))
+    if (job !== null) this.adopt(job)
+  }
+
+  *#leave(): Generator<Waiter, void, undefined> {
+    for (const waiter of this.#waiters) {
+      clearTimeout(waiter.timer)
+      this.#waiters.delete(waiter)
+      yield waiter
+    }
+  }
+}
+
 /** The runs of one service. That no two run one conversation, in whatever process, the store's lease sees to. */
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
-  readonly #places: Places
+  readonly #slots: Slots
   readonly #commands = new Map<string, RunCommand>()
   readonly #joining = new Set<Promise<void>>()
+  /** Commands that were not carried out within a second, by conversation. */
+  readonly wanted: Jobs<WantedRun>
 
   constructor(options: RunsOptions) {
     this.#options = options
-    this.#places = new Places(options.most)
+    this.#slots = new Slots(options.most)
+    const ttl = options.options.leaseTtl ?? 45_000
+    this.wanted = new Jobs({ store: options.store, collection: 'wanted-runs', ttl })
   }
 
   /** Whether there is an agent to run anything. */
@@ -179,15 +262,15 @@ export class Runs {
    * @throws HttpProblem 429 where there are too many runs; what `say` and `join` throw.
    */
   async ask<T extends Asked>(id: string, say: (place: () => void) => Promise<T>): Promise<T> {
-    let leave = nothing
+    let free = noSlot
     try {
       const asked = await say(() => {
-        if (this.possible && leave === nothing) leave = this.#places.take(id)
+        if (this.possible && free === noSlot) free = this.#slots.acquire(id)
       })
       if (asked.from !== null) await this.join(asked.conversation, asked.from)
       return asked
     } finally {
-      leave()
+      free()
     }
   }
 
@@ -207,7 +290,7 @@ export class Runs {
     const { id } = conversation
     this.checkAgent()
     if (this.has(id)) throw alreadyRunning(id)
-    const leave = this.#places.take(id)
+    const free = this.#slots.acquire(id)
     const over = new AbortController()
     let asked = true
     const { promise: begun, resolve } = Promise.withResolvers<unknown>()
@@ -222,7 +305,7 @@ export class Runs {
       })
       .finally(() => {
         this.#live.delete(id)
-        leave()
+        free()
         over.abort()
       })
     this.#live.set(id, live)
@@ -237,27 +320,22 @@ export class Runs {
    * are too many runs, it waits for room, and where the store is away, for the store. Resolves when a run that has a
    * lease is to look at it, or after a second, when the command is kept in the store: so it is carried out, whichever
    * process dies. Resolves also when nothing need be run, or the run has failed, which its own log or `onFailure` has.
-   * @param item that of a command which a process that died has kept
+   * @param job the command of a process that died
    * @throws what the store throws that cannot keep the command, and ColloquyError `closed`.
    */
-  join(conversation: Conversation, from: number, item?: string): Promise<void> {
+  join(conversation: Conversation, from: number, job?: Job<WantedRun>): Promise<void> {
     const { id } = conversation
     if (!this.possible) return Promise.resolve()
     let command = this.#commands.get(id)
     if (command === undefined) {
-      command = new RunCommand(this.#options.store, id, from, this.#leaseTtl)
+      command = new RunCommand(this.wanted, id, from)
       this.#commands.set(id, command)
       this.#carryOut(conversation, command)
     }
     // A message after a pause asks for a run.
     command.from = Math.max(command.from, from)
-    if (item !== undefined) command.adopt(item)
+    if (job !== undefined) command.adopt(job)
     return command.wait()
-  }
-
-  /** Whether a command that is kept as this item is under way here. */
-  isUnderWay(id: string, item: string): boolean {
-    return this.#commands.get(id)?.isKeptAs(item) ?? false
   }
 
   /**
@@ -282,13 +360,13 @@ export class Runs {
     if (lease !== null && !expired && lease.expiresAt > Date.now()) return false
     // Without a lease it was no run of this library that left it so.
     const state = await conversation.state()
-    if (this.possible && lease !== null && hasWork(state)) {
+    if (this.possible && lease !== null && hasUnfinishedRun(state)) {
       try {
         await this.#begin(conversation, state.log.entries.length)
         return true
       } catch (error) {
         // Its lease stays, for the next look.
-        if (hasCode(error, 'already_running') || isFull(error) || mayBegin(error)) return false
+        if (hasCode(error, 'already_running') || isFull(error) || canBeginLater(error)) return false
         if (isExpected(error)) throw error
         onFailure(error)
       }
@@ -329,19 +407,15 @@ export class Runs {
    */
   async withCopy<T>(work: (run: RunCopy) => Promise<T>): Promise<T> {
     this.checkAgent()
-    const leave = this.#places.take(Symbol())
+    const free = this.#slots.acquire(Symbol())
     try {
       return await work(async (copy, start, options) => {
         const step = await this.#options.agent?.(copy, start)
         if (step !== undefined) await copy.run(step, options)
       })
     } finally {
-      leave()
+      free()
     }
-  }
-
-  get #leaseTtl(): number {
-    return this.#options.options.leaseTtl ?? 45_000
   }
 
   #carryOut(conversation: Conversation, command: RunCommand): void {
@@ -369,7 +443,7 @@ export class Runs {
       try {
         if (await this.#isJoined(conversation, command, wait)) return
       } catch (error) {
-        if (!mayBegin(error)) throw error
+        if (!canBeginLater(error)) throw error
         if (wait === LOOK_INTERVAL) this.#options.onFailure(error)
         await this.ended(conversation.id, wait)
       }
@@ -404,7 +478,7 @@ export class Runs {
       // The run that is live has yet to look at what was said.
       if (isLatest()) command.release()
       // That of another process may be dead; then its lease expires.
-      return (this.has(id) || (await isTakenUp(conversation, from, expiryOf(error)))) && isDone()
+      return (this.has(id) || (await isHandledByOtherRun(conversation, from, expiryOf(error)))) && isDone()
     }
   }
 }

@@ -4,15 +4,15 @@ import { hasCode } from '../../event/errors.ts'
 import { pause } from '../../conversation/async.ts'
 
 /** Whether the store may be there again soon. */
-export const isPassing = (error: unknown): boolean =>
+export const isTransient = (error: unknown): boolean =>
   hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
 
 /** Whether what did not begin may begin yet: the store was away, or the process was, for longer than a lease lasts. */
-export const mayBegin = (error: unknown): boolean => isPassing(error) || hasCode(error, 'lease_lost')
+export const canBeginLater = (error: unknown): boolean => isTransient(error) || hasCode(error, 'lease_lost')
 
 /** Whether nothing more can be done for now, in whichever conversation: the store is away, or the service ends. */
 export const isOfService = (error: unknown): boolean =>
-  isPassing(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')
+  isTransient(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')
 
 /** How often a stream tries again before it gives up, and the milliseconds it waits before, doubled each time. */
 export const MOST_TRIES = 6

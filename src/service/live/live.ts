@@ -10,7 +10,7 @@ import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
 import { type Lifecycle, open } from '../conversations/conversations.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
-import { isPassing, MOST_TRIES, waitBefore } from '../conversations/transient.ts'
+import { isTransient, MOST_TRIES, waitBefore } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './frame.ts'
 import { resumePlace, startAfter, type StartValues } from './start.ts'
@@ -239,7 +239,7 @@ async function* stream(
       }
       return
     } catch (error) {
-      if (signal.aborted || !isPassing(error) || tries >= MOST_TRIES) throw error
+      if (signal.aborted || !isTransient(error) || tries >= MOST_TRIES) throw error
       const { code, detail } = describeFailure(error)
       yield errorFrame(last, code, detail)
       await waitBefore(tries, signal)

@@ -7,7 +7,8 @@ import { parseInstant } from '../../event/time.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { type Records, recordsOf } from '../records.ts'
+import { walkConversations } from '../conversations/listing.ts'
+import { Jobs } from '../jobs.ts'
 import { digestOf } from './payloads.ts'
 
 /** How many conversations are marked at once. */
@@ -52,6 +53,24 @@ function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): New
   return item.type === 'changed'
     ? { ...news, isChanged: true }
     : { first: null, isChanged: true, isDeleted: true }
+}
+
+/**
+ * Marks the conversations created since a time, by the store's clock. One that was created before is sent what is
+ * appended from now on. Can be repeated. O(conversations that are created since).
+ */
+export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
+  const { store, since } = marking
+  const query = since === null ? {} : { createdAtGte: since }
+  const found = new Map<string, News>()
+  for await (const { id } of walkConversations(store, { order: 'created_at', ...query })) {
+    signal.throwIfAborted()
+    found.set(id, NOTHING)
+    if (found.size < BATCH) continue
+    await mark(marking, found)
+    found.clear()
+  }
+  await mark(marking, found)
 }
 
 /** Makes them due; those that are being sent, or wait for a repetition, are looked at again before they rest. */
@@ -133,8 +152,10 @@ export interface DeliveryCursor {
   readonly tries?: number
 }
 
-/** The collections of a webhook. A conversation has an item in one of the first two, if any. */
+/** The collections of a webhook. A conversation has an item in `cursors` or `failing`, if any. */
 export interface Collections {
+  /** The one job that finds the conversations that existed before the webhook. */
+  readonly start: string
   /** Those that did not fail at last. */
   readonly cursors: string
   /** Those that failed, until they are taken. */
@@ -146,18 +167,33 @@ export interface Collections {
 /** Returns the collections of a webhook. */
 export function collectionsOf(webhookId: string): Collections {
   const name = hashText(webhookId)
-  return { cursors: `webhook-${name}`, failing: `webhook-failing-${name}`, news: `webhook-news-${name}` }
+  return {
+    start: `webhook-start-${name}`,
+    cursors: `webhook-${name}`,
+    failing: `webhook-failing-${name}`,
+    news: `webhook-news-${name}`,
+  }
 }
 
-/** How far a webhook has come with finding out what was there before it. */
-export interface Begun {
-  /** Conversations created from then on are sent from their beginning, by the store's clock; null: all are. */
-  readonly since: string | null
-  readonly done: boolean
+/** How far a webhook has come with the conversations that existed before it. */
+export interface WebhookStart {
+  /** Conversations created from then on, by the store's clock, are sent from their beginning; null: all are. */
+  readonly since?: string | null
+  readonly isDone: boolean
 }
 
-/** Which webhooks have begun, by their ids. */
-export const begunIn = (store: Store): Records<Begun> => recordsOf<Begun>(store, 'webhooks')
+/** The jobs that send the conversations of a webhook. */
+export const deliveryJobs = (
+  store: Store,
+  { cursors, failing }: Collections,
+  ttl: number,
+): Jobs<DeliveryCursor> =>
+  new Jobs({
+    store,
+    collection: cursors,
+    collectionOf: ({ tries = 0 }) => (tries > 0 ? failing : cursors),
+    ttl,
+  })
 
 /** What is kept of a cursor, and in how many milliseconds it is due. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({

@@ -5,75 +5,10 @@ import type { Engine } from '../../conversation/engine.ts'
 import type { Follower } from '../../conversation/follow/follow.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
-import type { Store } from '../../store/contract/store.ts'
-import { walkConversations } from '../conversations/listing.ts'
-import { type HeldItem, holdItem } from '../held-item.ts'
-import type { Records } from '../records.ts'
-import {
-  type Begun,
-  begunIn,
-  type Collections,
-  collectionsOf,
-  mark,
-  type News,
-  newsIn,
-  NOTHING,
-} from './delivery-cursor.ts'
+import { Jobs } from '../jobs.ts'
+import { collectionsOf, mark, markCreatedSince, newsIn, type WebhookStart } from './delivery-cursor.ts'
 import { Sender } from './sender.ts'
 import { checkWebhook, type Webhook, type WebhookOptions } from './webhook.ts'
-
-/** How many conversations are made due at once. */
-const BATCH = 100
-
-/** What a webhook begins with. */
-interface Beginning {
-  readonly store: Store
-  readonly webhook: Webhook
-  readonly begunRecords: Records<Begun>
-  readonly collections: Collections
-  /** One process begins at a time. */
-  readonly lease: HeldItem
-  /** When the webhook was to begin, as `performance.now()` says it. */
-  readonly startedAt: number
-  readonly signal: AbortSignal
-  /** Begins to mark what happens from now on. */
-  readonly follow: (since: string | null) => Promise<void>
-}
-
-/**
- * Begins. A webhook that begins with the start knows nothing. One that begins with now knows the
- * conversations that were created before: of these it is sent what is appended from then on, and those that are created
- * from then on as a whole, however long this takes and however often it breaks off. O(conversations that it is to be sent).
- */
-async function begin(beginning: Beginning): Promise<void> {
-  const { webhook, begunRecords, lease, startedAt } = beginning
-  const before = (await begunRecords.find(webhook.id))?.record ?? null
-  const write = (begun: Begun): Promise<void> => lease.make([begunRecords.changeOf(webhook.id, begun)])
-  // The time of the store, which is also what its conversations are created by, when the service was started: what is
-  // created while it waits for the lease is sent as well.
-  const now = (await lease.now()) - (performance.now() - startedAt)
-  const start = webhook.from === 'start' ? null : new Date(now).toISOString()
-  const since = before === null ? start : before.since
-  if (before === null) await write({ since, done: false })
-  await beginning.follow(since)
-  await makeNewDue(beginning, since)
-  await write({ since, done: true })
-}
-
-/** Those created since then that are not known yet. */
-async function makeNewDue(beginning: Beginning, since: string | null): Promise<void> {
-  const { store, collections, signal } = beginning
-  const query = since === null ? {} : { createdAtGte: since }
-  let found = new Map<string, News>()
-  for await (const { id } of walkConversations(store, { order: 'created_at', ...query })) {
-    if (signal.aborted) throw signal.reason
-    found.set(id, NOTHING)
-    if (found.size < BATCH) continue
-    await mark({ store, collections, since }, found)
-    found = new Map()
-  }
-  await mark({ store, collections, since }, found)
-}
 
 /** How callbacks are made. */
 export interface WebhookDispatcherOptions {
@@ -92,7 +27,6 @@ export class WebhookDispatcher {
   readonly #engine: Engine
   readonly #webhooks: readonly Webhook[]
   readonly #options: Required<WebhookDispatcherOptions>
-  readonly #begun: Records<Begun>
   readonly #closing = new AbortController()
   readonly #senders: Sender[] = []
   #done: Promise<unknown> | null = null
@@ -107,7 +41,6 @@ export class WebhookDispatcher {
       throw new ColloquyError('invalid_argument', 'Two webhooks have one id.')
     }
     this.#options = { pollInterval: 1_000, leaseTtl: 15_000, onFailure: () => undefined, ...options }
-    this.#begun = begunIn(engine.store)
   }
 
   /** How many conversations are being sent, by this process. */
@@ -158,34 +91,41 @@ export class WebhookDispatcher {
     await follower?.close()
   }
 
-  /** Begins with a webhook, unless it has begun; null while another process does. */
+  /** Follows the feed for a webhook; null while another process finds the conversations that existed before it. */
   async #begin(webhook: Webhook, sender: Sender): Promise<Follower | null> {
     const { store } = this.#engine
-    const { leaseTtl } = this.#options
-    const begun = (await this.#begun.find(webhook.id))?.record
-    if (begun?.done === true) return this.#follow(webhook, sender, begun.since)
-    const lease = await holdItem(store, `webhook-lease-${hashText(webhook.id)}`, leaseTtl)
-    if (lease === null) return null
+    const collections = collectionsOf(webhook.id)
+    const { start: collection } = collections
+    const item = await store.getItem(collection, collection)
+    const before = item === null ? null : (item.body as object as WebhookStart)
+    if (before?.isDone === true) return this.#follow(webhook, sender, before.since ?? null)
+    const jobs = new Jobs<WebhookStart>({ store, collection, ttl: this.#options.leaseTtl })
+    const [job = null] =
+      before === null
+        ? [await jobs.add(collection, { isDone: false }).catch(nullOnConflict)]
+        : await jobs.claim(1)
+    if (job === null) return null
     let follower: Follower | null = null
-    let hasBegun = false
     try {
-      await begin({
-        store,
-        webhook,
-        begunRecords: this.#begun,
-        collections: collectionsOf(webhook.id),
-        lease,
-        startedAt: this.#startedAt,
-        signal: AbortSignal.any([this.#closing.signal, lease.lost]),
-        follow: async (since) => {
-          follower = await this.#follow(webhook, sender, since)
-        },
-      })
-      hasBegun = true
+      if (job.record.since === undefined) {
+        // The time of the store when the service started: what was created during a wait for the lease is sent too.
+        const startedAt = job.writtenAt - (performance.now() - this.#startedAt)
+        const since = webhook.from === 'start' ? null : new Date(startedAt).toISOString()
+        job.record = { since, isDone: false }
+        await job.save()
+      }
+      const since = job.record.since ?? null
+      follower = await this.#follow(webhook, sender, since)
+      const signal = AbortSignal.any([this.#closing.signal, job.lost])
+      await markCreatedSince({ store, collections, since }, signal)
+      job.record = { since, isDone: true }
+      await job.release(null)
       return follower
-    } finally {
-      if (!hasBegun) await (follower as Follower | null)?.close()
-      await lease.release().catch(() => undefined)
+    } catch (error) {
+      await follower?.close()
+      // Another process can continue at once.
+      await job.release(0).catch(() => job.abandon())
+      throw error
     }
   }
 
@@ -211,4 +151,10 @@ export class WebhookDispatcher {
       sender.wake()
     })
   }
+}
+
+/** Another process has added the job. */
+function nullOnConflict(error: unknown): null {
+  if (hasCode(error, 'version_conflict')) return null
+  throw error
 }

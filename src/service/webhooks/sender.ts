@@ -1,105 +1,124 @@
-/** Sends a webhook the conversations that are due, a few at a time, beside the other processes that do. */
+/** Sends a webhook the conversations that are due, a few at a time; other processes do the same. */
 
 import { pause } from '../../conversation/async.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import type { ItemChange } from '../../store/contract/items.ts'
 import { infoWithChildrenOf } from '../conversations/info.ts'
-import { Claimed } from './claimed.ts'
-import { type Collections, type DeliveryCursor, isReplaced, newCursor } from './delivery-cursor.ts'
-import { batchOf, conversationMessage, digestOf, type Message, post } from './payloads.ts'
+import { isConflictIn, type Job, type Jobs } from '../jobs.ts'
+import {
+  type Collections,
+  type DeliveryCursor,
+  deliveryJobs,
+  isReplaced,
+  newCursor,
+} from './delivery-cursor.ts'
+import { batchOf, conversationMessage, digestOf, post } from './payloads.ts'
 import { waitBefore, type Webhook } from './webhook.ts'
 
-/** What a conversation is sent with. */
 interface Delivery {
   readonly engine: Engine
   readonly webhook: Webhook
-  readonly claimed: Claimed
-  /** Aborted when the conversation is another process's, or all is closed. */
+  readonly collections: Collections
+  readonly job: Job<DeliveryCursor>
+  /** Aborted when another process sends the conversation, and when the service closes. */
   readonly signal: AbortSignal
 }
 
 /**
- * Sends the next message, if any, and says whether there may be another one; false when the conversation rests.
- * @throws what the receiver or the store throws, the signal's reason when that is aborted, `lease_lost`.
+ * Sends the next message, if any; false when there is nothing to send until there is news.
+ * @throws what the receiver or the store throws, the signal's reason, `lease_lost`.
  */
 async function sendNext(delivery: Delivery): Promise<boolean> {
-  const { engine, claimed } = delivery
-  const { id, cursor: told } = claimed
-  const record = await engine.store.getConversation(id)
-  if (record === null || isReplaced(record, told)) return tellDeleted(delivery, record)
-  if (told.digest === null) {
-    // Should it be deleted after a crash, that is sent too: that it was begun is kept already.
-    await tellRecord(delivery, record, 'created')
+  const { engine, job } = delivery
+  const cursor = job.record
+  const record = await engine.store.getConversation(job.id)
+  if (record === null || isReplaced(record, cursor)) return sendDeleted(delivery, record)
+  if (cursor.digest === null) {
+    // The job already records the creation, so a deletion after a crash is sent too.
+    await sendRecord(delivery, record, 'created')
     return true
   }
-  if (told.next !== null && record.version > told.next) {
-    await tellEvents(delivery, told.next)
+  if (cursor.next !== null && record.version > cursor.next) {
+    await sendEvents(delivery, cursor.next)
     return true
   }
-  const status = await statusOf(engine, id)
-  if (status !== null && (digestOf(record) !== told.digest || status !== told.status)) {
-    await tellRecord(delivery, record, 'updated')
+  const status = await statusOf(engine, job.id)
+  if (status !== null && (digestOf(record) !== cursor.digest || status !== cursor.status)) {
+    await sendRecord(delivery, record, 'updated')
     return true
   }
-  return !(await claimed.rest(told))
+  return !(await rest(delivery, (absent) => job.release(null, [absent])))
 }
 
-async function tellEvents(delivery: Delivery, next: number): Promise<void> {
-  const { engine, webhook, claimed } = delivery
-  const { id, cursor: told } = claimed
-  const limit = told.until === null ? webhook.maxBatchEvents : Math.max(1, told.until - next)
+async function sendEvents({ engine, webhook, job, signal }: Delivery, next: number): Promise<void> {
+  const { id, record: cursor } = job
+  const limit = cursor.until === null ? webhook.maxBatchEvents : Math.max(1, cursor.until - next)
   const events = await engine.store.read(id, { from: next, limit })
-  // It was deleted just now.
+  // The conversation was deleted.
   if (events.length === 0) return
-  const batch = batchOf(webhook, { id, createdAt: told.born }, events)
+  const batch = batchOf(webhook, { id, createdAt: cursor.born }, events)
   if (batch.message !== null) {
-    if (told.until !== batch.next) claimed.cursor = { ...told, until: batch.next }
-    if (!claimed.isKept) await claimed.keep()
-    await send(delivery, batch.message)
+    if (cursor.until !== batch.next) job.record = { ...cursor, until: batch.next }
+    if (!job.isStored) await job.save()
+    await post(webhook, batch.message, signal)
   }
-  claimed.cursor = taken(told, { next: batch.next, until: null })
+  job.record = afterSuccess(cursor, { next: batch.next, until: null })
 }
 
-async function tellRecord(
-  delivery: Delivery,
+async function sendRecord(
+  { engine, webhook, job, signal }: Delivery,
   record: ConversationRecord,
   type: 'created' | 'updated',
 ): Promise<void> {
-  const { engine, claimed } = delivery
-  const { cursor: told } = claimed
+  const cursor = job.record
   const state = await (await engine.open(record.id)).state()
   const info = await infoWithChildrenOf(engine.store, record, state)
-  await send(delivery, conversationMessage(type, told.born, info))
-  claimed.cursor = taken(told, { digest: digestOf(record), status: state.header.status })
+  await post(webhook, conversationMessage(type, cursor.born, info), signal)
+  job.record = afterSuccess(cursor, { digest: digestOf(record), status: state.header.status })
 }
 
-/** Says whether there is another one by its id. */
-async function tellDeleted(delivery: Delivery, record: ConversationRecord | null): Promise<boolean> {
-  const { claimed } = delivery
-  const { id, cursor: told } = claimed
-  if (told.isGone !== true) {
-    await send(delivery, conversationMessage('deleted', told.born, { id, execution_status: 'deleting' }))
-    claimed.cursor = taken(told, { isGone: true })
+/** @param record that of a later conversation with the same id */
+async function sendDeleted(delivery: Delivery, record: ConversationRecord | null): Promise<boolean> {
+  const { webhook, job, signal } = delivery
+  const { id, record: cursor } = job
+  if (cursor.isGone !== true) {
+    const info = { id, execution_status: 'deleting' }
+    await post(webhook, conversationMessage('deleted', cursor.born, info), signal)
+    job.record = afterSuccess(cursor, { isGone: true })
   }
-  if (record === null) return !(await claimed.rest(null))
-  claimed.cursor = newCursor(record)
-  await claimed.keep()
+  if (record === null) return !(await rest(delivery, (absent) => job.finish([absent])))
+  job.record = newCursor(record)
+  await job.save()
   return true
 }
 
-function send({ webhook, signal }: Delivery, message: Message): Promise<void> {
-  return post(webhook, message, signal)
+/** Ends the job unless there is news; false, and the lease is kept, if there is. @throws ColloquyError `lease_lost`. */
+async function rest(
+  { job, collections }: Delivery,
+  end: (absent: ItemChange) => Promise<void>,
+): Promise<boolean> {
+  const { id } = job
+  const { news: collection } = collections
+  try {
+    await end({ collection, id, expected: null })
+    return true
+  } catch (error) {
+    if (!isConflictIn(error, collection)) throw error
+    await job.save([{ collection, id, put: null }])
+    return false
+  }
 }
 
-/** What comes of a message that was taken: it fails no longer. */
-const taken = (told: DeliveryCursor, change: Partial<DeliveryCursor>): DeliveryCursor => ({
-  ...told,
+/** The cursor after a message was accepted: its failures no longer count. */
+const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): DeliveryCursor => ({
+  ...cursor,
   ...change,
   tries: 0,
 })
 
-/** Null when it is deleted meanwhile. */
+/** Null for a conversation that was deleted. */
 async function statusOf(engine: Engine, id: string): Promise<string | null> {
   try {
     return (await (await engine.open(id)).state()).header.status
@@ -109,52 +128,53 @@ async function statusOf(engine: Engine, id: string): Promise<string | null> {
   }
 }
 
-/** Messages of one conversation in a row, before others that are due have their turn. */
+/** Messages of one conversation in a row before other conversations have their turn. */
 const IN_A_ROW = 10
 
-/** Milliseconds between two repetitions while nothing at all is taken: a receiver that is gone is not stormed. */
+/** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */
 const PACE = 50
 
-/** What a webhook is sent with. */
-export interface SenderOptions {
+interface SenderOptions {
   readonly engine: Engine
   readonly webhook: Webhook
   readonly collections: Collections
-  /** Milliseconds between two looks for what is due. */
+  /** Milliseconds between two polls for due conversations. */
   readonly pollInterval: number
-  /** Milliseconds after which another process goes on with what one sent that died. */
+  /** Milliseconds after which another process continues the work of one that died. */
   readonly leaseTtl: number
   readonly signal: AbortSignal
-  /** Called with each attempt that failed, and with failures of the store: those have no conversation. */
+  /** Called with each failed attempt, and with failures of the store, which have no conversation. */
   readonly onFailure: (error: unknown, conversationId: string | null) => void
 }
 
-/** One process's part of the sending to a webhook. */
+/** Sends to one webhook, in one process. */
 export class Sender {
   readonly #options: SenderOptions
-  /** Those that are being sent, and whether they failed before. */
+  readonly #jobs: Jobs<DeliveryCursor>
+  /** Whether each conversation that is being sent failed before. */
   readonly #busy = new Map<Promise<void>, boolean>()
   #sleep = new AbortController()
   #wasRepeated = false
-  /** Failures since anything was taken. */
+  /** Failures since the last success. */
   #streak = 0
   #pacedAt = -Infinity
 
   constructor(options: SenderOptions) {
     this.#options = options
+    this.#jobs = deliveryJobs(options.engine.store, options.collections, options.leaseTtl)
   }
 
-  /** How many conversations are being sent. */
+  /** Number of conversations that are being sent. */
   get size(): number {
     return this.#busy.size
   }
 
-  /** Looks at once: there may be something due. */
+  /** Polls now. */
   wake(): void {
     this.#sleep.abort()
   }
 
-  /** Sends until the signal is aborted, and what was under way is put back. Never rejects. */
+  /** Sends until the signal is aborted and all jobs are released. Never rejects. */
   async run(): Promise<void> {
     const { signal, pollInterval, onFailure } = this.#options
     while (!signal.aborted) {
@@ -166,19 +186,19 @@ export class Sender {
         if (hasCode(error, 'store_closed')) break
         if (!signal.aborted) onFailure(error, null)
       }
-      // Who is full looks again when there is room.
+      // At capacity: wait for a free slot.
       await pause(isFull ? 2 ** 30 : pollInterval, AbortSignal.any([signal, this.#sleep.signal]))
     }
     await Promise.all(this.#busy.keys())
   }
 
-  /** Takes what is due, as far as there is room; says whether there may be more. */
+  /** Claims due conversations while there is capacity; true if there may be more. */
   async #claim(): Promise<boolean> {
     const { concurrency } = this.#options.webhook
     const room = concurrency - this.#busy.size
     if (room <= 0) return true
     const repeating = [...this.#busy.values()].filter(Boolean).length
-    // Repetitions take half: the others need not wait for what hangs again. Where that is one, each in its turn.
+    // Retries use at most half of the capacity, so that hanging ones do not block the others. A capacity of one alternates.
     const most = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
     const isStormy = this.#streak >= 2 * concurrency
     const isPaced = isStormy && performance.now() - this.#pacedAt < PACE
@@ -193,43 +213,42 @@ export class Sender {
     return this.#busy.size >= concurrency
   }
 
-  async #take(isRepeated: boolean, limit: number): Promise<number> {
-    const { engine, collections, leaseTtl, signal } = this.#options
+  async #take(isRetry: boolean, limit: number): Promise<number> {
+    const { collections, signal } = this.#options
     if (limit <= 0 || signal.aborted) return 0
-    const collection = isRepeated ? collections.failing : collections.cursors
-    const items = await engine.store.claimItems(collection, { ttl: leaseTtl, limit: Math.min(limit, 100) })
-    for (const item of items) {
-      const work = this.#send(new Claimed(engine.store, collections, item, leaseTtl)).finally(() => {
+    const jobs = await this.#jobs.claim(limit, isRetry ? collections.failing : collections.cursors)
+    for (const job of jobs) {
+      const work = this.#send(job).finally(() => {
         this.#busy.delete(work)
         this.wake()
       })
-      this.#busy.set(work, isRepeated)
+      this.#busy.set(work, isRetry)
     }
-    return items.length
+    return jobs.length
   }
 
-  /** Sends what is new in a conversation, for some messages. Never rejects. */
-  async #send(claimed: Claimed): Promise<void> {
-    const { engine, webhook, onFailure } = this.#options
-    const signal = AbortSignal.any([this.#options.signal, claimed.lost])
+  /** Sends some messages of a conversation. Never rejects. */
+  async #send(job: Job<DeliveryCursor>): Promise<void> {
+    const { engine, webhook, collections, onFailure } = this.#options
+    const signal = AbortSignal.any([this.#options.signal, job.lost])
     try {
-      for (let sent = 0; await sendNext({ engine, webhook, claimed, signal }); sent += 1) {
+      for (let sent = 0; await sendNext({ engine, webhook, collections, job, signal }); sent += 1) {
         this.#streak = 0
-        if (sent >= IN_A_ROW || signal.aborted) return await claimed.putBack(0)
+        if (sent >= IN_A_ROW || signal.aborted) return await job.release(0)
       }
     } catch (error) {
-      if (claimed.lost.aborted || hasCode(error, 'store_closed')) return claimed.end()
+      if (job.lost.aborted || hasCode(error, 'store_closed')) return job.abandon()
       let wait = 0
       if (!this.#options.signal.aborted) {
         this.#streak += 1
-        const tries = (claimed.cursor.tries ?? 0) + 1
-        claimed.cursor = { ...claimed.cursor, tries }
+        const tries = (job.record.tries ?? 0) + 1
+        job.record = { ...job.record, tries }
         wait = Math.ceil(waitBefore(webhook, tries))
-        onFailure(error, claimed.id)
+        onFailure(error, job.id)
       }
-      // Else it is due when its claim runs out.
-      await claimed.putBack(wait).catch((failure: unknown) => {
-        claimed.end()
+      await job.release(wait).catch((failure: unknown) => {
+        // The conversation is due when the lease ends.
+        job.abandon()
         if (!signal.aborted && !hasCode(failure, 'store_closed')) onFailure(failure, null)
       })
     }

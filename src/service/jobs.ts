@@ -1,0 +1,274 @@
+/**
+ * Durable jobs: items that one process holds by a lease. It renews the lease while it works, changes the job only while
+ * the lease holds, and then releases or finishes it. If the process dies, another one claims the job when it is due.
+ */
+
+import { type RunInOrder, serialQueue } from '../conversation/async.ts'
+import { ColloquyError, hasCode } from '../event/errors.ts'
+import type { Item, ItemChange, NewItem } from '../store/contract/items.ts'
+import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
+import type { Store } from '../store/contract/store.ts'
+
+/** What the jobs of one kind have in common. */
+export interface JobKind<T extends object> {
+  readonly store: Store
+  /** Where new jobs are stored. */
+  readonly collection: string
+  /** Where a job is stored, if that depends on its record. Default: `collection`. */
+  readonly collectionOf?: (record: T) => string
+  /** Keys by which the items are listed. Default: none. */
+  readonly keysOf?: (record: T) => NonNullable<NewItem['keys']>
+  /** Milliseconds after which another process may claim the job of a process that died. */
+  readonly ttl: number
+}
+
+/** A job that this process holds. */
+export class Job<T extends object> {
+  readonly id: string
+  /** The next write stores it. */
+  record: T
+  readonly #kind: JobKind<T>
+  /** Each write must name the version that the last one returned. */
+  readonly #inOrder: RunInOrder = serialQueue()
+  readonly #lost = new AbortController()
+  readonly #renewal: ReturnType<typeof setInterval>
+  #item: Item
+  #stored: T
+  #isOver = false
+
+  constructor(kind: JobKind<T>, item: Item) {
+    this.id = item.id
+    this.record = item.body as object as T
+    this.#kind = kind
+    this.#item = item
+    this.#stored = this.record
+    this.#renewal = setInterval(() => void this.#renew().catch(() => undefined), kind.ttl / 3)
+  }
+
+  /** Aborted when the job was claimed by another process, or deleted. */
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  /** Whether the store has the record. */
+  get isStored(): boolean {
+    return this.record === this.#stored
+  }
+
+  /** When it was last written, in milliseconds since 1970 on the store's clock. */
+  get writtenAt(): number {
+    return (this.#item.dueAt ?? 0) - this.#kind.ttl
+  }
+
+  /** Stores the record, with other changes, and keeps the lease. @throws ColloquyError `lease_lost`. */
+  save(changes: readonly ItemChange[] = []): Promise<void> {
+    return this.#inOrder(() => this.#write(this.record, this.#kind.ttl, changes))
+  }
+
+  /**
+   * Stores the record, with other changes, and gives the lease back.
+   * @param dueIn milliseconds after which the job can be claimed; null: not until that is changed
+   * @throws ColloquyError `lease_lost`.
+   */
+  release(dueIn: number | null, changes: readonly ItemChange[] = []): Promise<void> {
+    return this.#inOrder(async () => {
+      await this.#write(this.record, dueIn, changes)
+      this.abandon()
+    })
+  }
+
+  /** Deletes the job, with other changes. @throws ColloquyError `lease_lost`. */
+  finish(changes: readonly ItemChange[] = []): Promise<void> {
+    return this.#inOrder(async () => {
+      await this.#write(null, null, changes)
+      this.abandon()
+    })
+  }
+
+  /** Renews the lease no longer: the job can be claimed when the lease ends. */
+  abandon(): void {
+    this.#isOver = true
+    clearInterval(this.#renewal)
+  }
+
+  #renew(): Promise<void> {
+    return this.#inOrder(async () => {
+      if (!this.#isOver) await this.#write(this.#stored, this.#kind.ttl, [])
+    })
+  }
+
+  async #write(record: T | null, dueIn: number | null, others: readonly ItemChange[]): Promise<void> {
+    this.lost.throwIfAborted()
+    const { id } = this
+    const { collection: before, version: expected } = this.#item
+    const put = record && itemOf(this.#kind, record, dueIn)
+    const collection = record === null ? before : (this.#kind.collectionOf?.(record) ?? before)
+    const changes: readonly ItemChange[] =
+      collection === before
+        ? [{ collection, id, expected, put }]
+        : [
+            { collection, id, expected: null, put },
+            { collection: before, id, expected, put: null },
+          ]
+    try {
+      const [item] = await this.#kind.store.changeItems([...changes, ...others])
+      if (item) this.#item = item
+      if (record !== null) this.#stored = record
+    } catch (error) {
+      if (!isConflictIn(error, before) && !isConflictIn(error, collection)) throw error
+      this.#lost.abort(new ColloquyError('lease_lost', 'Another process works on this job.'))
+      this.abandon()
+      throw this.lost.reason
+    }
+  }
+}
+
+/** The jobs of one kind. */
+export class Jobs<T extends object> {
+  readonly #kind: JobKind<T>
+
+  constructor(kind: JobKind<T>) {
+    this.#kind = kind
+  }
+
+  /** Adds a job that this process holds, with other changes. @throws ColloquyError `version_conflict`. */
+  async add(id: string, record: T, changes: readonly ItemChange[] = []): Promise<Job<T>> {
+    return this.#put(id, record, null, changes)
+  }
+
+  /** Claims jobs that are due, at most a page. */
+  async claim(limit = MAX_PAGE_SIZE, collection = this.#kind.collection): Promise<Job<T>[]> {
+    const { store, ttl } = this.#kind
+    const items = await store.claimItems(collection, { ttl, limit: Math.min(limit, MAX_PAGE_SIZE) })
+    return items.map((item) => new Job(this.#kind, item))
+  }
+
+  /**
+   * Takes one job from whichever process holds it, due or not, and changes its record; null for the record leaves it.
+   * The decision is repeated if another process was faster.
+   */
+  async take(
+    id: string,
+    decide: (before: T | null) => T | null = (before) => before,
+  ): Promise<Job<T> | null> {
+    for (;;) {
+      const item = await this.#kind.store.getItem(this.#kind.collection, id)
+      const record = decide(item === null ? null : (item.body as object as T))
+      if (record === null) return null
+      try {
+        return await this.#put(id, record, item?.version ?? null)
+      } catch (error) {
+        if (!hasCode(error, 'version_conflict')) throw error
+      }
+    }
+  }
+
+  async #put(
+    id: string,
+    record: T,
+    expected: number | null,
+    others: readonly ItemChange[] = [],
+  ): Promise<Job<T>> {
+    const { store, collection, ttl } = this.#kind
+    const put = itemOf(this.#kind, record, ttl)
+    const [item] = await store.changeItems([{ collection, id, expected, put }, ...others])
+    // A put returns the item.
+    return new Job(this.#kind, item as Item)
+  }
+}
+
+/** Work on a job. It ends with `release` or `finish`; otherwise the job is due again when its lease ends. */
+type Work<T extends object> = (job: Job<T>) => Promise<void>
+
+/** Works on jobs of one kind in the background, on each id one at a time in this process. */
+export class JobWorker<T extends object> {
+  readonly #jobs: Jobs<T>
+  readonly #work: Work<T>
+  readonly #onFailure: (error: unknown) => void
+  readonly #running = new Map<string, { isStale: boolean; done: Promise<void> }>()
+  #isClosed = false
+
+  constructor(jobs: Jobs<T>, work: Work<T>, onFailure: (error: unknown) => void) {
+    this.#jobs = jobs
+    this.#work = work
+    this.#onFailure = onFailure
+  }
+
+  /** Works on a job that this process holds. */
+  start(job: Job<T>): void {
+    this.#run(job.id, () => Promise.resolve(job))
+  }
+
+  /** Takes a job and works on it now; again if this process is already working on it. */
+  wake(id: string): void {
+    const running = this.#running.get(id)
+    if (running === undefined) this.#run(id, () => this.#jobs.take(id))
+    else running.isStale = true
+  }
+
+  /** Works on all jobs that are due; resolves when they have begun. O(jobs that are due). */
+  async startDue(): Promise<void> {
+    let due: readonly Job<T>[]
+    do {
+      due = await this.#jobs.claim()
+      for (const job of due) this.start(job)
+    } while (due.length === MAX_PAGE_SIZE)
+  }
+
+  /** Resolves when no job is being worked on. */
+  async settle(): Promise<void> {
+    await Promise.all(Array.from(this.#running.values(), ({ done }) => done))
+  }
+
+  /** Ends the work, whose own signal was aborted before; what is not finished can be claimed later. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.settle()
+  }
+
+  #run(id: string, first: () => Promise<Job<T> | null>): void {
+    // A claim has taken the lease from earlier work of this process, which therefore ends soon.
+    const before = this.#running.get(id)?.done ?? Promise.resolve()
+    const running = { isStale: false, done: before }
+    const work = async (): Promise<void> => {
+      await before
+      for (let next = first; ; next = () => this.#jobs.take(id)) {
+        running.isStale = false
+        const job = await next()
+        await this.#workOn(job)
+        if (!running.isStale || this.#isClosed) return
+      }
+    }
+    running.done = work()
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => {
+        if (this.#running.get(id) === running) this.#running.delete(id)
+      })
+    this.#running.set(id, running)
+  }
+
+  async #workOn(job: Job<T> | null): Promise<void> {
+    if (job === null) return
+    try {
+      await this.#work(job)
+    } catch (error) {
+      if (!hasCode(error, 'lease_lost')) this.#report(error)
+    } finally {
+      job.abandon()
+    }
+  }
+
+  #report(error: unknown): void {
+    if (!this.#isClosed) this.#onFailure(error)
+  }
+}
+
+/** Whether a write failed because an item of a collection had changed. */
+export const isConflictIn = (error: unknown, collection: string): boolean =>
+  hasCode(error, 'version_conflict') && error.data['collection'] === collection
+
+const itemOf = <T extends object>({ keysOf }: JobKind<T>, record: T, dueIn: number | null): NewItem => ({
+  body: record as NewItem['body'],
+  dueIn,
+  ...(keysOf !== undefined && { keys: keysOf(record) }),
+})
