@@ -70,6 +70,7 @@ const OTHERS = [
   '@langchain/core',
   '@langchain/langgraph',
   '@langchain/langgraph-checkpoint',
+  '@openai/agents-core',
   'ws',
 ]
 

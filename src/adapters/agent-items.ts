@@ -1,0 +1,222 @@
+/** Items of the OpenAI Agents SDK as events of a conversation, and events of others as items. */
+
+import type { AgentInputItem } from '@openai/agents-core'
+import { isObject, without } from '../event/json.ts'
+import { type Content, isImagePart, isTextPart, type JsonObject } from '../event/shapes.ts'
+import type { Event } from '../event/types.ts'
+import { toMessages } from '../messages/neutral.ts'
+import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
+import { replay } from '../state/reduce.ts'
+
+/** The field of an event that has the items which it was made of: all of a reply on its first event, none on the others. */
+export const ITEMS = 'openai_agents'
+
+/**
+ * Events of items, in order: neighbours that one reply said are one reply. O(size).
+ * @param actions ids of the pending actions by call id, kept up to date
+ */
+export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
+  const events: Event[] = []
+  for (let index = 0; index < items.length;) {
+    let end = index
+    while (end < items.length && isOfReply(items[end])) end += 1
+    events.push(
+      ...(end > index ? replyEvents(items.slice(index, end), actions) : [inputEvent(items[index], actions)]),
+    )
+    index = Math.max(end, index + 1)
+  }
+  return events
+}
+
+/** Items that a run's input or a tool gives; all others are parts of a reply. */
+const isOfReply = (item: AgentInputItem | undefined): boolean => {
+  if (item === undefined) return false
+  if (item.type === undefined || item.type === 'message') return 'role' in item && item.role === 'assistant'
+  return !item.type.endsWith('_result') && !item.type.endsWith('_output')
+}
+
+function replyEvents(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
+  const output = items.flatMap((item) => toWire(item) ?? [])
+  const { events } = fromOpenAIResponses(
+    Object.assign({ output }, { id: crypto.randomUUID(), status: 'completed' }),
+  )
+  // The session's own results end the calls, also those that could not be read.
+  const kept = events.filter(({ kind }) => kind === 'ActionEvent' || kind === 'MessageEvent')
+  if (kept.length === 0) return [message('agent', 'assistant', [], items)]
+  return kept.map((event, index) => {
+    const marked = withItems(event, index === 0 ? items : [])
+    if (marked.kind !== 'ActionEvent') return marked
+    const id = crypto.randomUUID()
+    actions.set(marked.tool_call_id, id)
+    return { ...marked, id }
+  })
+}
+
+/** The event of an item that no model said. A result without its call is a message, which shows in no request as a result. */
+function inputEvent(item: AgentInputItem | undefined, actions: Map<string, string>): Event {
+  const items = item === undefined ? [] : [item]
+  const fields = item as unknown as JsonObject
+  const callId = String(fields['callId'] ?? fields['call_id'] ?? '')
+  const action_id = actions.get(callId)
+  if (fields['role'] === undefined && action_id !== undefined) {
+    actions.delete(callId)
+    const observation = {
+      kind: 'ClientToolObservation',
+      content: contentOf(fields['output']),
+      [ITEMS]: encode(items),
+    }
+    const tool_name = String(fields['name'] ?? fields['type'])
+    return {
+      kind: 'ObservationEvent',
+      action_id,
+      tool_name,
+      tool_call_id: callId,
+      observation,
+    } as unknown as Event
+  }
+  const source = fields['role'] === 'user' ? 'user' : 'environment'
+  return message(source, 'user', contentOf(fields['content'] ?? fields['output']), items)
+}
+
+const message = (
+  source: 'agent' | 'environment' | 'user',
+  role: 'assistant' | 'user',
+  content: readonly Content[],
+  items: readonly AgentInputItem[],
+): Event => withItems({ kind: 'MessageEvent', source, llm_message: { role, content } }, items)
+
+function withItems(event: Event, items: readonly AgentInputItem[]): Event {
+  if (event.kind === 'ActionEvent')
+    return { ...event, tool_call: Object.assign({}, event.tool_call, { [ITEMS]: encode(items) }) }
+  if (event.kind === 'MessageEvent')
+    return { ...event, llm_message: Object.assign({}, event.llm_message, { [ITEMS]: encode(items) }) }
+  return event
+}
+
+/** The items that an event was made of, or null for an event of another writer. */
+export function itemsIn(event: Event): readonly AgentInputItem[] | null {
+  const open: unknown =
+    event.kind === 'ActionEvent'
+      ? event.tool_call
+      : event.kind === 'MessageEvent'
+        ? event.llm_message
+        : event.kind === 'ObservationEvent'
+          ? event.observation
+          : null
+  const items = isObject(open) ? open[ITEMS] : undefined
+  return Array.isArray(items) ? (decode(items) as readonly AgentInputItem[]) : null
+}
+
+/** Bytes are kept as digits, since a log is JSON. */
+const encode = (items: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(items, (_, value: unknown) =>
+      value instanceof Uint8Array ? { $bytes: [...value] } : value,
+    ),
+  )
+
+function decode(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(decode)
+  if (!isObject(value)) return value
+  const bytes = value['$bytes']
+  if (Array.isArray(bytes)) return Uint8Array.from(bytes as number[])
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, decode(entry)]))
+}
+
+/** Items of events that others appended: what a model is sent of them, without reasoning, which is another model's. O(size). */
+export function itemsOfEvents(events: readonly Event[]): readonly AgentInputItem[] {
+  const state = replay(
+    events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event),
+  )
+  return toMessages(state).flatMap((message): object[] => {
+    const status = 'completed'
+    switch (message.role) {
+      case 'system':
+        return []
+      case 'user':
+        return [{ role: 'user', content: message.content.flatMap(inputParts) }]
+      case 'tool': {
+        const { tool_call_id: callId, name, content } = message
+        return [{ type: 'function_call_result', callId, name, status, output: content.flatMap(inputParts) }]
+      }
+      default: {
+        const content = message.content.filter(isTextPart).map(({ text }) => ({ type: 'output_text', text }))
+        const calls = message.tool_calls.map(({ id: callId, name, arguments: text }) => ({
+          type: 'function_call',
+          callId,
+          name,
+          arguments: text,
+          status,
+        }))
+        return [
+          ...(content.length > 0 ? [{ type: 'message', role: 'assistant', status, content }] : []),
+          ...calls,
+        ]
+      }
+    }
+  }) as AgentInputItem[]
+}
+
+function inputParts(part: Content): object[] {
+  if (isImagePart(part)) return part.image_urls.map((image) => ({ type: 'input_image', image }))
+  return [{ type: 'input_text', text: isTextPart(part) ? part.text : JSON.stringify(part) }]
+}
+
+/** An item of a Responses reply, or null for one that only the Agents SDK has. */
+function toWire(item: AgentInputItem): object | null {
+  const fields = item as unknown as JsonObject
+  const { id, status } = fields
+  const data = isObject(fields['providerData']) ? fields['providerData'] : {}
+  const parts = (key: string): JsonObject[] =>
+    Array.isArray(fields[key]) ? fields[key].filter(isObject) : []
+  if (fields['role'] === 'assistant')
+    return { type: 'message', role: 'assistant', id, status, content: fields['content'] }
+  switch (fields['type']) {
+    case 'function_call':
+      return {
+        type: 'function_call',
+        id,
+        call_id: fields['callId'],
+        name: fields['name'],
+        arguments: fields['arguments'],
+      }
+    case 'reasoning': {
+      const summary = parts('content').map(({ text }) => ({ type: 'summary_text', text }))
+      const encrypted_content = data['encryptedContent'] ?? data['encrypted_content']
+      return {
+        type: 'reasoning',
+        id,
+        summary,
+        ...(encrypted_content === undefined ? {} : { encrypted_content }),
+      }
+    }
+    case 'compaction':
+      return { type: 'compaction', id, encrypted_content: fields['encrypted_content'] }
+    default:
+      return null
+  }
+}
+
+/** What a message or a tool's output shows: texts and images as they are, anything else as JSON. */
+function contentOf(value: unknown): Content[] {
+  if (typeof value === 'string') return [{ text: value }]
+  const parts = Array.isArray(value) ? value : value === undefined ? [] : [value]
+  return parts.map((part: JsonObject): Content => {
+    const { text, image } = part
+    if (typeof text === 'string') return { text }
+    const url = image === undefined ? null : imageUrl(image)
+    return url === null ? { text: JSON.stringify(encode(part)) } : { type: 'image', image_urls: [url] }
+  })
+}
+
+function imageUrl(image: unknown): string | null {
+  if (typeof image === 'string') return image
+  const {
+    url,
+    data,
+    mediaType = 'image/png',
+  } = image as { url?: unknown; data?: unknown; mediaType?: string }
+  if (typeof url === 'string') return url
+  const base64 = data instanceof Uint8Array ? btoa(String.fromCodePoint(...data)) : data
+  return typeof base64 === 'string' ? `data:${mediaType};base64,${base64}` : null
+}

@@ -1,0 +1,183 @@
+/** The entry `colloquy/openai-agents`: a session of the OpenAI Agents SDK that keeps its items in a conversation. */
+
+import type { AgentInputItem, SessionHistoryRewriteAwareSession } from '@openai/agents-core'
+import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
+import type { Conversation } from '../conversation/conversation.ts'
+import { canonicalJson } from '../event/encode.ts'
+import { ColloquyError, hasCode } from '../event/errors.ts'
+import type { JsonValue } from '../event/shapes.ts'
+import { hashText } from '../event/text.ts'
+import type { Event } from '../event/types.ts'
+import { isToolResult } from '../event/kinds.ts'
+import { findEvent, pathTo } from '../state/read.ts'
+import type { State } from '../state/state.ts'
+import { eventsOfItems, itemsIn, itemsOfEvents } from './agent-items.ts'
+
+/** A session that can also change its history in one step. */
+export type ColloquySession = SessionHistoryTransactionAwareSession & SessionHistoryRewriteAwareSession
+
+/** The key of the state update that names an operation which was carried out. */
+const OPERATION = 'openai_agents.operation'
+
+/** Items that were appended together, and where HEAD is without them. */
+interface Segment {
+  readonly parentId: string | null
+  readonly items: readonly AgentInputItem[]
+}
+
+/** What a change comes to: where HEAD moves first, if it does, the items to append, and what the caller gets. */
+interface Change<T> {
+  readonly head?: string | null
+  readonly items?: readonly AgentInputItem[]
+  /** Names the change, so that it is made once. */
+  readonly operation?: Event
+  readonly result: T
+}
+
+/**
+ * Returns a session of the OpenAI Agents SDK over a conversation.
+ *
+ * Items come back as they were added, and are events that every reader of the conversation understands: messages, replies with
+ * their reasoning, calls and results. `popItem`, `clearSession` and rewrites move HEAD and delete nothing, so that
+ * `conversation.navigate` undoes them. What others appended to the conversation comes back as items, too. A change is atomic,
+ * and repeats itself when another writer was faster. `getItems` is O(events of the branch).
+ *
+ * @throws ColloquyError what the conversation throws; `id_conflict` when an operation id is used for another transaction;
+ * `version_conflict` when the suffix to replace is not the end of the history.
+ *
+ * @example
+ * const engine = createEngine({ store: memoryStore() })
+ * const session = colloquySession({ conversation: await engine.create() })
+ * await session.addItems([{ role: 'user', content: 'Hello' }])
+ * await session.getItems() // [{ role: 'user', content: 'Hello' }]
+ * await engine.close()
+ */
+export function colloquySession({ conversation }: { readonly conversation: Conversation }): ColloquySession {
+  /** Makes a change in one append, and decides again when another writer was faster. */
+  async function change<T>(decide: (history: readonly Segment[], state: State) => Change<T>): Promise<T> {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop
+      const { result, events, expected } = await conversation.read((state) => {
+        const { result: value, head, items = [], operation } = decide(segmentsOf(state), state)
+        const moved = head === undefined ? [] : [stateUpdate('leaf_event_id', head)]
+        const appended = eventsOfItems(items, actionIds(pathTo(state, head)))
+        const made = operation === undefined ? [] : [operation]
+        return { result: value, events: [...moved, ...appended, ...made], expected: state.log.entries.length }
+      })
+      try {
+        // oxlint-disable-next-line no-await-in-loop
+        if (events.length > 0) await conversation.append(events, { expected })
+        return result
+      } catch (error) {
+        if (!hasCode(error, 'version_conflict')) throw error
+      }
+    }
+  }
+
+  return {
+    getSessionId: async () => conversation.id,
+    async getItems(limit) {
+      const items = (await conversation.read(segmentsOf)).flatMap((segment) => segment.items)
+      if (limit === undefined) return items
+      return limit <= 0 ? [] : items.slice(-limit)
+    },
+    addItems: (items) => change(() => ({ items, result: undefined })),
+    popItem: () => change((history) => ({ ...replaceLast(history, 1, []), result: itemsOf(history).at(-1) })),
+    clearSession: () => change((history) => ({ ...replaceLast(history, Infinity, []), result: undefined })),
+    replaceHistoryWithCompaction: (items) =>
+      change((history) => ({ ...replaceLast(history, Infinity, items), result: undefined })),
+    applyHistoryMutations: ({ mutations }) =>
+      change((history) => {
+        const items = itemsOf(history)
+        const rewritten = items.map((item) => {
+          const isRewritten = (callId: string) => item.type === 'function_call' && item.callId === callId
+          return mutations.findLast(({ callId }) => isRewritten(callId))?.replacement ?? item
+        })
+        const first = rewritten.findIndex((item, index) => item !== items[index])
+        const count = first < 0 ? 0 : items.length - first
+        return { ...replaceLast(history, count, rewritten.slice(items.length - count)), result: undefined }
+      }),
+    applyHistoryTransaction: ({ operationId, transaction }) =>
+      change((history, state) => {
+        if (typeof operationId !== 'string' || operationId.trim() === '')
+          throw new ColloquyError('invalid_argument', 'Pass operationId: a text that is not empty.')
+        const digest = hashText(canonicalJson(transaction))
+        const id = `${OPERATION}-${hashText(`${conversation.id}\n${operationId}`)}`
+        const earlier = findEvent(state, id)?.event
+        if (earlier?.kind === 'ConversationStateUpdateEvent') {
+          if (earlier.value === digest) return { result: undefined }
+          throw new ColloquyError(
+            'id_conflict',
+            `Operation ${operationId} was applied with another transaction.`,
+          )
+        }
+        const operation = { ...stateUpdate(OPERATION, digest), id }
+        if (transaction.type === 'append_items')
+          return { items: transaction.items, operation, result: undefined }
+        const { expectedSuffix, replacement } = transaction
+        const suffix = expectedSuffix.length === 0 ? [] : itemsOf(history).slice(-expectedSuffix.length)
+        if (canonicalJson(suffix) !== canonicalJson(expectedSuffix))
+          throw new ColloquyError(
+            'id_conflict',
+            'The history does not end with expectedSuffix. Read it and try again.',
+          )
+        return { ...replaceLast(history, suffix.length, replacement), operation, result: undefined }
+      }),
+  }
+}
+
+const stateUpdate = (key: string, value: JsonValue): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  source: 'environment',
+  key,
+  value,
+})
+
+const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
+
+/** Takes the last items out, and appends others: HEAD moves in front of the segment that the first of them is in. */
+function replaceLast(
+  history: readonly Segment[],
+  count: number,
+  items: readonly AgentInputItem[],
+): { readonly head?: string | null; readonly items: readonly AgentInputItem[] } {
+  let left = count
+  for (const segment of history.toReversed()) {
+    if (left <= 0) break
+    const kept = segment.items.slice(0, Math.max(0, segment.items.length - left))
+    left -= segment.items.length
+    if (left <= 0 || segment === history[0]) return { head: segment.parentId, items: [...kept, ...items] }
+  }
+  return { items }
+}
+
+/** The branch of HEAD in segments: what this session appended, and runs of events that others appended. */
+function segmentsOf(state: State): Segment[] {
+  const segments: { parentId: string | null; items: AgentInputItem[]; others: Event[] | null }[] = []
+  for (const { event, parent } of pathTo(state)) {
+    if (event === null) continue
+    const items = itemsIn(event)
+    const last = segments.at(-1)
+    if (items === null && last?.others) last.others.push(event)
+    else if (items === null || items.length > 0 || last === undefined)
+      segments.push({
+        parentId: parent?.id ?? null,
+        items: [...(items ?? [])],
+        others: items === null ? [event] : null,
+      })
+  }
+  return segments.map(({ parentId, items, others }) => ({
+    parentId,
+    items: others === null ? items : itemsOfEvents(others),
+  }))
+}
+
+/** The actions of a branch that have no result, by call id. */
+function actionIds(path: ReturnType<typeof pathTo>): Map<string, string> {
+  const ids = new Map<string, string>()
+  for (const { event, id } of path) {
+    if (event?.kind === 'ActionEvent' && id !== null) ids.set(event.tool_call_id, id)
+    else if (event !== null && isToolResult(event)) ids.delete(event.tool_call_id)
+  }
+  return ids
+}

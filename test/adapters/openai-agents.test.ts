@@ -1,0 +1,265 @@
+/** A session of the OpenAI Agents SDK over a conversation: what the SDK's own tests ask of a session, and what only a tree can do. */
+
+import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents-core'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { colloquySession, type ColloquySession } from '../../src/adapters/openai-agents.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { listBranches, pathTo } from '../../src/state/read.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { checkLog } from '../../src/laws/index.ts'
+
+const user = (content: string): AgentInputItem => ({ role: 'user', content })
+const reply = (text: string): AgentInputItem => ({
+  type: 'message',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text }],
+})
+const call = (callId: string, args = '{"city":"Rome"}'): AgentInputItem => ({
+  type: 'function_call',
+  callId,
+  name: 'weather',
+  arguments: args,
+  status: 'completed',
+})
+const result = (callId: string, text = 'sunny'): AgentInputItem => ({
+  type: 'function_call_result',
+  callId,
+  name: 'weather',
+  status: 'completed',
+  output: { type: 'text', text },
+})
+const reasoning = (id: string): AgentInputItem => ({
+  type: 'reasoning',
+  id,
+  content: [{ type: 'input_text', text: 'Think.' }],
+  providerData: { encrypted_content: `sealed ${id}` },
+})
+
+async function open(): Promise<{ conversation: Conversation; session: ColloquySession }> {
+  const conversation = await createEngine({ store: memoryStore() }).create()
+  return { conversation, session: colloquySession({ conversation }) }
+}
+
+/** Items as a run may add them, ordinary and odd ones. */
+const anyItem: fc.Arbitrary<AgentInputItem> = fc.oneof(
+  fc.string().map(user),
+  fc.string().map(reply),
+  fc.constantFrom('c1', 'c2').map((id) => call(id)),
+  fc.constant(call('c3', 'no JSON')),
+  fc.constantFrom('c1', 'c2', 'c3', 'unknown').map((id) => result(id)),
+  fc.constantFrom('r1', 'r2').map(reasoning),
+  fc.constant<AgentInputItem>({ role: 'system', content: 'Be brief.' }),
+  fc.constant<AgentInputItem>({ type: 'compaction', id: 'k', encrypted_content: 'sealed' }),
+  fc.constant<AgentInputItem>({ type: 'hosted_tool_call', name: 'web_search', id: 'w', status: 'completed' }),
+  fc.constant<AgentInputItem>({ type: 'unknown', providerData: { a: [1, null] } }),
+  fc.constant<AgentInputItem>({
+    type: 'function_call_result',
+    callId: 'c1',
+    name: 'photo',
+    status: 'completed',
+    output: { type: 'image', image: { data: new Uint8Array([1, 2, 3]), mediaType: 'image/png' } },
+  }),
+)
+
+/** A change of a session, and what it makes of a plain list. */
+const anyChange = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.array(anyItem, { maxLength: 5 }).map((items) => ({ type: 'add', items }) as const),
+  },
+  { weight: 2, arbitrary: fc.constant({ type: 'pop' } as const) },
+  { weight: 1, arbitrary: fc.constant({ type: 'clear' } as const) },
+  {
+    weight: 1,
+    arbitrary: fc.array(anyItem, { maxLength: 3 }).map((items) => ({ type: 'compact', items }) as const),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .record({ count: fc.nat(4), items: fc.array(anyItem, { maxLength: 3 }) })
+      .map((suffix) => ({ type: 'suffix', ...suffix }) as const),
+  },
+)
+
+/** Laws that items break by themselves: calls that nothing ends, and results that end none. */
+const OF_THE_CALLER: ReadonlySet<string> = new Set(['P1', 'P2', 'P8'])
+
+describe('a session over a conversation', () => {
+  it('gives back what a list would, whatever is done to it, and its log is legal', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyChange, { maxLength: 12 }), async (changes) => {
+        const { conversation, session } = await open()
+        let list: AgentInputItem[] = []
+        let operation = 0
+        for (const change of changes) {
+          if (change.type === 'add') {
+            await session.addItems(change.items)
+            list = [...list, ...change.items]
+          } else if (change.type === 'pop') {
+            expect(await session.popItem()).toEqual(list.at(-1))
+            list = list.slice(0, -1)
+          } else if (change.type === 'clear') {
+            await session.clearSession()
+            list = []
+          } else if (change.type === 'compact') {
+            await session.replaceHistoryWithCompaction?.(change.items)
+            list = [...change.items]
+          } else {
+            const kept = list.slice(0, Math.max(0, list.length - change.count))
+            const transaction = {
+              type: 'replace_suffix',
+              expectedSuffix: list.slice(kept.length),
+              replacement: change.items,
+            } as const
+            const args = { operationId: `op-${(operation += 1)}`, transaction }
+            await session.applyHistoryTransaction(args)
+            await session.applyHistoryTransaction(args)
+            list = [...kept, ...change.items]
+          }
+          expect(await session.getItems()).toEqual(list)
+        }
+        expect(await session.getItems(2)).toEqual(list.slice(-2))
+        expect(await session.getItems(0)).toEqual([])
+        const { items } = await conversation.search({ limit: 100 })
+        const broken = checkLog(items.map(({ fact }) => fact))
+        expect(broken.filter(({ law }) => !OF_THE_CALLER.has(law))).toEqual([])
+        toAnthropicOrEmpty(await conversation.messages())
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('keeps what was popped and cleared on branches', async () => {
+    const { conversation, session } = await open()
+    await session.addItems([user('What is it like in Rome?'), reasoning('r1'), call('c1')])
+    const before = (await conversation.state()).log.head?.id ?? null
+    expect(await session.popItem()).toEqual(call('c1'))
+    await session.clearSession()
+    expect(await session.getItems()).toEqual([])
+    await conversation.navigate(before)
+    expect(await session.getItems()).toEqual([user('What is it like in Rome?'), reasoning('r1'), call('c1')])
+    expect(listBranches(await conversation.state()).length).toBeGreaterThan(1)
+  })
+
+  it('shows calls, results and reasoning as such to every other reader', async () => {
+    const { conversation, session } = await open()
+    await session.addItems([user('Rome?'), reasoning('r1'), call('c1'), result('c1'), reply('It is sunny.')])
+    const kinds = pathTo(await conversation.state()).map(({ event }) => event?.kind)
+    expect(kinds).toEqual(['MessageEvent', 'ActionEvent', 'ObservationEvent', 'MessageEvent'])
+    expect(toAnthropic(await conversation.messages()).messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'Rome?' }] },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 'c1', name: 'weather', input: { city: 'Rome' } }],
+      },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'c1', content: [{ type: 'text', text: 'sunny' }] }],
+      },
+      { role: 'assistant', content: [{ type: 'text', text: 'It is sunny.' }] },
+      // What the model is asked to go on from.
+      expect.objectContaining({ role: 'user' }),
+    ])
+  })
+
+  it('shows what others appended as items', async () => {
+    const { conversation, session } = await open()
+    await session.addItems([user('One')])
+    await conversation.sendMessage('Two')
+    await conversation.run(async function* () {
+      yield {
+        kind: 'MessageEvent',
+        source: 'agent',
+        llm_message: { role: 'assistant', content: [{ text: 'Three' }] },
+      }
+    })
+    expect(await session.getItems()).toEqual([
+      user('One'),
+      { role: 'user', content: [{ type: 'input_text', text: 'Two' }] },
+      reply('Three'),
+    ])
+    expect(await session.popItem()).toEqual(reply('Three'))
+    expect((await session.getItems()).length).toBe(2)
+  })
+
+  it('rewrites calls, and refuses an operation that was another one', async () => {
+    const { session } = await open()
+    await session.addItems([user('Rome?'), call('c1'), result('c1')])
+    const replacement = call('c1', '{"city":"Oslo"}') as Extract<AgentInputItem, { type: 'function_call' }>
+    await session.applyHistoryMutations({
+      mutations: [{ type: 'replace_function_call', callId: 'c1', replacement }],
+    })
+    expect(await session.getItems()).toEqual([user('Rome?'), replacement, result('c1')])
+    const append = (text: string) =>
+      session.applyHistoryTransaction({
+        operationId: 'op',
+        transaction: { type: 'append_items', items: [user(text)] },
+      })
+    await Promise.all([append('a'), append('a')])
+    await expect(append('b')).rejects.toMatchObject({ code: 'id_conflict' })
+    const wrong = { type: 'replace_suffix', expectedSuffix: [user('z')], replacement: [] } as const
+    await expect(
+      session.applyHistoryTransaction({ operationId: 'other', transaction: { ...wrong } as never }),
+    ).rejects.toMatchObject({ code: 'id_conflict' })
+    expect((await session.getItems()).length).toBe(4)
+  })
+
+  it('keeps each item once when two processes add at the same time', async () => {
+    const store = sqliteStore({ file: ':memory:' })
+    const [one, other] = [createEngine({ store }), createEngine({ store })]
+    const { id } = await one.create()
+    const sessions = [await one.open(id), await other.open(id)].map((conversation) =>
+      colloquySession({ conversation }),
+    )
+    const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`)
+    await Promise.all(texts.map((text, index) => sessions[index % 2]?.addItems([user(text)])))
+    const items = (await sessions[0]?.getItems()) as { content: string }[]
+    expect(items.map(({ content }) => content).toSorted()).toEqual(texts.toSorted())
+    await Promise.all([one.close(), other.close()])
+    await store.close()
+  })
+
+  it('serves a run of the SDK itself, with a tool', async () => {
+    const { conversation, session } = await open()
+    const outputs = [[call('c1')], [reply('Sunny.')], [reply('As I said: sunny.')]]
+    const seen: number[] = []
+    const model: Model = {
+      async getResponse({ input }) {
+        seen.push(input.length)
+        return { usage: new Usage(), output: (outputs.shift() ?? []) as never }
+      },
+      getStreamedResponse() {
+        throw new Error('not streamed')
+      },
+    }
+    const weather = tool({
+      name: 'weather',
+      description: 'Tells the weather.',
+      parameters: z.object({ city: z.string() }),
+      execute: () => 'sunny',
+    })
+    const agent = new Agent({ name: 'Guide', model, tools: [weather] })
+    const runner = new Runner({ tracingDisabled: true })
+    expect((await runner.run(agent, 'Rome?', { session })).finalOutput).toBe('Sunny.')
+    expect((await runner.run(agent, 'Really?', { session })).finalOutput).toBe('As I said: sunny.')
+    expect(seen).toEqual([1, 3, 5])
+    expect((await conversation.messages()).map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'user',
+      'assistant',
+    ])
+  })
+})
+
+function toAnthropicOrEmpty(messages: Awaited<ReturnType<Conversation['messages']>>): void {
+  if (messages.length > 0) toAnthropic(messages)
+}
