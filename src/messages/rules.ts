@@ -1,117 +1,154 @@
 /** The rule engine: a provider's table of rules and a view of a request go in, the violations come out. */
 
+import {
+  anything,
+  boolean as flag,
+  either,
+  type Fields,
+  integer,
+  type Judge,
+  listOf,
+  nullable as orNull,
+  object,
+  oneOf,
+  optional,
+  record,
+  type Shape,
+  string,
+  string as text,
+} from './shape.ts'
+
 type Fault = 'missing-field' | 'unknown-field' | 'wrong-type' | 'unknown-role' | 'unknown-type'
 
 interface ShapeFinding extends Finding {
   readonly fault: Fault
 }
 
-/** What is wrong with a value; fields that are `known` need no shape, since they said which shape this is. */
-export type Shape = (value: unknown, path: string, known?: readonly string[]) => readonly ShapeFinding[]
-
-const NONE: readonly ShapeFinding[] = []
-
-export const text: Shape = (value, path) =>
-  typeof value === 'string' ? NONE : wrongType(path, 'a string', value)
-
-export const flag: Shape = (value, path) =>
-  typeof value === 'boolean' ? NONE : wrongType(path, 'a boolean', value)
-
-export const object: Shape = (value, path) => (isObject(value) ? NONE : wrongType(path, 'an object', value))
-
-/** For a field that a rule of its own looks at. */
-export const anything: Shape = () => NONE
-
-export function oneOf(...allowed: readonly (string | null)[]): Shape {
-  return (value, path) =>
-    allowed.some((one) => one === value) ? NONE : wrongType(path, `one of ${JSON.stringify(allowed)}`, value)
+/** Where a judge is, and what it has found. */
+interface Judging extends Judge {
+  readonly path: string
+  /** Fields that chose the shape that is looked at. */
+  readonly known: readonly string[]
+  readonly found: ShapeFinding[]
 }
 
-export function orNull(shape: Shape): Shape {
-  return (value, path) => (value === null ? NONE : shape(value, path))
-}
-
-export function textOr(shape: Shape): Shape {
-  return (value, path) => (typeof value === 'string' ? NONE : shape(value, path))
-}
-
-export function listOf(shape: Shape): Shape {
-  return (value, path) => {
-    if (!Array.isArray(value)) return wrongType(path, 'an array', value)
-    let found = NONE
-    for (const [index, item] of value.entries()) found = both(found, shape(item, `${path}[${index}]`))
-    return found
+/** A shape with a check of its own, for what the language has no words for; without a judge nothing has it. */
+export const judged =
+  (faults: (value: unknown, judging: Judging) => void): Shape<unknown> =>
+  (value, judge): value is unknown => {
+    if (judge !== undefined) faults(value, judge as Judging)
+    return judge !== undefined
   }
-}
+
+export const textOr = (shape: Shape<unknown>): Shape<unknown> => either([string, shape])
 
 /** An object with exactly these fields. */
-export function fields(
-  required: Readonly<Record<string, Shape>>,
-  optional: Readonly<Record<string, Shape>> = {},
-): Shape {
-  const names = Object.keys(required)
-  const shapes = new Map([...Object.entries(required), ...Object.entries(optional)])
-  return (value, path, known = []) => {
-    if (!isObject(value)) return wrongType(path, 'an object', value)
-    let found = NONE
-    for (const name of names) {
-      if (value[name] === undefined)
-        found = both(found, [
-          { fault: 'missing-field', path: join(path, name), message: 'required field missing' },
-        ])
-    }
-    for (const name of Object.keys(value)) {
-      const shape = shapes.get(name)
-      const field = value[name]
-      if (shape === undefined) {
-        if (!known.includes(name))
-          found = both(found, [{ fault: 'unknown-field', path: join(path, name), message: 'no such field' }])
-      } else if (field !== undefined) found = both(found, shape(field, join(path, name)))
-    }
-    return found
-  }
-}
-
-/** An object with at least these fields. */
-export function loose(required: Readonly<Record<string, Shape>>): Shape {
-  const strict = fields(required)
-  return (value, path, known) => strict(value, path, known).filter(({ fault }) => fault !== 'unknown-field')
-}
+export const fields = (required: Shapes, more: Shapes = {}): Shape<unknown> =>
+  record({
+    ...required,
+    ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
+  })
 
 /** An object whose `role` or `type` says which of the shapes its other fields have. */
-export function byKey(
-  key: 'role' | 'type',
-  shapes: Readonly<Record<string, Shape>>,
-  fallback?: string,
-): Shape {
-  const alone = [key]
-  return (value, path, known) => {
-    if (!isObject(value)) return wrongType(path, 'an object', value)
-    const given = value[key] === undefined ? fallback : value[key]
-    if (given === undefined)
-      return [{ fault: 'missing-field', path: join(path, key), message: 'required field missing' }]
-    if (typeof given !== 'string') return wrongType(join(path, key), 'a string', given)
-    const shape = Object.hasOwn(shapes, given) ? shapes[given] : undefined
-    if (shape !== undefined) return shape(value, path, known === undefined ? alone : [...known, key])
-    const message = `${JSON.stringify(given)} is none of ${Object.keys(shapes).join(', ')}`
-    return [{ fault: `unknown-${key}`, path: join(path, key), message }]
+export const byKey = (key: 'role' | 'type', shapes: Shapes, fallback?: string): Shape<unknown> =>
+  judged((value, { path, known, found }) => {
+    const at = join(path, key)
+    if (!isObject(value)) return void found.push(...wrongType(path, 'an object', value))
+    const tag = value[key] === undefined ? fallback : value[key]
+    const chosen = typeof tag === 'string' && Object.hasOwn(shapes, tag) ? shapes[tag] : undefined
+    if (tag === undefined) found.push({ fault: 'missing-field', path: at, message: 'required field missing' })
+    else if (typeof tag !== 'string') found.push(...wrongType(at, 'a string', tag))
+    else if (chosen !== undefined) found.push(...faultsOf(chosen, value, path, [...known, key]))
+    else {
+      const message = `${JSON.stringify(tag)} is none of ${Object.keys(shapes).join(', ')}`
+      found.push({ fault: `unknown-${key}`, path: at, message })
+    }
+  })
+
+const KINDS = {
+  string: 'a string',
+  boolean: 'a boolean',
+  integer: 'an integer',
+  object: 'an object',
+} as const
+
+/** What is wrong with a value; `known`: fields that chose its shape. */
+export function faultsOf(
+  shape: Shape<unknown>,
+  value: unknown,
+  path: string,
+  known: readonly string[] = [],
+): readonly ShapeFinding[] {
+  const found: ShapeFinding[] = []
+  const wrong = (expected: string, given: unknown): boolean => {
+    found.push(...wrongType(path, expected, given))
+    return false
   }
+  const add = (more: readonly ShapeFinding[]): boolean => {
+    found.push(...more)
+    return more.length === 0
+  }
+  const judging: Judging = {
+    path,
+    known,
+    found,
+    kind: (name, given) =>
+      (name === 'object' ? isObject(given) : name === 'integer' ? integer(given) : typeof given === name) ||
+      wrong(KINDS[name], given),
+    one: (values, given) => values.includes(given) || wrong(`one of ${JSON.stringify(values)}`, given),
+    either(shapes, given) {
+      const faults = shapes.map((one) => faultsOf(one, given, path, known))
+      return faults.some(({ length }) => length === 0) || add(faults.at(-1) ?? [])
+    },
+    list: (item, given) =>
+      Array.isArray(given)
+        ? add(given.flatMap((each, index) => faultsOf(item, each, `${path}[${index}]`)))
+        : wrong('an array', given),
+    map: (item, given) =>
+      isObject(given)
+        ? add(Object.entries(given).flatMap(([name, each]) => faultsOf(item, each, join(path, name))))
+        : wrong('an object', given),
+    record: (shapes, isOpen, given) =>
+      isObject(given) ? add(recordFaults(shapes, isOpen, given, path, known)) : wrong('an object', given),
+  }
+  shape(value, judging)
+  return found
+}
+
+function recordFaults(
+  shapes: Fields,
+  isOpen: boolean,
+  value: JsonObject,
+  path: string,
+  known: readonly string[],
+): readonly ShapeFinding[] {
+  const found: ShapeFinding[] = []
+  for (const [name, field] of Object.entries(shapes))
+    if (typeof field === 'function' && value[name] === undefined)
+      found.push({ fault: 'missing-field', path: join(path, name), message: 'required field missing' })
+  for (const [name, item] of Object.entries(value)) {
+    const field = Object.hasOwn(shapes, name) ? shapes[name] : undefined
+    const at = join(path, name)
+    if (field === undefined) {
+      if (!isOpen && !known.includes(name))
+        found.push({ fault: 'unknown-field', path: at, message: 'no such field' })
+    } else if (item !== undefined)
+      found.push(...faultsOf(typeof field === 'function' ? field : field.optional, item, at))
+  }
+  return found
 }
 
 /** What each shape found in a view: the rules of one provider share one walk. */
 const FOUND = new WeakMap<object, readonly ShapeFinding[]>()
 
 /** The check of a rule that covers one kind of fault; all such rules of a provider must have one shape and root. */
-export function faults(shape: Shape, root: string, fault: Fault) {
+export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
-    const found = FOUND.get(view) ?? shape(view.request, root)
+    const found = FOUND.get(view) ?? faultsOf(shape, view.request, root)
     FOUND.set(view, found)
     return found.filter((finding) => finding.fault === fault)
   }
 }
-
-const both = (some: readonly ShapeFinding[], others: readonly ShapeFinding[]): readonly ShapeFinding[] =>
-  others.length === 0 ? some : [...some, ...others]
 
 function wrongType(path: string, expected: string, value: unknown): readonly ShapeFinding[] {
   const found = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
@@ -122,7 +159,7 @@ function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`
 }
 
-type Shapes = Readonly<Record<string, Shape>>
+type Shapes = Readonly<Record<string, Shape<unknown>>>
 
 /** Anthropic's, with the shapes that stand inside of them; `cached` is what any block may carry. */
 export function anthropicFiles(
@@ -158,7 +195,7 @@ export function anthropicFiles(
 }
 
 /** That of Responses; it says where its bytes are in one way. */
-export const inputFile = (cached: Shapes): Shape =>
+export const inputFile = (cached: Shapes): Shape<unknown> =>
   fields(
     {},
     {

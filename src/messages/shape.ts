@@ -8,8 +8,25 @@ import type { JsonValue } from '../event/shapes.ts'
 import { isAddress, isBase64, readImage } from './files.ts'
 import { isWellFormed, isWhitespace } from './text.ts'
 
-/** Whether a value has a shape. */
-export type Shape<T> = (value: unknown) => value is T
+/**
+ * A shape: whether a value has it. With a judge, which the rules of a grammar have, the shape describes itself instead,
+ * and the judge finds what is wrong; what `where` adds is left to rules of their own.
+ */
+export interface Shape<T> {
+  (value: unknown, judge?: Judge): value is T
+}
+
+type Kind = 'string' | 'boolean' | 'integer' | 'object'
+
+/** Judges a value by the description of a shape; true where nothing is wrong. */
+export interface Judge {
+  readonly kind: (name: Kind, value: unknown) => boolean
+  readonly one: (values: readonly unknown[], value: unknown) => boolean
+  readonly either: (shapes: readonly Shape<unknown>[], value: unknown) => boolean
+  readonly list: (shape: Shape<unknown>, value: unknown) => boolean
+  readonly map: (shape: Shape<unknown>, value: unknown) => boolean
+  readonly record: (fields: Fields, isOpen: boolean, value: unknown) => boolean
+}
 
 /** The type of the values of a shape. */
 export type ShapeOf<S> = S extends Shape<infer T> ? T : never
@@ -29,33 +46,38 @@ type RecordOf<F> = Flat<
   }
 >
 
-export const string: Shape<string> = (value) => typeof value === 'string'
+const kind =
+  <T>(name: Kind, is: (value: unknown) => boolean): Shape<T> =>
+  (value, judge): value is T =>
+    judge === undefined ? is(value) : judge.kind(name, value)
 
-export const boolean: Shape<boolean> = (value) => typeof value === 'boolean'
+export const string = /* @__PURE__ */ kind<string>('string', (value) => typeof value === 'string')
+
+export const boolean = /* @__PURE__ */ kind<boolean>('boolean', (value) => typeof value === 'boolean')
 
 /** A whole number that JavaScript holds exactly. */
-export const integer: Shape<number> = (value): value is number => Number.isSafeInteger(value)
+export const integer = /* @__PURE__ */ kind<number>('integer', Number.isSafeInteger)
 
 /** Any JSON object. */
-export const object: Shape<Record<string, JsonValue>> = isObject
+export const object = /* @__PURE__ */ kind<Record<string, JsonValue>>('object', isObject)
 
 /** Whatever is there. */
-export const anything: Shape<unknown> = (value): value is unknown => value !== undefined
+export const anything: Shape<unknown> = (value, judge): value is unknown =>
+  judge !== undefined || value !== undefined
 
 export const oneOf =
-  <const T extends string>(...values: readonly T[]): Shape<T> =>
-  (value): value is T =>
-    (values as readonly unknown[]).includes(value)
+  <const T extends string | null>(...values: readonly T[]): Shape<T> =>
+  (value, judge): value is T =>
+    judge === undefined ? (values as readonly unknown[]).includes(value) : judge.one(values, value)
 
+/** One of several shapes; the last one is what is meant. */
 export const either =
   <const S extends readonly Shape<unknown>[]>(shapes: S): Shape<ShapeOf<S[number]>> =>
-  (value): value is ShapeOf<S[number]> =>
-    shapes.some((shape) => shape(value))
+  (value, judge): value is ShapeOf<S[number]> =>
+    judge === undefined ? shapes.some((shape) => shape(value)) : judge.either(shapes, value)
 
-export const nullable =
-  <T>(shape: Shape<T>): Shape<T | null> =>
-  (value): value is T | null =>
-    value === null || shape(value)
+export const nullable = <T>(shape: Shape<T>): Shape<T | null> =>
+  either([oneOf(null), shape]) as Shape<T | null>
 
 export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({
   optional: shape,
@@ -64,19 +86,23 @@ export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({
 /** A shape of which only some values will do. */
 export const where =
   <T>(shape: Shape<T>, holds: (value: T) => boolean): Shape<T> =>
-  (value): value is T =>
-    shape(value) && holds(value)
+  (value, judge): value is T =>
+    shape(value, judge) && (judge !== undefined || holds(value))
 
 export const listOf =
   <T>(shape: Shape<T>, least = 0): Shape<T[]> =>
-  (value): value is T[] =>
-    Array.isArray(value) && value.length >= least && value.every((item) => shape(item))
+  (value, judge): value is T[] =>
+    judge === undefined
+      ? Array.isArray(value) && value.length >= least && value.every((item) => shape(item))
+      : judge.list(shape, value)
 
 /** An object whose values all have a shape, whatever its keys. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
-  (value): value is Record<string, T> =>
-    object(value) && Object.values(value).every((item) => shape(item))
+  (value, judge): value is Record<string, T> =>
+    judge === undefined
+      ? isObject(value) && Object.values(value).every((item) => shape(item))
+      : judge.map(shape, value)
 
 /** Whether an object has at least these fields. */
 export const hasFields = (value: Readonly<Record<string, unknown>>, fields: Fields): boolean =>
@@ -89,12 +115,16 @@ export const hasFields = (value: Readonly<Record<string, unknown>>, fields: Fiel
 /** An object that has at least these fields. */
 export const open =
   <const F extends Fields>(fields: F): Shape<RecordOf<F>> =>
-  (value): value is RecordOf<F> =>
-    object(value) && hasFields(value, fields)
+  (value, judge): value is RecordOf<F> =>
+    judge === undefined ? isObject(value) && hasFields(value, fields) : judge.record(fields, true, value)
 
 /** An object that has these fields and no others. */
-export const record = <const F extends Fields>(fields: F): Shape<RecordOf<F>> =>
-  where(open(fields), (value) => Object.keys(value).every((key) => Object.hasOwn(fields, key)))
+export const record =
+  <const F extends Fields>(fields: F): Shape<RecordOf<F>> =>
+  (value, judge): value is RecordOf<F> =>
+    judge === undefined
+      ? open(fields)(value) && Object.keys(value).every((key) => Object.hasOwn(fields, key))
+      : judge.record(fields, false, value)
 
 /** Text that has bytes. */
 export const text = /* @__PURE__ */ where(string, isWellFormed)

@@ -1,22 +1,18 @@
 /** The form of AI SDK model messages: which fields they have, and what the rules see of them. */
 
 import {
-  anything,
   asList,
   asObject,
-  byKey,
   fields,
-  flag,
   type JsonObject,
-  listOf,
-  object,
   type Ref,
   type Step,
-  text,
   textOr,
   type Turn,
   turnsOf,
+  byKey,
 } from '../../src/messages/rules.ts'
+import { anything, boolean as flag, listOf, object, string as text } from '../../src/messages/shape.ts'
 
 export interface Part {
   readonly path: string

@@ -3,15 +3,12 @@
 import {
   anthropicFileFault,
   anthropicFiles,
-  anything,
   asList,
   asObject,
-  byKey,
   endsInSpace,
   faults,
   fields,
   type Finding,
-  flag,
   illFormedText,
   IMAGE_TYPES,
   imageUrlFault,
@@ -20,21 +17,26 @@ import {
   isObject,
   type JsonObject,
   judge,
-  listOf,
   notJson,
-  object,
-  oneOf,
-  orNull,
   orphans,
   repeatedCalls,
   type Rule,
   secondResults,
-  text,
   textOr,
   type Turn,
   type Violation,
   withoutResult,
+  byKey,
 } from '../rules.ts'
+import {
+  anything,
+  boolean as flag,
+  listOf,
+  object,
+  oneOf,
+  nullable as orNull,
+  string as text,
+} from '../shape.ts'
 
 export const serverRules: readonly Rule<View>[] = [
   {

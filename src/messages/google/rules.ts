@@ -4,24 +4,21 @@ import {
   asList,
   asObject,
   faults,
+  faultsOf,
+  judged,
   fields,
   type Finding,
-  flag,
   illFormedText,
   isBase64,
   isObject,
   type JsonObject,
   judge,
-  listOf,
   notJson,
-  object,
-  oneOf,
   repeats,
   type Rule,
-  type Shape,
-  text,
   type Violation,
 } from '../rules.ts'
+import { boolean as flag, listOf, object, oneOf, type Shape, string as text } from '../shape.ts'
 
 interface Part {
   readonly path: string
@@ -46,7 +43,7 @@ interface View {
 const blob = fields({ mimeType: text, data: text }, { displayName: text })
 
 /** What a part may hold; exactly one of these. */
-const DATA: Readonly<Record<string, Shape>> = {
+const DATA: Readonly<Record<string, Shape<unknown>>> = {
   text,
   inlineData: blob,
   fileData: fields({ mimeType: text, fileUri: text }, { displayName: text }),
@@ -62,7 +59,7 @@ const DATA: Readonly<Record<string, Shape>> = {
   audioTranscription: object,
 }
 
-const BESIDE: Readonly<Record<string, Shape>> = {
+const BESIDE: Readonly<Record<string, Shape<unknown>>> = {
   thought: flag,
   thoughtSignature: text,
   mediaProcessing: text,
@@ -75,21 +72,21 @@ const BESIDE: Readonly<Record<string, Shape>> = {
 const anyPart = fields({}, { ...DATA, ...BESIDE })
 
 /** A part with one field of data; one with none or several has no type. */
-const part: Shape = (value, path) => {
+const part = judged((value, { path, found }) => {
   const held = isObject(value) ? Object.keys(DATA).filter((name) => value[name] !== undefined) : ['']
   const message = `holds ${held.join(' and ') || 'no data'}`
-  const found = anyPart(value, path)
-  return held.length === 1 ? found : [...found, { fault: 'unknown-type', path, message }]
-}
+  found.push(...faultsOf(anyPart, value, path))
+  if (held.length !== 1) found.push({ fault: 'unknown-type', path, message })
+})
 
 const anyContent = fields({ role: text, parts: listOf(part) })
 
-const content: Shape = (value, path) => {
-  const found = anyContent(value, path)
+const content = judged((value, { path, found }) => {
+  found.push(...faultsOf(anyContent, value, path))
   const { role } = asObject(value)
-  if (typeof role !== 'string' || role === 'user' || role === 'model') return found
-  return [...found, { fault: 'unknown-role', path: `${path}.role`, message: JSON.stringify(role) }]
-}
+  if (typeof role === 'string' && role !== 'user' && role !== 'model')
+    found.push({ fault: 'unknown-role', path: `${path}.role`, message: JSON.stringify(role) })
+})
 
 const shape = fields(
   { contents: listOf(content) },

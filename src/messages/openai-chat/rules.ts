@@ -3,7 +3,6 @@
 import {
   asList,
   asObject,
-  byKey,
   chatFileFault,
   chatFiles,
   faults,
@@ -12,24 +11,21 @@ import {
   imageUrlFault,
   type JsonObject,
   judge,
-  listOf,
   notJson,
-  object,
-  oneOf,
-  orNull,
   orphans,
   parseObject,
   repeatedCalls,
   type Rule,
   secondResults,
   type Step,
-  text,
   textOr,
   type Turn,
   turnsOf,
   type Violation,
   withoutResult,
+  byKey,
 } from '../rules.ts'
+import { listOf, object, oneOf, nullable as orNull, string as text } from '../shape.ts'
 
 interface Part {
   readonly path: string

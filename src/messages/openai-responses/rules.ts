@@ -1,13 +1,10 @@
 /** The rules that OpenAI Responses has for `instructions` and `input`, and which of them a request breaks. */
 
 import {
-  anything,
   asList,
   asObject,
-  byKey,
   faults,
   fields,
-  flag,
   illFormedText,
   imageUrlFault,
   inputFile,
@@ -15,12 +12,7 @@ import {
   isBlank,
   type JsonObject,
   judge,
-  listOf,
-  loose,
   notJson,
-  object,
-  oneOf,
-  orNull,
   orphans,
   parseObject,
   type Ref,
@@ -28,13 +20,23 @@ import {
   type Rule,
   secondResults,
   type Step,
-  text,
   textOr,
   type Turn,
   turnsOf,
   type Violation,
   withoutResult,
+  byKey,
 } from '../rules.ts'
+import {
+  anything,
+  boolean as flag,
+  listOf,
+  open as loose,
+  object,
+  oneOf,
+  nullable as orNull,
+  string as text,
+} from '../shape.ts'
 
 export const serverRules: readonly Rule<View>[] = [
   {
