@@ -89,16 +89,11 @@ let folder = ''
 beforeAll(() => {
   mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true })
   folder = mkdtempSync(join(ROOT, 'node_modules/.cache/colloquy-changes-'))
-  const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8')) as {
-    compilerOptions: object
-  }
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({
-      compilerOptions: { ...compilerOptions, jsx: 'react-jsx', jsxImportSource: 'preact' },
-      include: ['*/src'],
-    }),
-  )
+  // The page of the inspector has the types of browsers, which differ from those of Node.
+  const config = { extends: join(ROOT, 'tsconfig.json'), exclude: ['*/src/inspector/page'] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...config, include: ['*/src'] }))
+  const page = { extends: join(ROOT, 'src/inspector/page/tsconfig.json'), include: ['*/src/inspector/page'] }
+  writeFileSync(join(folder, 'page.json'), JSON.stringify({ ...page, exclude: [] }))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
   for (const [at, changes] of GROUPS.entries()) {
     cpSync(join(ROOT, 'src'), join(folder, `${at}/src`), { recursive: true })
@@ -113,18 +108,14 @@ beforeAll(() => {
     }
   }
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
-  const { stdout, error } = spawnSync(
-    tsc,
-    ['--noEmit', '--singleThreaded', '--pretty', 'false', '-p', folder],
-    {
-      encoding: 'utf8',
-      maxBuffer: 64 * 1024 * 1024,
-    },
-  )
-  if (error !== undefined) throw error
-  for (const [, path = ''] of stdout.matchAll(/^([^\s(][^(]*)\(\d+,\d+\): error /gm)) {
-    const [at = '', ...rest] = relative(folder, resolve(ROOT, path)).split('/')
-    found[Number(at)]?.add(rest.join('/'))
+  for (const project of ['tsconfig.json', 'page.json']) {
+    const args = ['--noEmit', '--singleThreaded', '--pretty', 'false', '-p', join(folder, project)]
+    const { stdout, error } = spawnSync(tsc, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+    if (error !== undefined) throw error
+    for (const [, path = ''] of stdout.matchAll(/^([^\s(][^(]*)\(\d+,\d+\): error /gm)) {
+      const [at = '', ...rest] = relative(folder, resolve(ROOT, path)).split('/')
+      found[Number(at)]?.add(rest.join('/'))
+    }
   }
 }, 600_000)
 

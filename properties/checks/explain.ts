@@ -56,7 +56,12 @@ function checkView(state: State, found: readonly Explanation[]): void {
         hold('P1', explain(state, pair).pairedWith.includes(id ?? ''), () => `${pair} is not paired, ${at}`)
     const taken = notes.find(({ code }) => code === 'took_out')
     if (taken !== undefined)
-      same('O4', `taken out, ${at}`, Number.parseInt(taken.text.slice(8), 10), gone(state, seq))
+      same(
+        'O4',
+        `taken out, ${at}`,
+        Number.parseInt(taken.text.slice('it removed '.length), 10),
+        gone(state, seq),
+      )
     for (const { rule, ids } of [verdict, ...notes]) {
       hold('O4', ruleOf(rule) !== null, `no sentence of ${rule}`)
       for (const one of ids) total('O4', `what is named ${at}`, () => explain(state, one))

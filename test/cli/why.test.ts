@@ -32,7 +32,7 @@ describe('why FILE EVENT_ID', () => {
     const { out, code } = await colloquy(['why', SAMPLE, CALL])
     expect(code).toBe(0)
     expect(out).toContain(`✗ not in the view\n    U6   the condensation "${CONDENSATION}" lists it`)
-    expect(out).toContain('U6: A Condensation takes out what it lists')
+    expect(out).toContain('U6: A Condensation removes what it lists')
   })
 
   it('takes a line, a summary, another branch and a budget', async () => {
