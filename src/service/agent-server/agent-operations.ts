@@ -5,7 +5,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { askAside } from '../conversations/ask-aside.ts'
-import { type Lifecycle, open } from '../conversations/conversations.ts'
+import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { type BodySpec, objectOf, operation, type Operation } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
@@ -34,7 +34,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       replies: { ...SAID, ...UNKNOWN },
     },
     async ({ path }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+      const { conversation } = await openConversation(lifecycle, path.conversation_id)
       return { body: { response: await conversation.read(finalResponse) } }
     },
   ),
@@ -144,7 +144,7 @@ function changing<B>(
       },
     },
     async ({ path, body: given }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+      const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const { start } = await lifecycle.starts.change(conversation.id, await plan(given))
       const key = ['switch_llm', 'switch_profile'].includes(verb) ? 'agent' : verb
       // What it is now is shown by the conversation; the value of a secret is not shown.

@@ -5,7 +5,7 @@ import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { type Count, MAX_PAGE_SIZE, type Page } from '../../store/contract/query.ts'
-import { describe, find, isUnknown, type Lifecycle, open } from '../conversations/conversations.ts'
+import { describe, openConversation, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
 import { INFO_SCHEMA, infoOf, infoWithChildrenOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage, walkConversations } from '../conversations/listing.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
@@ -182,7 +182,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       replies: { ...one, ...unknown },
     },
     async ({ path }) => {
-      const { record, state } = await find(lifecycle, path.conversation_id)
+      const { record, state } = await openConversation(lifecycle, path.conversation_id)
       return { body: await infoWithChildrenOf(lifecycle.engine.store, record, state) }
     },
   ),
@@ -198,7 +198,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       replies: { ...done, ...unknown },
     },
     async ({ path, body }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+      const { conversation } = await openConversation(lifecycle, path.conversation_id)
       const title = body.title ?? null
       const tags = body.tags ?? null
       const patch = { ...(title !== null && { title }), ...(tags !== null && { tags }) }
@@ -239,7 +239,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       },
     },
     async ({ path, body = {} }) => {
-      const source = await open(lifecycle, path.conversation_id)
+      const { conversation: source } = await openConversation(lifecycle, path.conversation_id)
       return {
         status: 201,
         body: await describe(lifecycle, await fork(lifecycle, source, body, upkeep.inherit)),
@@ -327,7 +327,7 @@ async function describeIfThere(
   given: string | ConversationRecord,
 ): Promise<JsonObject | null> {
   try {
-    const { record, state } = await find(lifecycle, given)
+    const { record, state } = await openConversation(lifecycle, given)
     return infoOf(record, state)
   } catch (error) {
     if (isUnknown(error)) return null

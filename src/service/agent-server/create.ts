@@ -19,7 +19,7 @@ import {
 } from '../conversations/find-conversation.ts'
 import { withMasks } from '../conversations/starts.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
-import { type Lifecycle, open, userMessageOf } from '../conversations/conversations.ts'
+import { type Lifecycle, openConversation, userMessageOf } from '../conversations/conversations.ts'
 import { beyond, type ForkBody, type StartBody } from './request-schema.ts'
 
 /** A conversation that was asked for, and the position from which on it is to be run; null where it is not. */
@@ -62,7 +62,7 @@ async function again(
   given: string | ConversationRecord,
   body: StartBody,
 ): Promise<Created> {
-  const conversation = await open(lifecycle, given)
+  const { conversation } = await openConversation(lifecycle, given)
   const { id } = conversation
   const { record, state } = await conversation.look()
   const beginning = beginningOf(id, body)
@@ -85,7 +85,7 @@ const inPlace = (
 ): Promise<Created> =>
   (said ?? null) === null
     ? work()
-    : runs.ask(id, async (place) => {
+    : runs.request(id, async (place) => {
         place()
         return work()
       })

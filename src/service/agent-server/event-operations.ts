@@ -3,7 +3,7 @@
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { find, type Lifecycle } from '../conversations/conversations.ts'
+import { openConversation, type Lifecycle } from '../conversations/conversations.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
 import { folderLayout, trajectory } from '../conversations/trajectory.ts'
@@ -178,7 +178,7 @@ export const trajectoryOperations = (lifecycle: Lifecycle): Operation[] => [
       },
     },
     async ({ path }) => {
-      const { record, state } = await find(lifecycle, path.conversation_id)
+      const { record, state } = await openConversation(lifecycle, path.conversation_id)
       const { store } = lifecycle.engine
       return trajectory(store, record, await wholeInfoOf(store, record, state), folderLayout(record))
     },

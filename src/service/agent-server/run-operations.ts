@@ -10,7 +10,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
-import { describe, type Lifecycle, open, sayAndRun } from '../conversations/conversations.ts'
+import { describe, type Lifecycle, openConversation, sendMessage } from '../conversations/conversations.ts'
 import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { type BodySpec, operation, type Operation, type Reply } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
@@ -46,7 +46,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
         await lifecycle.runs.start(conversation, log.entries.length)
       else {
         lifecycle.runs.checkAgent()
-        await lifecycle.runs.ask(conversation.id, async (place) => ({
+        await lifecycle.runs.request(conversation.id, async (place) => ({
           conversation,
           from: await decideAt(conversation, (state) => approveAll(state, place)),
         }))
@@ -82,7 +82,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       },
     },
     async ({ path, body }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+      const { conversation } = await openConversation(lifecycle, path.conversation_id)
       // Without one, to before the first event.
       await conversation.navigate(body?.event_id ?? null)
       return { body: await describe(lifecycle, conversation) }
@@ -100,7 +100,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       replies: { ...done, ...unknown },
     },
     async ({ path, body }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+      const { conversation } = await openConversation(lifecycle, path.conversation_id)
       await conversation.setConfirmationPolicy(body.policy as JsonObject | null)
       return { body: SUCCESS }
     },
@@ -136,7 +136,7 @@ function verb(
       replies: { ...done, ...unknown, ...replies },
     },
     async ({ path }): Promise<Reply> => {
-      await work(await open(lifecycle, path.conversation_id))
+      await work((await openConversation(lifecycle, path.conversation_id)).conversation)
       return { body: SUCCESS }
     },
   )
@@ -168,9 +168,9 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
       },
     },
     async ({ path, body: { run = false, ...said } }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+      const { conversation } = await openConversation(lifecycle, path.conversation_id)
       if (run) lifecycle.runs.checkAgent()
-      const sent = await sayAndRun(lifecycle, conversation, said, run)
+      const sent = await sendMessage(lifecycle, conversation, said, run)
       return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
     },
   ),
@@ -184,7 +184,7 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     confirmationBody,
     async (conversation, { accept, reason }) => {
       if (!accept) return decideAt(conversation, (state) => decideReject(waiting(state), undefined, reason))
-      return lifecycle.runs.ask(conversation.id, async (place) => {
+      return lifecycle.runs.request(conversation.id, async (place) => {
         const { header, log } = await conversation.state()
         // Said already, and the process that was told so died before it was run.
         const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
@@ -201,7 +201,7 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     ['approve', 'approve_actions', 'Approve Actions'],
     approveBody,
     (conversation, { action_ids }) =>
-      lifecycle.runs.ask(conversation.id, async (place) => {
+      lifecycle.runs.request(conversation.id, async (place) => {
         let isIdle = false
         const end = await decideAt(conversation, (state) => {
           const events = decideApprove(state, action_ids)
@@ -253,7 +253,7 @@ function consent<B>(
       },
     },
     async ({ path, body: given }) => {
-      await work(await open(lifecycle, path.conversation_id), given)
+      await work((await openConversation(lifecycle, path.conversation_id)).conversation, given)
       return { body: SUCCESS }
     },
   )

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationFilter, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Count, Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { open, sayAndRun } from '../conversations/conversations.ts'
+import { openConversation, sendMessage } from '../conversations/conversations.ts'
 import { findConversation, getConversationOr404 } from '../conversations/find-conversation.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage } from '../conversations/listing.ts'
@@ -156,9 +156,9 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
         const what = `The sandbox is ${status}${why === null ? '.' : `: ${why}`}`
         throw new HttpProblem(refused, `${what}${refused === 409 ? WHAT_TO_DO : ''}`)
       }
-      const conversation = await open(plane.lifecycle, record)
+      const { conversation } = await openConversation(plane.lifecycle, record)
       if (run) plane.lifecycle.runs.checkAgent()
-      await sayAndRun(plane.lifecycle, conversation, { content }, run)
+      await sendMessage(plane.lifecycle, conversation, { content }, run)
       return { body: { success: true, sandbox_status: status, message: null } }
     },
   ),

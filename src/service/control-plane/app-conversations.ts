@@ -3,7 +3,7 @@
 import { mapConcurrent, type RunInOrder } from '../../conversation/async.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import { find, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
+import { openConversation, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
 import { changeRecord, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
 import { childIdsOf } from '../conversations/listing.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -104,7 +104,7 @@ async function describe(
 /** Undefined when there is no such conversation any more. */
 async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promise<string | undefined> {
   try {
-    return (await find(lifecycle, record)).state.header.status
+    return (await openConversation(lifecycle, record)).state.header.status
   } catch (error) {
     if (isUnknown(error)) return undefined
     throw error

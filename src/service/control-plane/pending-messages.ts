@@ -2,7 +2,7 @@
 
 import { hasCode } from '../../event/errors.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import { find, isUnknown, sendOnce } from '../conversations/conversations.ts'
+import { openConversation, isUnknown, sendOnce } from '../conversations/conversations.ts'
 import { findConversation, shownId } from '../conversations/find-conversation.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Job, type JobKind, Jobs, JobWorker } from '../jobs.ts'
@@ -151,7 +151,7 @@ export class PendingMessages {
     const { signal } = this.#closing
     for (const { id, content } of job.record.messages) {
       try {
-        const { conversation } = await find(lifecycle, record.id)
+        const { conversation } = await openConversation(lifecycle, record.id)
         await sendOnce(lifecycle, conversation, { content, key: `pending-${id}`, run: true, signal })
       } catch (error) {
         // The conversation was deleted.

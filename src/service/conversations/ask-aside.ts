@@ -8,7 +8,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { find, type Lifecycle } from './conversations.ts'
+import { openConversation, type Lifecycle } from './conversations.ts'
 
 /** How often the model may be asked about it. */
 const MOST = 3
@@ -58,7 +58,7 @@ async function askCopy(
   run: (copy: Conversation, start: JsonObject) => Promise<void>,
 ): Promise<string> {
   const { engine, starts } = lifecycle
-  const { record } = await find(lifecycle, given)
+  const { record } = await openConversation(lifecycle, given)
   const { id } = record
   const copies = memoryStore()
   const aside = createEngine({ store: copies })

@@ -22,29 +22,27 @@ export interface Lifecycle {
   readonly starts: Starts
 }
 
-/** A conversation as a request finds it. */
-export interface Found extends Look {
+/** A conversation with its state and its record. */
+export interface OpenConversation extends Look {
   readonly conversation: Conversation
 }
 
 /**
- * Finds a conversation by the id that a client wrote, or by its record, which is read once. One whose status is running
- * while no process runs it was left by a process that died: it is taken over before a client sees it.
- * @throws HttpProblem 404.
+ * Opens a conversation by its record, or by its id as the client wrote it. If its process died during a run, the run is
+ * taken over first. @throws HttpProblem 404.
  */
-export async function find(lifecycle: Lifecycle, given: string | ConversationRecord): Promise<Found> {
-  const { engine, runs } = lifecycle
-  const found = typeof given === 'string' ? await getConversationOr404(engine.store, given) : given
-  const conversation = await engine.open(found)
-  const { state, record } = await conversation.look(found)
+export async function openConversation(
+  { engine, runs }: Lifecycle,
+  idOrRecord: string | ConversationRecord,
+): Promise<OpenConversation> {
+  const known =
+    typeof idOrRecord === 'string' ? await getConversationOr404(engine.store, idOrRecord) : idOrRecord
+  const conversation = await engine.open(known)
+  const { state, record } = await conversation.look(known)
   if (state.header.status !== 'running' || runs.has(conversation.id)) return { conversation, state, record }
   const isChanged = await runs.takeOver(conversation)
   return { conversation, ...(isChanged ? await conversation.look() : { state, record }) }
 }
-
-/** The same, for callers that need no status. @throws HttpProblem 404. */
-export const open = async (lifecycle: Lifecycle, given: string | ConversationRecord): Promise<Conversation> =>
-  (await find(lifecycle, given)).conversation
 
 /** Whether an error says that there is no such conversation, or no more. */
 export const isUnknown = (error: unknown): boolean =>
@@ -56,64 +54,56 @@ export async function describe({ engine }: Lifecycle, conversation: Conversation
   return wholeInfoOf(engine.store, record, state)
 }
 
-/** The position after which a run has to look at what was appended. */
-export const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
+/** The length of the log after these events. */
+const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
 
-/** A message of a client, as its schema has it. */
-interface Said {
+/** A message of a client, which its schema has checked. */
+interface ClientMessage {
   readonly content: readonly object[]
+  /** A message with the same key is appended once. */
   readonly key?: string | undefined
   readonly sender?: string | undefined
 }
 
-/** Appends it as a user's message, once for its key. @throws ColloquyError as `sendMessage` does. */
-export const sendUserMessage = (
-  conversation: Conversation,
-  { content, key, sender }: Said,
-): Promise<readonly LoggedEvent[]> =>
-  conversation.sendMessage(userMessageOf(content), {
-    ...(key !== undefined && { key }),
-    ...(sender !== undefined && { sender }),
-  })
-
 /**
- * Appends it, and has the conversation run where that is asked for; what cannot be run is refused before it is said, so
- * that it is not said twice. @throws ColloquyError as `sendMessage` does; HttpProblem 429.
+ * Appends a user message and runs the conversation if that is requested. A run that cannot begin is rejected before
+ * the message is appended, so a retry does not append it twice.
+ * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
  */
-export async function sayAndRun(
+export async function sendMessage(
   { runs }: Lifecycle,
   conversation: Conversation,
-  said: Said,
+  { content, key, sender }: ClientMessage,
   run: boolean,
 ): Promise<readonly LoggedEvent[]> {
-  if (!run) return sendUserMessage(conversation, said)
-  const { sent } = await runs.ask(conversation.id, async (place) => {
-    place()
-    const sent = await sendUserMessage(conversation, said)
+  const options = { ...(key !== undefined && { key }), ...(sender !== undefined && { sender }) }
+  if (!run) return conversation.sendMessage(userMessageOf(content), options)
+  const { sent } = await runs.request(conversation.id, async (reserve) => {
+    reserve()
+    const sent = await conversation.sendMessage(userMessageOf(content), options)
     return { conversation, from: endOf(sent), sent }
   })
   return sent
 }
 
-/** What a client said, which was checked by its schema, as a user's message. */
+/** A user message with the content of a client, which its schema has checked. */
 export const userMessageOf = (content: readonly object[]): Message => ({
   role: 'user',
   content: content as readonly Content[],
 })
 
-/** What to say. */
 interface OutgoingMessage {
   readonly content: readonly object[]
-  /** Under it, it is said once, however often it is tried, by however many services. */
   readonly key: string
   readonly run: boolean
-  /** Ends the waiting, and with it nothing else. */
+  /** Ends the wait for the run, and nothing else. */
   readonly signal: AbortSignal
 }
 
 /**
- * May be done again until it has come back, and changes nothing then. O(events since it was said).
- * @throws the reason of `signal`; ColloquyError as `sendMessage` does.
+ * Appends a user message once for its key, also after a crash, and resolves when a run will handle it. Can be repeated.
+ * O(events since it was appended).
+ * @throws the reason of `signal`; ColloquyError as `conversation.sendMessage` does.
  */
 export async function sendOnce(
   { engine, runs }: Lifecycle,
@@ -121,8 +111,8 @@ export async function sendOnce(
   { content, key, run, signal }: OutgoingMessage,
 ): Promise<void> {
   signal.throwIfAborted()
-  const end = endOf(await sendUserMessage(conversation, { content, key }))
-  // The sender may have been cut off before it was run, or after.
+  const end = endOf(await conversation.sendMessage(userMessageOf(content), { key }))
+  // A crash may have come before the run, or after it.
   if (!run || (await wasHandled(engine.store, conversation.id, end))) return
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
   const stop = (): void => resolve()

@@ -68,11 +68,9 @@ export async function findConversation(
   id: string,
 ): Promise<ConversationRecord | null> {
   if (!isLegalId(id)) return null
-  for (const form of formsOf(id)) {
-    const found = await store.getConversation(form)
-    if (found !== null) return found
-  }
-  return null
+  const record = await store.getConversation(id)
+  if (record !== null || !UUID.test(id)) return record
+  return (await store.getConversation(plainId(id))) ?? store.getConversation(dashedId(id))
 }
 
 /** The same, for callers that need it. @throws HttpProblem 404. */

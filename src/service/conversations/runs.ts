@@ -98,7 +98,7 @@ export interface RunsOptions {
 }
 
 /** What asks for a run, once it was said. */
-export interface Asked {
+export interface RunRequest {
   readonly conversation: Conversation
   /** The position of the log behind it; null where nothing is to be run after all. */
   readonly from: number | null
@@ -261,7 +261,7 @@ export class Runs {
    * Gives what `say` gives.
    * @throws HttpProblem 429 where there are too many runs; what `say` and `join` throw.
    */
-  async ask<T extends Asked>(id: string, say: (place: () => void) => Promise<T>): Promise<T> {
+  async request<T extends RunRequest>(id: string, say: (place: () => void) => Promise<T>): Promise<T> {
     let free = noSlot
     try {
       const asked = await say(() => {

@@ -8,7 +8,7 @@ import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
-import { type Lifecycle, open } from '../conversations/conversations.ts'
+import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
 import { isTransient, MOST_TRIES, waitBefore } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
@@ -79,7 +79,7 @@ export class Live {
    */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine } = this.lifecycle
-    const conversation = await open(this.lifecycle, id)
+    const { conversation } = await openConversation(this.lifecycle, id)
     const stop = new AbortController()
     this.#acquire(conversation.id)
     const end = (): void => {

@@ -9,7 +9,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { Credential, Identify } from '../auth/caller.ts'
 import type { Access, KeyWatch } from '../auth/key-watch.ts'
-import { type Lifecycle, sayAndRun } from '../conversations/conversations.ts'
+import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
 import { authFrame, socketMessage } from '../request-schema.ts'
 import { readParameters } from '../http/parameters.ts'
 import type { ValidationError } from '../http/parameters.ts'
@@ -375,7 +375,7 @@ export async function say(
   const checked = socketMessage.read(value)
   if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
   const { run = true, ...said } = checked.value
-  await sayAndRun(lifecycle, conversation, said, run)
+  await sendMessage(lifecycle, conversation, said, run)
   return null
 }
 
