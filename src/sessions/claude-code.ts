@@ -72,8 +72,8 @@ interface Chain {
   /** Whether a call has a result in the file. */
   readonly hasResult: HasResult
   readonly turns: Turns
-  /** The lines of each reply that is not written yet. */
-  readonly replies: Map<string, Line[]>
+  /** The reply that each line is a part of. */
+  readonly replies: ReadonlyMap<Line, SplitReply>
   readonly titles: string[]
   /** The lines by their names. */
   readonly named: () => ReadonlyMap<string, Line>
@@ -87,14 +87,34 @@ function namedLater(lines: readonly Line[]): Chain['named'] {
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
 }
 
-/** The lines of each reply by its id: the results of its first calls may stand between them. */
-function repliesOf(lines: readonly Line[]): Map<string, Line[]> {
-  const replies = new Map<string, Line[]>()
+/** A reply, and the lines that contain its blocks. */
+interface SplitReply {
+  readonly id: string
+  /** The request that it answered; empty where its lines name none. */
+  readonly request: string
+  readonly lines: Line[]
+  isWritten: boolean
+}
+
+/**
+ * The reply of each line: the results of its first calls may appear between them. Lines with one message id and other
+ * requests are of several replies, since some servers give all replies the same id.
+ */
+function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
+  const replies = new Map<Line, SplitReply>()
+  const named = new Map<string, SplitReply[]>()
   for (const line of lines) {
     if (line.reply === null) continue
-    const known = replies.get(line.reply)
-    if (known === undefined) replies.set(line.reply, [line])
-    else known.push(line)
+    const request = stringOf(line.found['requestId'])
+    const known = named.get(line.reply) ?? []
+    let reply = known.findLast((one) => [request, one.request].includes('') || one.request === request)
+    if (reply === undefined) {
+      const id = known.length === 0 ? line.reply : `${line.reply}~${known.length + 1}`
+      reply = { id, request, lines: [], isWritten: false }
+      named.set(line.reply, [...known, reply])
+    }
+    reply.lines.push(line)
+    replies.set(line, reply)
   }
   return replies
 }
@@ -127,12 +147,11 @@ function readLine(line: Line, chain: Chain): void {
     case 'user':
       return readUser(line, chain)
     case 'assistant': {
-      const id = line.reply
-      if (id === null) return readFailure(line, writer)
-      const lines = replies.get(id)
-      if (lines === undefined) return
-      replies.delete(id)
-      return addReply(id, lines, writer, chain.hasResult)
+      if (line.reply === null) return readFailure(line, writer)
+      const reply = replies.get(line)
+      if (reply === undefined || reply.isWritten) return
+      reply.isWritten = true
+      return addReply(reply.id, reply.lines, writer, chain.hasResult)
     }
     case 'system': {
       const place = chain.turns.place(line, origin)

@@ -1,7 +1,7 @@
 /**
  * Reads the rollouts of Codex CLI: lines of items and of events, of which many say what others have said.
  *
- * What is read is what versions 0.52 to 0.146 wrote; their maintainers promise no form.
+ * What is read is what versions 0.52 to 0.148 wrote; their maintainers promise no form.
  */
 
 import type { JsonValue } from '../event/shapes.ts'
@@ -22,7 +22,7 @@ export function readCodex(records: readonly SessionRecord[]): Session {
     if (line === null) strange.push(record)
     else lines.push(line)
   }
-  const rollout: Rollout = { writer, ...saidOf(lines), model: '', turns: [], meta: null }
+  const rollout: Rollout = { writer, ...saidOf(lines), inEvents: new Map(), model: '', turns: [], meta: null }
   let at = 0
   for (const step of stepsOf(lines)) {
     const line = 'line' in step ? step.line : step.items[0]
@@ -66,6 +66,12 @@ interface Rollout {
   readonly called: ReadonlySet<string>
   /** The readable texts of reasoning. */
   readonly thoughts: ReadonlySet<string>
+  /** The items that an event has completed, by their ids. */
+  readonly completed: ReadonlySet<string>
+  /** Whether a history was replaced. */
+  readonly isCompacted: boolean
+  /** How often events of each type said a text that no item contains: the other type may say it again. */
+  readonly inEvents: Map<string, number>
   model: string
   /** The event under HEAD before each turn of the user. */
   turns: (Place | null)[]
@@ -74,14 +80,18 @@ interface Rollout {
 
 function saidOf(
   lines: readonly CodexLine[],
-): Pick<Rollout, 'typed' | 'inItems' | 'results' | 'called' | 'thoughts'> {
+): Omit<Rollout, 'writer' | 'inEvents' | 'model' | 'turns' | 'meta'> {
   const typed = new Set<string>()
   const inItems = new Set<string>()
   const results = new Set<string>()
   const called = new Set<string>()
   const thoughts = new Set<string>()
+  const completed = new Set<string>()
   for (const { type, what, payload } of lines) {
     if (type === 'event_msg' && what === 'user_message') typed.add(stringOf(payload['message']))
+    // Since 0.148 this event alone names what the user typed.
+    if (type === 'event_msg' && isUserItem(payload)) typed.add(itemWords(payload))
+    if (what === 'item_completed') completed.add(stringOf(objectOf(payload['item'])['id']))
     if (type !== 'response_item') continue
     if (what === 'message') inItems.add(wordsIn(payload['content']))
     else if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
@@ -90,7 +100,8 @@ function saidOf(
         for (const { text } of objectsOf(list)) thoughts.add(stringOf(text))
     else if (what.endsWith('_call')) for (const sign of signsOf(payload)) called.add(sign)
   }
-  return { typed, inItems, results, called, thoughts }
+  const isCompacted = lines.some(({ type }) => type === NEW_HISTORY)
+  return { typed, inItems, results, called, thoughts, completed, isCompacted }
 }
 
 /** What stands around an image in what a user typed. */
@@ -239,7 +250,20 @@ type IsTwice = (payload: Found, rollout: Rollout) => boolean
 const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(text))
 const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
 const hasGiven: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
-const always: IsTwice = () => true
+
+/** Whether an item that was started or completed is in the file as one of the model's items, or as a later event. */
+const isRepeated: IsTwice = (payload, rollout) => {
+  const { type, id } = objectOf(payload['item'])
+  if (payload['type'] === 'item_started' && rollout.completed.has(stringOf(id))) return true
+  const texts = ['summary_text', 'raw_content'].flatMap((field) => {
+    const list = objectOf(payload['item'])[field]
+    return Array.isArray(list) ? list.map((text) => (typeof text === 'string' ? text : textIn([text]))) : []
+  })
+  if (type === 'Reasoning' || type === 'reasoning')
+    return texts.length > 0 && texts.every((text) => rollout.thoughts.has(text))
+  const words = itemWords(payload)
+  return (words !== '' && rollout.inItems.has(words)) || isCalled(objectOf(payload['item']), rollout)
+}
 
 /** Events that say again what items have said, where these are in the file. */
 const TWICE: ReadonlyMap<string, IsTwice> = new Map([
@@ -254,37 +278,27 @@ const TWICE: ReadonlyMap<string, IsTwice> = new Map([
   ['web_search_begin', isCalled],
   ['web_search_end', isCalled],
   ['image_generation_end', isCalled],
-  ['item_started', always],
-  ['item_completed', always],
-  ['context_compacted', always],
-  ['codex/event/raw_item', always],
+  ['item_started', isRepeated],
+  ['item_completed', isRepeated],
+  ['context_compacted', (_, { isCompacted }) => isCompacted],
+  ['codex/event/raw_item', isRepeated],
 ])
 
 function readEvent(line: CodexLine, rollout: Rollout): void {
   const { what, payload, record } = line
-  const { writer, inItems, turns } = rollout
+  const { writer, turns } = rollout
   const origin = originOf(line)
   const isTwice = TWICE.get(what)
   if (isTwice?.(payload, rollout) === true) return writer.note(`written twice: ${what}`, record.line)
   switch (what) {
     case 'user_message':
-    case 'agent_message': {
-      const text = stringOf(payload['message'])
-      if (inItems.has(text)) return writer.note(`written twice: ${what}`, record.line)
-      if (what === 'user_message') {
-        turns.push(writer.head)
-        writer.say('user', contentOf(text), origin)
-      } else
-        writer.reply(
-          fromOpenAIResponses({
-            id: `reply-${record.line}`,
-            model: rollout.model,
-            output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }],
-          } as Parameters<typeof fromOpenAIResponses>[0]),
-          [origin],
-          () => false,
-        )
-      return
+    case 'agent_message':
+      return readWords(what, stringOf(payload['message']), line, rollout)
+    case 'item_completed': {
+      const type = stringOf(objectOf(payload['item'])['type'])
+      const words = itemWords(payload)
+      if (words === '' || (type !== 'UserMessage' && type !== 'AgentMessage')) return beside(line, writer)
+      return readWords(type === 'UserMessage' ? 'user_message' : 'agent_message', words, line, rollout)
     }
     case 'turn_aborted':
       writer.add({ kind: 'InterruptEvent', source: 'user' }, origin)
@@ -306,6 +320,30 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
     default:
       return beside(line, writer)
   }
+}
+
+/** Adds what a user or the model said in an event, unless an item or an event of the other type says it, too. */
+function readWords(
+  what: 'user_message' | 'agent_message',
+  text: string,
+  line: CodexLine,
+  { writer, inItems, inEvents, turns, model }: Rollout,
+): void {
+  const origin = originOf(line)
+  const keyOf = (type: string): string => `${type} ${what} ${text}`
+  const other = keyOf(line.what === 'item_completed' ? what : 'item_completed')
+  const repeats = inEvents.get(other) ?? 0
+  if (repeats > 0) inEvents.set(other, repeats - 1)
+  if (inItems.has(text) || repeats > 0) return writer.note(`written twice: ${line.what}`, origin.line)
+  inEvents.set(keyOf(line.what), (inEvents.get(keyOf(line.what)) ?? 0) + 1)
+  if (what === 'user_message') {
+    turns.push(writer.head)
+    writer.say('user', contentOf(text), origin)
+    return
+  }
+  const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }]
+  const reply = { id: `reply-${origin.line}`, model, output }
+  writer.reply(fromOpenAIResponses(reply as Parameters<typeof fromOpenAIResponses>[0]), [origin], () => false)
 }
 
 /** What would be taken for the name of a secret, which a token is. */
@@ -404,7 +442,7 @@ export function stepsOf(lines: readonly CodexLine[]): Step[] {
     }
     // What a compaction took is counted behind it.
     if (type === NEW_HISTORY) latest = null
-    if (!PASSING.has(what)) open = null
+    if (!PASSING.has(what) || isUserItem(payload)) open = null
     steps.push({ line, isTold })
   }
   return steps
@@ -458,3 +496,13 @@ export function replaceHistory(payload: Found, origin: Origin, writer: SessionWr
 const isSealed = (item: Found): boolean =>
   typeof item['encrypted_content'] === 'string' &&
   moreOf(item, 'type', 'id', 'status', 'encrypted_content') === null
+
+/** Whether an event completes a message that the user typed. */
+const isUserItem = ({ type, item }: Found): boolean =>
+  type === 'item_completed' && objectOf(item)['type'] === 'UserMessage'
+
+/** The text of an item in an event. */
+function itemWords({ item }: Found): string {
+  const { content, text } = objectOf(item)
+  return wordsIn(content) || stringOf(text)
+}

@@ -287,3 +287,46 @@ describe('a call', () => {
     expect(notesOf(session)).toEqual({ 'written twice: a tool result': 1 })
   })
 })
+
+const upperResult = (uuid: string, parent: string, id: string) =>
+  user(uuid, parent, [{ type: 'tool_result', tool_use_id: id, content: id.toUpperCase() }])
+
+const repliesWith = (requests: readonly (string | undefined)[]) => {
+  const blocks = [{ ...call, id: 'a' }, { ...call, id: 'b' }, answer('Both read.')]
+  const [one, two, three] = blocks.map((block, at) => {
+    const requestId = requests[at]
+    const named = requestId === undefined ? {} : { requestId }
+    return { ...reply(`r${at}`, at === 0 ? 'u' : `t${at - 1}`, block), ...named }
+  })
+  return [
+    user('u', null, 'Look'),
+    one,
+    upperResult('t0', 'r0', 'a'),
+    two,
+    upperResult('t1', 'r1', 'b'),
+    three,
+  ]
+}
+
+describe('replies with one message id', () => {
+  it('are several where their requests differ', () => {
+    expect(told(read(repliesWith(['1', '2', '3'])))).toEqual([
+      'user: Look',
+      'call a',
+      'result a: A',
+      'call b',
+      'result b: B',
+      'agent: Both read.',
+    ])
+  })
+
+  it('are one reply where no line says otherwise', () => {
+    const whole = told(read(repliesWith([])))
+    for (const requests of [
+      ['1', '1', '1'],
+      ['1', undefined, '1'],
+      [undefined, '1', undefined],
+    ])
+      expect(told(read(repliesWith(requests)))).toEqual(whole)
+  })
+})

@@ -103,3 +103,52 @@ describe('a history that replaces another', () => {
     expect(notesOf(session)).toEqual({ 'sealed parts of a replaced history': 1 })
   })
 })
+
+const completed = (type: string, words: string) =>
+  event('item_completed', {
+    item: { type, id: `${type} ${words}`, content: [{ type: 'text', text: words }] },
+  })
+
+describe('a paginated rollout', () => {
+  const prompt = item('message', { role: 'user', content: [text('Any files?')] })
+  const typed = completed('UserMessage', 'Any files?')
+  const answer = completed('AgentMessage', 'a.txt')
+  const output = item('message', { role: 'assistant', content: [{ type: 'output_text', text: 'a.txt' }] })
+  const talk = ['user: Any files?', 'agent: a.txt']
+
+  it('says by item_completed alone what the user typed', () => {
+    const session = read([META, prompt, typed, output, answer])
+    expect(told(session)).toEqual(talk)
+    expect(notesOf(session)).toEqual({ 'written twice: item_completed': 2 })
+  })
+
+  it('keeps what no item says, also what was typed twice', () => {
+    expect(told(read([META, typed, answer]))).toEqual(talk)
+    expect(told(read([META, typed, answer, typed, answer]))).toEqual([...talk, ...talk])
+    const plan = event('item_completed', { item: { type: 'Plan', id: 'p', text: 'first this' } })
+    expect(read([META, plan]).facts[1]?.fact).toMatchObject({ key: 'codex.item_completed' })
+  })
+
+  it('says once what an event of the other type says, too', () => {
+    const said = event('user_message', { message: 'Any files?' })
+    for (const events of [
+      [said, typed],
+      [typed, said],
+    ])
+      expect(told(read([META, ...events, output]))).toEqual(talk)
+  })
+
+  it('loses a line that was torn, and nothing else', () => {
+    const lines: readonly unknown[] = [META, prompt, typed, output, answer]
+    for (let torn = 1; torn <= lines.length; torn += 1) {
+      const cut = JSON.stringify(lines[torn - 1]).slice(0, 40)
+      const { facts, notes } = read(lines.toSpliced(torn - 1, 1, cut), 'codex')
+      expect(facts.filter(({ fact }) => 'quarantined' in fact)).toEqual([
+        expect.objectContaining({ line: torn, fact: expect.objectContaining({ raw: cut }) }),
+      ])
+      expect(notes.some(({ what }) => what === 'no JSON')).toBe(true)
+    }
+    const cut = JSON.stringify(typed).slice(0, 40)
+    expect(told(read([META, prompt, cut, output, answer]))[1]).toBe('agent: a.txt')
+  })
+})
