@@ -254,9 +254,12 @@ function outputError(error: Error): Error {
 
 const STOPPING = ['SIGINT', 'SIGTERM'] as const
 
+let isStopped = false
+
 /** Calls back on the first signal; a second one ends the process at once. */
 function onStop(stop: () => void): void {
   const once = (): void => {
+    isStopped = true
     for (const signal of STOPPING) process.off(signal, once)
     stop()
   }
@@ -290,4 +293,6 @@ export async function runProcess(): Promise<void> {
       env: process.env,
       onStop,
     }).catch(fail)) ?? 0
+  // Work that ignores its signal must not keep the process alive.
+  if (isStopped) process.exit()
 }

@@ -1,5 +1,6 @@
 /** What becomes of a run when its service is told to end. */
 
+import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -10,7 +11,7 @@ import { gate } from './gate.ts'
 /** The kinds and the status of a conversation whose service closes in the middle of its first reply. */
 async function closedIn(
   step: Step,
-  options: { reached: Promise<void>; shutdownTimeout: number; open?(): void },
+  options: { reached: Promise<void>; shutdownTimeout: number; open?(): void; request?: string },
 ) {
   const store = memoryStore()
   const server = await serve({
@@ -29,12 +30,21 @@ async function closedIn(
   })
   const { id } = (await response.json()) as { readonly id: string }
   await options.reached
+  const client = options.request === undefined ? null : connect(server.port, '127.0.0.1')
+  client?.on('error', () => undefined)
+  if (client !== null) await new Promise<void>((done) => client.write(options.request ?? '', () => done()))
+  const start = performance.now()
   const closed = server.close()
   setTimeout(() => options.open?.(), 20)
   await closed
+  const milliseconds = performance.now() - start
+  const lease = await store.getLease(id)
+  client?.destroy()
   const stored = await createEngine({ store }).open(id)
   const events = await stored.search({ limit: 100 })
   return {
+    milliseconds,
+    lease,
     status: await stored.read(({ header }) => header.status),
     kinds: events.items
       .map(({ fact }) => ('kind' in fact ? fact.kind : fact))
@@ -44,7 +54,7 @@ async function closedIn(
 
 it('it may end, in half of the time', async () => {
   const { step, reached, open } = gate()
-  expect(await closedIn(step, { reached, open, shutdownTimeout: 60_000 })).toEqual({
+  expect(await closedIn(step, { reached, open, shutdownTimeout: 60_000 })).toMatchObject({
     status: 'finished',
     kinds: ['MessageEvent', 'MessageEvent'],
   })
@@ -52,8 +62,42 @@ it('it may end, in half of the time', async () => {
 
 it('if it does not, it is interrupted, and its conversation says so', async () => {
   const { step, reached } = gate()
-  expect(await closedIn(step, { reached, shutdownTimeout: 200 })).toEqual({
+  expect(await closedIn(step, { reached, shutdownTimeout: 200 })).toMatchObject({
     status: 'paused',
     kinds: ['MessageEvent', 'InterruptEvent'],
   })
+})
+
+const HEAD = 'POST /api/conversations HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n'
+
+it.each([
+  ['a whole head and half of a body', `${HEAD}content-length: 100\r\n\r\n{`],
+  ['half of a head', HEAD],
+  ['half of a chunk', `${HEAD}transfer-encoding: chunked\r\n\r\n40\r\n{`],
+])('a client that has sent %s does not hold it up', async (_, request) => {
+  const { step, reached, open } = gate()
+  const { milliseconds, ...ended } = await closedIn(step, {
+    reached,
+    open,
+    shutdownTimeout: 60_000,
+    request,
+  })
+  expect(ended).toEqual({ status: 'finished', lease: null, kinds: ['MessageEvent', 'MessageEvent'] })
+  expect(milliseconds).toBeLessThan(5_000)
+})
+
+it('a step that ignores its signal is left behind at the deadline, and its lease is released', async () => {
+  const reached = Promise.withResolvers<void>()
+  // oxlint-disable-next-line require-yield -- it never returns.
+  const step: Step = async function* () {
+    reached.resolve()
+    await new Promise<never>(() => undefined)
+  }
+  const { milliseconds, ...ended } = await closedIn(step, {
+    reached: reached.promise,
+    shutdownTimeout: 400,
+    request: `${HEAD}content-length: 100\r\n\r\n{`,
+  })
+  expect(ended).toEqual({ status: 'paused', lease: null, kinds: ['MessageEvent', 'InterruptEvent'] })
+  expect(milliseconds).toBeLessThan(2_000)
 })

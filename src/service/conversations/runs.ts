@@ -385,6 +385,11 @@ export class Runs {
     clearTimeout(timer)
   }
 
+  /** The conversations that are run. */
+  get ids(): readonly string[] {
+    return [...this.#live.keys()]
+  }
+
   /** Resolves when nothing is run any more. */
   async settle(): Promise<void> {
     while (this.#live.size + this.#joining.size > 0)

@@ -11,6 +11,9 @@ import { createService, type ServiceOptions } from '../service.ts'
 import { isLoopback, listen, type Listening, within } from './server.ts'
 import { createSockets } from './sockets.ts'
 
+/** Milliseconds for releasing leases after the deadline. */
+const RELEASE_TIMEOUT = 500
+
 /** How a service runs. */
 export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store: Store
@@ -25,13 +28,14 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
    * nothing.
    */
   readonly storedRedaction?: RedactionRules
-  /** For how many milliseconds each step of closing waits. Default: 10,000. */
+  /** Milliseconds from the beginning of closing to its deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
 }
 
 /**
- * Runs a service until it is closed. Closing lets requests finish, and gives runs half of the time to end. Then it
- * closes sockets with a code, interrupts what still runs, and waits for what that writes; the store stays open.
+ * Runs a service until it is closed. Closing gives requests and runs half of `shutdownTimeout` to end. Then it closes
+ * sockets with a code and interrupts runs. A run whose step ignores its signal is left behind at the deadline: its
+ * conversation is paused, and its lease is released. The store stays open.
  * @throws Error with a one-line message when the address cannot be had, or is one that needs keys.
  *
  * @example
@@ -46,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     store: given,
     host = '127.0.0.1',
     port = 8000,
-    shutdownTimeout = 10_000,
+    shutdownTimeout = 9_000,
     cacheBytes,
     ...rest
   } = options
@@ -66,22 +70,24 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   const service = createService({ ...rest, engine })
   const sockets = createSockets(service)
   const onShutdown = async (): Promise<void> => {
-    // Half of the time is for runs to end, the other half for what is interrupted to be written.
-    await within(shutdownTimeout / 2, service.runs.settle())
-    await sockets.close()
-    await service.webhookDispatcher.close()
-    await service.controlPlane.close()
-    await service.lostRuns.close()
-    await engine.close()
-    await service.runs.settle()
+    const { webhookDispatcher, controlPlane, lostRuns, runs } = service
+    const parts = [sockets, webhookDispatcher, controlPlane, lostRuns, engine]
+    await Promise.allSettled([...parts.map((part) => part.close()), runs.settle()])
+  }
+  /** Releases the leases of runs that have not ended, so that another process need not wait for them to expire. */
+  const releaseLeases = async (): Promise<void> => {
+    for (const id of service.runs.ids) {
+      const lease = await store.getLease(id)
+      if (lease !== null) await store.releaseLease(lease)
+    }
   }
   try {
-    // A store that cannot be opened fails now, and not at the first request.
+    // Fails now, and not at the first request, when the store cannot be opened.
     await store.listConversations({ limit: 1 })
     await service.controlPlane.start()
     service.webhookDispatcher.start()
     service.lostRuns.start()
-    return await listen({
+    const server = await listen({
       fetch: service.fetch,
       host,
       port,
@@ -89,11 +95,17 @@ export async function serve(options: ServeOptions): Promise<Listening> {
       onlyLocal: keyless,
       allowOrigin: service.allowOrigin,
       upgrade: sockets.upgrade,
+      onClosing: () => service.runs.settle(),
       onShutdown,
     })
+    let closing: Promise<unknown> | null = null
+    const close = async (): Promise<void> => {
+      await (closing ??= server.close().then(() => within(RELEASE_TIMEOUT, releaseLeases())))
+    }
+    return { ...server, close }
   } catch (error) {
-    // What was begun would go on, and keep the process, with nothing to end it.
-    await onShutdown()
+    // Everything that was started would keep the process alive.
+    await within(shutdownTimeout, onShutdown())
     throw error
   }
 }

@@ -32,11 +32,11 @@ export interface ListenOptions {
   readonly onlyLocal?: boolean
   /** Pages of which other origins may have sockets all the same. Default: none. */
   readonly allowOrigin?: AllowOrigin
-  /**
-   * Is called on the way down, when the responses to the requests under way are sent: closes sockets and ends streams.
-   */
+  /** Called as soon as closing begins. Closing waits for it and for requests, for half of `shutdownTimeout`. */
+  readonly onClosing?: () => Promise<void> | void
+  /** Called after that: closes sockets and ends streams. Closing waits for it until the deadline. */
   readonly onShutdown?: () => Promise<void> | void
-  /** For how many milliseconds each step of closing waits, before it goes on without. Default: 10,000. */
+  /** Milliseconds from the beginning of closing to its deadline. Default: 9,000. */
   readonly shutdownTimeout?: number
 }
 
@@ -44,7 +44,7 @@ export interface ListenOptions {
 export interface Listening {
   readonly url: string
   readonly port: number
-  /** Takes no more connections, lets requests finish, closes what is left; may be called again. */
+  /** Accepts no more connections, lets requests finish, and closes everything at the deadline; may be called again. */
   readonly close: () => Promise<void>
 }
 
@@ -53,6 +53,9 @@ const json = (status: number, detail: string): Response =>
     status,
     headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
   })
+
+/** Milliseconds that closing waits for the rest of a request that is not fully received. */
+const UPLOAD_GRACE = 500
 
 const FOREIGN = 'The service only accepts requests from this machine.'
 
@@ -66,20 +69,20 @@ const FOREIGN = 'The service only accepts requests from this machine.'
  * await server.close()
  */
 export async function listen(options: ListenOptions): Promise<Listening> {
-  const { host = '127.0.0.1', port = 8000, onlyLocal = false, shutdownTimeout = 10_000 } = options
-  let pending = 0
+  const { host = '127.0.0.1', port = 8000, onlyLocal = false, shutdownTimeout = 9_000 } = options
+  const pending = new Set<Pick<IncomingMessage, 'complete'>>()
   let stopping = false
-  let idle: (() => void) | null = null
+  let checkPending: (() => void) | null = null
   const responding = new Set<ServerResponse>()
   const listener = getRequestListener(
-    async (request, { outgoing }) => {
+    async (request, { incoming, outgoing }) => {
       if (onlyLocal && !namesLoopback(request.headers.get('host'))) return json(403, FOREIGN)
-      pending += 1
+      pending.add(incoming)
       try {
         return cutOff(await options.fetch(request), outgoing)
       } finally {
-        pending -= 1
-        if (pending === 0) idle?.()
+        pending.delete(incoming)
+        checkPending?.()
       }
     },
     { overrideGlobalObjects: false, errorHandler: () => json(400, 'Malformed request.') },
@@ -98,6 +101,11 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     })
     void listener(incoming, outgoing)
   })
+  const connections = new Set<Duplex>()
+  server.on('connection', (connection: Duplex) => {
+    connections.add(connection)
+    connection.once('close', () => connections.delete(connection))
+  })
   const { upgrade, allowOrigin = () => false } = options
   const isOurs = (request: IncomingMessage): boolean =>
     !onlyLocal || (namesLoopback(request.headers.host) && !refusesPage(asked(request), allowOrigin))
@@ -112,13 +120,37 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   await bind(server, host, port)
   const { port: bound, address, family } = server.address() as AddressInfo
 
+  /** Resolves when requests have ended, except those that are not fully received after the grace. */
+  const requestsEnd = (grace: number): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let isGraceOver = false
+    const check = (): void => {
+      const waits = isGraceOver ? [...pending].some(({ complete }) => complete) : pending.size > 0
+      if (!waits) resolve()
+    }
+    const timer = setTimeout(() => {
+      isGraceOver = true
+      check()
+    }, grace)
+    checkPending = check
+    check()
+    return promise.finally(() => clearTimeout(timer))
+  }
+
   const close = async (): Promise<void> => {
     stopping = true
+    const deadline = performance.now() + shutdownTimeout
+    const timeLeft = (): number => Math.max(0, deadline - performance.now())
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     for (const outgoing of responding) outgoing.shouldKeepAlive = false
-    if (pending > 0) await within(shutdownTimeout, new Promise<void>((resolve) => (idle = resolve)))
-    await within(shutdownTimeout, Promise.resolve(options.onShutdown?.()))
-    if (!(await within(shutdownTimeout, closed))) {
+    const grace = Math.min(UPLOAD_GRACE, shutdownTimeout / 4)
+    await within(shutdownTimeout / 2, Promise.all([requestsEnd(grace), options.onClosing?.()]))
+    await within(timeLeft(), Promise.resolve(options.onShutdown?.()))
+    // What is left without a whole request gets no response: a request that was cut off, or none at all.
+    const responses = [...responding].filter(({ req }) => req.complete)
+    const busy = new Set<Duplex | null>([...upgraded, ...responses.map(({ socket }) => socket)])
+    for (const connection of connections) if (!busy.has(connection)) connection.destroy()
+    if (!(await within(timeLeft(), closed))) {
       for (const socket of upgraded) socket.destroy()
       server.closeAllConnections()
     }
