@@ -7,51 +7,51 @@ import type { Count, CountOptions, Page } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
 /** Typed records of the service: items of its store, the same in every process, none of them cached. */
 
-/** A record as it is kept. */
+/** A record with its id and version. */
 export interface Kept<T extends object> {
   readonly id: string
-  /** Another one after every change and every claim. */
+  /** Changes with every change and claim. */
   readonly version: number
   readonly record: T
 }
 
-/** How the records of a collection are found, beside by their ids. */
+/** The keys of a record, and when it is due. */
 export type Index = Pick<NewItem, 'keys' | 'dueIn'>
 
 /** Records by id. */
 export interface Records<T extends object> {
   readonly find: (id: string) => Promise<Kept<T> | null>
-  /** The first so many, at most a page, with the cursor of the next ones. */
+  /** A page, with the cursor of the next one. */
   readonly list: (query?: ItemQuery) => Promise<Page<Kept<T>>>
-  /** How many a list would have. */
+  /** The number of records that a list would contain. */
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
-  /** All that a query finds, page after page. */
+  /** All records that match a query, page after page. */
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
-   * A change that {@link Records.make} makes beside others: a record of null is taken out. As it is, it is made
-   * whatever was there; with an expected version, only where that still holds.
+   * A change for {@link Records.make}; null deletes the record. With an expected version, it fails if the version
+   * differs; null expects no record.
    */
   readonly changeOf: (id: string, record: T | null, expected?: number | null) => ItemChange
   /** Makes changes, all or none; the new versions, in order. @throws ColloquyError `version_conflict`. */
   readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
-   * Changes one to what a decision over it says, which is asked again when another process was faster. Null takes it
-   * out, undefined leaves it as it is. Gives it as it is then.
+   * Changes a record to the result of a decision, which is repeated if another process was faster. Null deletes it,
+   * undefined leaves it. Returns the new record.
    */
   readonly update: (id: string, decide: Decide<T>) => Promise<T | null>
-  /** False when there was none. */
+  /** Deletes a record; false if there was none. */
   readonly remove: (id: string) => Promise<boolean>
 }
 
 type Decided<T> = T | null | undefined
 
-/** Says what a record becomes; null for one that is not there. */
+/** Returns what a record becomes; it receives null without a record. */
 type Decide<T> = (before: T | null) => Decided<T> | Promise<Decided<T>>
 
 /**
  * The records of a collection.
  *
- * @param indexOf by what a record is found, and when it is due
+ * @param indexOf the keys of a record, and when it is due
  */
 export function recordsOf<T extends object>(
   store: Store,
@@ -114,7 +114,7 @@ export function recordsOf<T extends object>(
   }
 }
 
-/** Makes changes; false, and none of them, when another process was faster. */
+/** Makes changes; false, and makes none, if a version differs. */
 export async function tryMake(
   make: Records<object>['make'],
   changes: readonly ItemChange[],
@@ -128,7 +128,7 @@ export async function tryMake(
   }
 }
 
-/** A clock of milliseconds that never gives a time twice, so that what one process makes has an order. */
+/** A clock in milliseconds that never returns a time twice, so that the records of a process have an order. */
 export function risingClock(now: () => number = Date.now): () => number {
   let last = -Infinity
   return () => (last = Math.max(now(), last + 1))

@@ -134,7 +134,7 @@ describe('colloquy serve, configured', () => {
         level: 'warn',
         message: 'webhook not taken',
         webhook: 'hook',
-        reason: expect.stringMatching(/^\/\w.* was not taken: the receiver responded with 500$/),
+        reason: expect.stringMatching(/^\/\w.* was rejected: the receiver responded with 500$/),
       },
     ])
     expect(out + JSON.stringify(log)).not.toContain(HOOK_SECRET)

@@ -137,8 +137,8 @@ const BODIES: readonly Row[] = [
 
 const PLACES: readonly Row[] = [
   ['an unknown path', get('/nowhere'), 404, 'Not Found'],
-  ['a path that goes up', get(`${C}/..%2f..%2fetc%2fpasswd`), 404, expect.stringContaining('is not known')],
-  ['an unknown conversation', get(`${C}/nothing`), 404, expect.stringContaining('is not known')],
+  ['a path that goes up', get(`${C}/..%2f..%2fetc%2fpasswd`), 404, expect.stringContaining('was not found')],
+  ['an unknown conversation', get(`${C}/nothing`), 404, expect.stringContaining('was not found')],
   ['a method that a path has not', { path: C, method: 'PUT', headers: KEY }, 405, 'Method Not Allowed'],
   ...(
     [

@@ -268,7 +268,6 @@ const REFUSED: Readonly<Partial<Record<SandboxStatus, number>>> = {
   ERROR: 503,
 }
 
-const WHAT_TO_DO =
-  ' Resume it and wait until it runs, or leave the message in pending-messages, and it is said then.'
+const WHAT_TO_DO = ' Resume it and wait until it runs, or send the message to pending-messages.'
 
 /** Operations on the control plane's conversations: search, count, read, update, delete, send. */

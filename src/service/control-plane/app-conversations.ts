@@ -63,7 +63,7 @@ export async function describeApp(
 ): Promise<JsonObject> {
   const [told] = await describeApps(telling, [record], origin)
   if (told !== null && told !== undefined) return told
-  throw new HttpProblem(404, `Conversation ${JSON.stringify(record.id)} is not known.`)
+  throw new HttpProblem(404, `Conversation ${JSON.stringify(record.id)} was not found.`)
 }
 
 async function describe(

@@ -135,7 +135,7 @@ export class PendingMessages {
         throw new HttpProblem(410, 'The sandbox of this conversation was deleted.')
       return { id: record.id, incarnation: incarnationOf(record) }
     }
-    throw new HttpProblem(404, `Conversation ${JSON.stringify(target)} is not known.`)
+    throw new HttpProblem(404, `Conversation ${JSON.stringify(target)} was not found.`)
   }
 
   async #send(job: Job<Queue>): Promise<void> {

@@ -130,7 +130,7 @@ export class Sandboxes {
     const provider = this.#required()
     const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)
     if (spec === undefined)
-      throw new HttpProblem(404, `Sandbox spec ${JSON.stringify(specId ?? '')} is not known.`)
+      throw new HttpProblem(404, `Sandbox spec ${JSON.stringify(specId ?? '')} was not found.`)
     return this.#inTurn(async () => {
       const known = await this.find(id)
       const created_at = new Date(this.#now()).toISOString()
@@ -233,12 +233,12 @@ export class Sandboxes {
   async #known(id: string): Promise<SandboxRecord> {
     const record = await this.find(id)
     if (record !== null) return record
-    throw new HttpProblem(404, `Sandbox ${JSON.stringify(id)} is not known.`)
+    throw new HttpProblem(404, `Sandbox ${JSON.stringify(id)} was not found.`)
   }
 
   #required(): SandboxProvider {
     if (this.#provider !== null) return this.#provider
-    throw new HttpProblem(409, 'This service was made without sandboxes.')
+    throw new HttpProblem(409, 'This service has no sandboxes.')
   }
 
   /**

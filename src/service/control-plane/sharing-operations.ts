@@ -281,7 +281,7 @@ async function placeOf(
   const files = required(sandboxes.files)
   const { sandbox_id: sandboxId } = appOf(await getConversationOr404(store, id))
   const folder = sandboxId === null ? null : (await sandboxes.state(sandboxId)).working_dir
-  if (folder === null) throw new HttpProblem(404, 'The conversation lives in no sandbox that has files.')
+  if (folder === null) throw new HttpProblem(404, 'The conversation has no sandbox with files.')
   return { files, path: path.startsWith('/') ? path : `${folder}/${path}` }
 }
 

@@ -116,7 +116,7 @@ export async function isMade(store: Store, task: StoredTask): Promise<boolean> {
 
 /** That an id has been given. */
 export const taken = (id: string): HttpProblem =>
-  new HttpProblem(409, `Conversation ${JSON.stringify(id)} exists already.`)
+  new HttpProblem(409, `Conversation ${JSON.stringify(id)} already exists.`)
 
 async function make(
   { engine }: Lifecycle,
@@ -227,7 +227,7 @@ const missing = (field: string, what: string, id: string): HttpProblem =>
   invalid({
     type: 'value_error',
     loc: ['body', field],
-    msg: `Value error, there is no ${what} ${JSON.stringify(id)}`,
+    msg: `Value error, ${what} ${JSON.stringify(id)} was not found`,
     input: id,
   })
 

@@ -35,7 +35,7 @@ export async function askAside(
   const { promise: ended, reject } = Promise.withResolvers<never>()
   ended.catch(() => undefined)
   const end = (): void =>
-    reject(new HttpProblem(504, `The agent has said nothing within ${LONGEST / 1_000} seconds.`))
+    reject(new HttpProblem(504, `The agent did not respond within ${LONGEST / 1_000} seconds.`))
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
   try {
@@ -83,7 +83,7 @@ async function askCopy(
       const { head } = after.log
       return head !== null && head.id !== asked?.id ? finalResponse(after) : ''
     })
-    if (said === '') throw new HttpProblem(409, 'The agent said nothing to that.')
+    if (said === '') throw new HttpProblem(409, 'The agent did not respond.')
     return said
   } finally {
     await aside.close()

@@ -77,7 +77,7 @@ export async function findConversation(
 export async function getConversationOr404(store: Store, id: string): Promise<ConversationRecord> {
   const found = await findConversation(store, id)
   if (found !== null) return found
-  throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} is not known.`)
+  throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} was not found.`)
 }
 
 /** Says what becomes of a record. */

@@ -55,7 +55,7 @@ const isOfRun = (fact: Fact): boolean =>
       fact.key === 'execution_status' &&
       fact.value === 'running'))
 
-/** Milliseconds between two looks at a lease of another process. */
+/** Minimum and maximum milliseconds between two checks of another process's lease. */
 const SOON = 1_000
 const LATEST = 60_000
 

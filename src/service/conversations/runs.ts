@@ -43,7 +43,7 @@ const isExpected = (error: unknown): boolean =>
 const alreadyRunning = (conversationId: string): ColloquyError =>
   new ColloquyError(
     'already_running',
-    'The conversation is running already in this service; wait for that run, or interrupt it.',
+    'The conversation is already running. Wait for that run, or interrupt it.',
     { conversationId },
   )
 
@@ -87,11 +87,11 @@ export type Agent = (conversation: Conversation, start: JsonObject) => Step | Pr
 export interface RunsOptions {
   readonly store: Store
   readonly starts: Pick<Starts, 'of'>
-  /** Null: nothing can be run. */
+  /** Null: no conversation can be run. */
   readonly agent: Agent | null
   /** Options of every run; the iterations that a conversation was created with come before those that stand here. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>
-  /** Most runs at once. */
+  /** Maximum number of runs at once. */
   readonly most: number
   /** Called with a run that ended for want of the store, and not by its own log. */
   readonly onFailure: (error: unknown) => void
@@ -104,7 +104,7 @@ export interface RunRequest {
   readonly from: number | null
 }
 
-/** Runs a copy of a conversation. */
+/** Runs a copy of a conversation, without hooks. */
 export type RunCopy = (
   copy: Conversation,
   start: JsonObject,
@@ -113,9 +113,9 @@ export type RunCopy = (
 
 const noSlot = (): void => undefined
 
-/** Milliseconds between two looks at a run of another process that has all but ended, and for room. */
+/** Milliseconds between two checks for a free slot, and of another process's run that is about to end. */
 const LOOK_INTERVAL = 100
-/** Most milliseconds between two tries while the store is away. */
+/** Maximum number of milliseconds between two retries while the store is away. */
 const LONGEST_WAIT = 2_000
 
 /** That a conversation is to be run, for what was appended before a position of its log. */
@@ -215,7 +215,7 @@ class RunCommand {
   }
 }
 
-/** The runs of one service. That no two run one conversation, in whatever process, the store's lease sees to. */
+/** The runs of one service. The store's lease prevents two runs of one conversation in all processes. */
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
@@ -237,12 +237,12 @@ export class Runs {
     return this.#options.agent !== null
   }
 
-  /** How many runs there are. */
+  /** Number of active runs. */
   get size(): number {
     return this.#live.size
   }
 
-  /** Whether a run of this service is live. */
+  /** Whether this service runs a conversation now. */
   has(id: string): boolean {
     return this.#live.has(id)
   }
@@ -250,7 +250,7 @@ export class Runs {
   /** Refuses what no service like this one could run. @throws HttpProblem 409 without an agent. */
   checkAgent(): void {
     if (!this.possible) {
-      throw new HttpProblem(409, 'This service was made without an agent, so it runs no conversation.')
+      throw new HttpProblem(409, 'This service has no agent, so it cannot run conversations.')
     }
   }
 
@@ -385,12 +385,12 @@ export class Runs {
     clearTimeout(timer)
   }
 
-  /** The conversations that are run. */
+  /** The conversations with an active run. */
   get ids(): readonly string[] {
     return [...this.#live.keys()]
   }
 
-  /** Resolves when nothing is run any more. */
+  /** Resolves when no run is active. */
   async settle(): Promise<void> {
     while (this.#live.size + this.#joining.size > 0)
       await Promise.all([...this.#live.values(), ...this.#joining])

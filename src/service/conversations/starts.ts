@@ -143,7 +143,7 @@ export const withMasks = (value: JsonObject): JsonObject => masked(value) as Jso
 
 function checkSize(start: object): void {
   if (JSON.stringify(start).length <= MOST) return
-  throw new HttpProblem(413, `What a conversation is started with may take ${MOST} characters.`)
+  throw new HttpProblem(413, `The start request exceeds ${MOST} characters.`)
 }
 
 /** Without the masks, at any depth. O(size). */

@@ -1,16 +1,16 @@
-/** Failures that may pass: whether to try again, how often, and how long to wait before. */
+/** Transient failures: whether to retry, how often, and how long to wait. */
 
 import { hasCode } from '../../event/errors.ts'
 import { pause } from '../../conversation/async.ts'
 
-/** Whether the store may be there again soon. */
+/** Whether the store may be available again soon. */
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
 
-/** Whether what did not begin may begin yet: the store was away, or the process was, for longer than a lease lasts. */
+/** Whether a run that could not begin may begin later: the store, or this process, was away for longer than a lease. */
 export const canBeginLater = (error: unknown): boolean => isTransient(error) || hasCode(error, 'lease_lost')
 
-/** Whether nothing more can be done for now, in whichever conversation: the store is away, or the service ends. */
+/** Whether the failure affects all conversations: the store is away, or the service is shutting down. */
 export const isOfService = (error: unknown): boolean =>
   isTransient(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')
 

@@ -41,7 +41,10 @@ export function withQuota(
     records.update(id, (before) => {
       const count = (before?.count ?? 0) + by
       if (by > 0 && count > quota.perDay)
-        throw new HttpProblem(429, `Today ${quota.perDay} conversations were started, and no more may be.`)
+        throw new HttpProblem(
+          429,
+          `The limit of ${quota.perDay} conversations a day is reached. Try again tomorrow (UTC).`,
+        )
       return { count: Math.max(0, count) }
     })
   const sweep = async (today: string): Promise<void> => {

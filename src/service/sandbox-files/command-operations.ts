@@ -115,7 +115,7 @@ function commandOf(body: {
   readonly timeout?: number | undefined
 }): Command {
   const { command, cwd = null, timeout = 300 } = body
-  if (cwd === null) throw new HttpProblem(400, 'Name the folder of a sandbox as `cwd`: there may be several.')
+  if (cwd === null) throw new HttpProblem(400, 'Pass the folder of a sandbox as `cwd`.')
   return { command, cwd, timeout }
 }
 
@@ -204,7 +204,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       },
       ({ path }) => {
         const event = commands.find(path.event_id)
-        if (event === null) throw new HttpProblem(404, 'There is no such event.')
+        if (event === null) throw new HttpProblem(404, 'Event not found.')
         return { body: event }
       },
     ),
@@ -232,7 +232,7 @@ function placeAfter(events: readonly CommandEvent[], id: string | null): number 
   if (id === null) return 0
   const at = events.findIndex((event) => event.id === id)
   if (at >= 0) return at + 1
-  throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its event is not kept.', {
+  throw new ColloquyError('invalid_cursor', 'Invalid cursor: its event is no longer stored.', {
     reason: 'altered',
   })
 }

@@ -7,15 +7,15 @@ export const MOST_BYTES = 2 ** 26
 
 /** What they may refuse. */
 export const REFUSED = {
-  400: { description: 'The path is none, or not of this kind' },
-  403: { description: 'The path leads out of the sandboxes, or no files of theirs are given out' },
-  404: { description: 'There is no such file or folder' },
+  400: { description: 'Invalid path, or another kind of file' },
+  403: { description: 'The path is outside of the sandboxes, or their files are not served' },
+  404: { description: 'File or folder not found' },
 } as const
 
 /** @throws HttpProblem 403 where none are given out. */
 export function required(files: SandboxFiles | null): SandboxFiles {
   if (files !== null) return files
-  throw new HttpProblem(403, 'This service gives out no files of sandboxes, and runs no commands in them.')
+  throw new HttpProblem(403, 'This service does not serve files of sandboxes.')
 }
 
 /** What stands in a folder. */

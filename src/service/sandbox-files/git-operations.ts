@@ -38,7 +38,7 @@ const REF = /^[\w][\w./@{}^~-]{0,200}$/
 /** @throws HttpProblem 400. */
 export function checkRef(ref: string): string {
   if (REF.test(ref) && !ref.includes('..')) return ref
-  throw new HttpProblem(400, 'This is no revision.')
+  throw new HttpProblem(400, 'Invalid revision.')
 }
 
 /** The fields of `--name-status -z`: a status, a path, and for what was moved another. */
@@ -81,7 +81,7 @@ export async function changesOf(
     ref ?? ((await git(path, ['rev-parse', '--verify', '-q', 'HEAD'])) === null ? EMPTY_TREE : 'HEAD')
   const known = await git(path, [...DIFF_OPTIONS, '--relative', base, '--'])
   if (known === null && ref !== null && (await git(path, ['rev-parse', '--git-dir'])) !== null)
-    throw new HttpProblem(400, 'There is no such revision.')
+    throw new HttpProblem(400, 'Revision not found.')
   if (known === null) return []
   const others = (await git(path, ['ls-files', '--others', '--exclude-standard', '-z'])) ?? ''
   const fresh = others.split('\u0000').filter((name) => name !== '')
@@ -110,7 +110,7 @@ async function commitsOf(
 async function changesInCommit(files: SandboxFiles, path: string, sha: string): Promise<GitChange[]> {
   const before = await parentOf(files, path, sha)
   const told = await files.git(path, [...DIFF_OPTIONS, before, sha, '--'])
-  if (told === null) throw new HttpProblem(404, 'There is no such commit.')
+  if (told === null) throw new HttpProblem(404, 'Commit not found.')
   return changesIn(told)
 }
 
@@ -204,7 +204,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     },
     async ({ query: { path, ref, commit } }) => {
       if (ref !== null && commit !== null)
-        throw new HttpProblem(400, 'Give a revision or a commit, not both.')
+        throw new HttpProblem(400, 'Pass a revision or a commit, not both.')
       const given = { ref: ref === null ? null : checkRef(ref), commit }
       return { body: await diffOf(required(files), path, given, MOST_BYTES) }
     },

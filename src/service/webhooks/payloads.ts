@@ -43,7 +43,7 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
   const isShort = Number(response.headers.get('content-length') ?? Infinity) <= MOST_READ
   void (isShort ? response.arrayBuffer() : response.body?.cancel())?.catch(() => undefined)
   if (!response.ok)
-    throw new Error(`${message.path} was not taken: the receiver responded with ${response.status}`)
+    throw new Error(`${message.path} was rejected: the receiver responded with ${response.status}`)
 }
 
 /** What fetch says in its cause, by the code where there is one: the message alone says only that it failed. */

@@ -49,7 +49,10 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
       const all = new Map((before ?? NONE)[field].map((one) => [one.path, one]))
       for (const one of items) all.set(one.path, one)
       if (all.size > MAX_WORKSPACES)
-        throw new HttpProblem(409, `There may be ${MAX_WORKSPACES}; delete one before you add another.`)
+        throw new HttpProblem(
+          409,
+          `The maximum of ${MAX_WORKSPACES} is reached. Delete one before you add another.`,
+        )
       return { ...(before ?? NONE), [field]: [...all.values()] }
     })
     return shown(after ?? NONE)

@@ -104,7 +104,7 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
         },
       },
       async ({ query }) => {
-        if (workspace === null) throw new HttpProblem(403, 'This service was made without a workspace.')
+        if (workspace === null) throw new HttpProblem(403, 'This service has no workspace.')
         await workspace.createDirectory(query.path)
         return { body: SUCCESS }
       },
