@@ -14,6 +14,7 @@ import { completionFrame } from '../../src/messages/phrases.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event, ToolResultEvent } from '../../src/event/types.ts'
 import { pathToEntry } from '../../src/log/ancestry.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
@@ -188,6 +189,7 @@ export function checkNeutral(facts: readonly Fact[]): void {
     const spoken = messages.filter((message) => message.role === 'assistant' && message.tool_calls.length > 0)
     const batches = units.filter((unit): unit is BatchUnit => unit.type === 'batch')
     same('M7', 'replies that call tools', spoken.length, batches.length)
+    checkWorking(state, messages, units)
     for (const [index, batch] of batches.entries())
       checkReply(messages, spoken[index] as NeutralMessage, batch)
     const users = messages.map((message) => message.role === 'user')
@@ -236,6 +238,29 @@ function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, 
     const failed = entry.event.kind !== 'ObservationEvent' || entry.event.observation.is_error === true
     hold('M7', message?.role === 'tool' && message.is_error === failed, 'a result that tells failure wrong')
   }
+}
+
+/** M18: a reply with a working call is sent like any other, and each completion where it arrived. */
+function checkWorking(state: State, messages: readonly NeutralMessage[], units: readonly Unit[]): void {
+  const works = new Set(listPendingCallsIn(state.branch.workingCalls).map(({ entry }) => entry.seq))
+  for (const unit of state.branch.view.units) {
+    if (unit.type !== 'batch' || ![...unit.calls].some(({ seq }) => works.has(seq))) continue
+    const answered = new Set([...unit.results].map(({ call }) => call.seq))
+    const isOpen = [...unit.calls].some(({ seq }) => !answered.has(seq))
+    hold(
+      'M18',
+      units.includes(unit) !== isOpen,
+      `the reply at ${unit.first} is not sent while a call of it works`,
+    )
+  }
+  const told = messages.flatMap((message) => (message.role === 'user' ? (message.completes ?? []) : []))
+  const should = units.flatMap((unit) => (unit.type === 'message' ? (unit.completes ?? []) : []))
+  same(
+    'M18',
+    'completions',
+    told.map(({ tool_call_id }) => tool_call_id),
+    should.map(({ event }) => event.tool_call_id),
+  )
 }
 
 /** M10: what is sent is what the log says: messages, summaries and results with what was added to them, and nothing else. */

@@ -1,5 +1,6 @@
 /** Which hostile situations really occurred in a story. */
 
+import { NO_RESULT } from '../../src/messages/phrases.ts'
 import { askedAfter, earlyEndOf, replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { isFinishCall } from '../../src/conversation/turn.ts'
@@ -222,7 +223,7 @@ export function situationsOf(story: Story): Situation[] {
   note('step_threw', failed('RangeError') || failed('TypeError'))
   note(
     'no_result',
-    has((event) => event.kind === 'AgentErrorEvent' && event.error.includes('without giving')),
+    has((event) => event.kind === 'AgentErrorEvent' && event.error === NO_RESULT),
   )
   note('cap_reached', failed('MaxIterationsReached'))
   note('no_reply', failed('NoReply'))

@@ -12,7 +12,7 @@ import type { ExpectedVersion } from '../store/contract/append.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { EventQuery, Page } from '../store/contract/query.ts'
-import { type BranchInfo, listBranches } from '../state/read.ts'
+import { type BranchInfo, listBranches, listWorkingCalls } from '../state/read.ts'
 import {
   decideApprove,
   decideEdit,
@@ -28,7 +28,14 @@ import {
 } from './decide.ts'
 import { checkDelta, checkEvents, keyedId } from './stamp.ts'
 import { type ForkOptions, planFork, writeFork } from './fork.ts'
-import { mayBeLate, attachLateResults } from './late-results.ts'
+import {
+  type CallCompletion,
+  decideProgress,
+  type ProgressReport,
+  startWork,
+  takeOverWork,
+} from './background.ts'
+import { attachLateResults, decideComplete, mayBeLate } from './late-results.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Decision, type Look, recordIn, waitForState } from './replica.ts'
 import { type Recovery, recover } from './recover.ts'
@@ -158,12 +165,21 @@ export class Conversation {
     return this.#decide((state) => decidePause(state, this.#engine.isRunning(this.id)))
   }
 
-  /** Stops a run at once: its signal is aborted, and its pending calls are ended, in one batch. */
-  async interrupt(): Promise<readonly LoggedEvent[]> {
+  /**
+   * Stops a run at once: its signal is aborted, and its pending calls are ended, in one batch. Calls that work on are
+   * not, unless `working` says so: then they are cancelled.
+   */
+  async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
     // The run may be another process's: its lease is there until it has ended.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
-    return this.#decide((state) => decideInterrupt(state, leased || this.#engine.isRunning(this.id)))
+    const stopped = await this.#decide((state) =>
+      decideInterrupt(state, leased || this.#engine.isRunning(this.id)),
+    )
+    if (options.working !== true) return stopped
+    const calls = listWorkingCalls(await this.state())
+    const cancelled = await Promise.all(calls.map(({ action }) => this.cancel(action.id)))
+    return [...stopped, ...cancelled.flat()]
   }
 
   /** Ends a pause; to go on, run it. A reply that came in meanwhile is not asked for again. */
@@ -298,10 +314,42 @@ export class Conversation {
     const { store } = this.#engine
     return this.#engine.whileRunning(this.id, (replica, owner) =>
       runLoop(
-        { store, replica, step, owner, publish: (delta) => this.publish(delta) },
+        {
+          store,
+          replica,
+          step,
+          owner,
+          publish: (delta) => this.publish(delta),
+          startWork: (call) => startWork(this.#engine, this.id, call),
+          takeOverWork: (append) => takeOverWork(this.#engine, replica, step.resume, append),
+        },
         { ...options, signal: this.#orClosing(options.signal) },
       ),
     )
+  }
+
+  /**
+   * Completes a call that works on, from outside of a run: a webhook, a queue, another process. The same call completed
+   * again changes nothing, whoever does. The conversation then wants a run, as after a message of the user.
+   * @param callId the id of the call's action
+   * @throws ColloquyError `unknown_call` for one that does not work.
+   */
+  async complete(callId: string, result: string | CallCompletion): Promise<readonly LoggedEvent[]> {
+    const { content, outcome = 'done' } = typeof result === 'string' ? { content: result } : result
+    return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
+  }
+
+  /** Ends the work of a call, in whatever process, and completes it as cancelled. @throws as `complete`. */
+  async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly LoggedEvent[]> {
+    return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
+  }
+
+  /**
+   * Appends progress of a call that works on: live readers see it, no model does. A new `task` replaces its handle.
+   * Nothing where the call does not work.
+   */
+  async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
+    return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
   }
 
   /** Deletes it with its log; a run of it ends. False when there was none. */

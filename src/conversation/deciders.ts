@@ -13,6 +13,6 @@ export {
   decideResume,
 } from './decide.ts'
 export { type ForkPlan, planFork } from './fork.ts'
-export { attachLateResults } from './late-results.ts'
+export { attachLateResults, decideComplete } from './late-results.ts'
 export { type CallPlan, planCalls } from './run/plan-calls.ts'
 export { toPolicy } from './run/policy.ts'

@@ -1,5 +1,6 @@
 /** The entry `colloquy/engine`: the live conversation that a server holds. */
 
+export type { BackgroundWork, CallCompletion, ProgressReport, ResumeWork } from './background.ts'
 export { Conversation, type SendOptions } from './conversation.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export type { Follower, FollowHandler, Following, FollowItem, FollowOptions } from './follow/follow.ts'

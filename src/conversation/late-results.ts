@@ -1,23 +1,30 @@
-/** Attaches tool results that come late to their calls on other branches; HEAD stays where it was. */
+/**
+ * Attaches tool results and completions that arrive late to their calls on other branches; HEAD stays where it was.
+ */
 
+import { completionId, completionMessage, completionOf, type CompletionOutcome } from '../event/completion.ts'
+import { ColloquyError } from '../event/errors.ts'
 import { isToolResult } from '../event/kinds.ts'
-import type { ToolResultEvent, Event } from '../event/types.ts'
+import type { Content } from '../event/shapes.ts'
+import { quote } from '../event/text.ts'
+import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import { anchorOf, callIdOf, type Entry } from '../log/entry.ts'
+import { anchorOf, callIdOf, type Entry, type EventEntry, loadedEvent } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import { latestOpenCall, listPendingCallsIn, openCallOf } from '../log/open-calls.ts'
 import { listLeavesIn } from '../state/at.ts'
+import type { Branch } from '../state/branch.ts'
 import { granted, GRANTS } from '../state/call-status.ts'
 import type { Header } from '../state/header.ts'
 import { reduce } from '../state/reduce.ts'
 import { branchOf, type State } from '../state/state.ts'
 import { grantUpdate, headUpdate, statusUpdate } from './decide.ts'
 
-/** Whether events hold a result that may belong to another branch, so that where HEAD is matters. O(events). */
+/** Whether events contain a result or a completion that may belong to another branch. O(events). */
 export const mayBeLate = (events: readonly Event[]): boolean => events.some(isUnplaced)
 
-const isUnplaced = (event: Event): event is ToolResultEvent =>
-  isToolResult(event) && (event.parent_id ?? null) === null
+const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
+  (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
  * Events with late results in their place: a result without a parent, of a call that is not on HEAD's branch, hangs on
@@ -84,10 +91,11 @@ function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[
 }
 
 /** The end of the branch that a result belongs to; null when that is HEAD's, or there is no such call. */
-function tipFor(state: State, result: ToolResultEvent): Entry | null {
+function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | null {
   const { log, branch } = state
-  // Said again, it changes nothing.
+  // Appended again, it changes nothing.
   if (result.id !== undefined && findEventIn(log, result.id) !== undefined) return null
+  if (result.kind === 'MessageEvent') return workingTip(state, completionOf(result)?.action_id ?? '') ?? null
   const actionId = result.kind === 'AgentErrorEvent' ? undefined : result.action_id
   const named = actionId === undefined ? undefined : findEventIn(log, actionId)
   if (named === undefined) {
@@ -102,6 +110,63 @@ function tipFor(state: State, result: ToolResultEvent): Entry | null {
   const tips = listLeavesIn(log).filter((tip) => isOnPathIn(named, tip))
   const open = latest(tips, (tip) => openCallOf(branchOf(tip).pendingCalls, call, named.seq) !== undefined)
   return open ?? tips.at(-1) ?? anchorOf(named)
+}
+
+/**
+ * The end of the latest branch on which a call works; null when that is HEAD's, undefined when it works on none. O(log
+ * n), where HEAD's branch is another one O(n).
+ */
+export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
+  const action = findEventIn(log, actionId)
+  const callId = action === undefined ? null : callIdOf(action)
+  if (action === undefined || callId === null) return undefined
+  const isWorking = ({ workingCalls }: Branch): boolean =>
+    openCallOf(workingCalls, callId, action.seq) !== undefined
+  if (isWorking(branch)) return null
+  return listLeavesIn(log).findLast((tip) => isOnPathIn(action, tip) && isWorking(branchOf(tip)))
+}
+
+/**
+ * Completing a call that works: the message that does, on HEAD's branch where it works there, else on the latest branch
+ * on which it does. Nothing when the call was completed already.
+ * @param id the id of the message; null for a new one, where the call was completed on another branch
+ * @throws ColloquyError `unknown_call` for an id that names no working call; `evicted` when a snapshot or `evict`
+ * dropped the branches.
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
+ *   tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
+ * const result = { kind: 'ObservationEvent', action_id: 'a', tool_name: 'ls', tool_call_id: 'c',
+ *   observation: { kind: 'WorkingObservation' } }
+ * decideComplete(replay([action, result]), 'a', 'Two files.').map(({ id }) => id) // ['a-completion']
+ */
+export function decideComplete(
+  state: State,
+  actionId: string,
+  content: string | readonly Content[],
+  outcome: CompletionOutcome = 'done',
+  id: string | null = completionId(actionId),
+): Event[] {
+  const { log } = state
+  if (id !== null && findEventIn(log, id) !== undefined) return []
+  const action = findEventIn(log, actionId)
+  if (action === undefined || workingTip(state, actionId) === undefined)
+    throw new ColloquyError('unknown_call', `${quote(actionId)} is no working call of this conversation.`, {
+      action_id: actionId,
+    })
+  const parts: readonly Content[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const { event } = loadedCall(state, action)
+  const { id: derived, ...message } = completionMessage({ id: actionId, event }, parts, outcome)
+  return attachLateResults(state, [id === null ? message : { ...message, id: derived as string }])
+}
+
+/** The call with its body, which a working call keeps on its branch. */
+function loadedCall({ log, branch }: State, action: Entry): EventEntry<ActionEvent> {
+  const callId = callIdOf(action) ?? ''
+  const working = openCallOf(branch.workingCalls, callId, action.seq)?.entry
+  if (working !== undefined) return working
+  loadedEvent(log.entries.get(action.seq) as Entry, ['ActionEvent'])
+  return action as EventEntry<ActionEvent>
 }
 
 const latest = (tips: readonly Entry[], fits: (tip: Entry) => boolean): Entry | null =>

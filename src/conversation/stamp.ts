@@ -69,8 +69,11 @@ export function stampEvents(
 }
 
 /** Alike for one key in every process, and another one in every conversation. */
-export const keyedId = (kind: 'message' | 'policy' | 'edit', conversationId: string, key: string): string =>
-  `${kind}-${hashText(`${conversationId}\n${key}`)}`
+export const keyedId = (
+  kind: 'message' | 'policy' | 'edit' | 'work',
+  conversationId: string,
+  key: string,
+): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`
 
 /**
  * The events stamped, but for those whose id the store knows. Null when it knows none. O(events).

@@ -1,5 +1,8 @@
 /** Executes the calls that a run has let through: all at the same time, each to a result. */
 
+import type { CallCompletion } from '../conversation/background.ts'
+import type { StepInput } from '../conversation/run/step.ts'
+import { WORKING } from '../event/completion.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { quote } from '../event/text.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
@@ -9,7 +12,9 @@ import { readArguments } from '../messages/text.ts'
 import { readPart } from '../messages/files.ts'
 import type { PartTable } from '../messages/pieces.ts'
 import {
+  type BackgroundOptions,
   isStandardSchema,
+  LaterResult,
   type SchemaIssue,
   type StepTool,
   TOOL_OBSERVATION,
@@ -28,10 +33,15 @@ export async function* executeCalls(
   tools: ReadonlyMap<string, StepTool>,
   signal: AbortSignal,
   blocks: PartTable['kinds'],
+  startWork: StepInput['background'],
 ): AsyncGenerator<Result, void, undefined> {
   const waiting = new Map(
     calls.map(
-      (call) => [call, resultOf(call, tools, signal, blocks).then((result) => ({ call, result }))] as const,
+      (call) =>
+        [
+          call,
+          resultOf(call, tools, signal, blocks, startWork).then((result) => ({ call, result })),
+        ] as const,
     ),
   )
   while (waiting.size > 0) {
@@ -45,21 +55,69 @@ export async function* executeCalls(
 
 /** Never rejects. */
 async function resultOf(
-  { id, event }: Call,
+  call: Call,
   tools: ReadonlyMap<string, StepTool>,
   signal: AbortSignal,
   blocks: PartTable['kinds'],
+  startWork: StepInput['background'],
 ): Promise<Result> {
+  const { id, event } = call
   const tool = tools.get(event.tool_name)
   if (tool === undefined) return notExecuted(event, `there is no tool ${quote(event.tool_name)}`)
   try {
     const checked = await check(tool, argumentsOf(event))
     if ('issues' in checked) return notExecuted(event, checked.issues)
     const context = { signal, call: { ...event, id } }
-    return keptOutput(id, event, await tool.execute(checked.args, context), blocks)
+    if (tool.background === true) {
+      const work = await startWork(call)
+      const { signal: cancelled, report } = work
+      work.completeWith(
+        completionFrom(context.call, blocks, async () =>
+          tool.execute(checked.args, { ...context, signal: cancelled, report }),
+        ),
+      )
+      return workingResult(id, event, {})
+    }
+    const output = await tool.execute(checked.args, context)
+    if (!(output instanceof LaterResult)) return keptOutput(id, event, output, blocks)
+    const work = await startWork(call)
+    work.completeWith(completionFrom(context.call, blocks, async () => output.result))
+    return workingResult(id, event, output.options)
   } catch (error) {
     return kept(id, event, failure(wordsOf(error)))
   }
+}
+
+/** What the model reads while a call works on. */
+const FOLLOWS = 'The call works on in the background; its result follows in a later message.'
+
+function workingResult(
+  id: string,
+  event: ActionEvent,
+  { content = FOLLOWS, task }: BackgroundOptions,
+): Result {
+  const parts = typeof content === 'string' ? textObservation(content).content : content
+  const observation: Observation = {
+    kind: WORKING,
+    ...(parts !== undefined && { content: parts }),
+    ...(task !== undefined && { task }),
+  }
+  return kept(id, event, observation)
+}
+
+/** The result of a call that has worked on. @throws for what is no JSON. */
+export async function completionFrom(
+  call: ActionEvent & { readonly id: string },
+  blocks: PartTable['kinds'],
+  work: () => Promise<ToolOutput>,
+): Promise<CallCompletion> {
+  const result = await work().then(
+    (output) => keptOutput(call.id, call, output, blocks),
+    (error: unknown) => kept(call.id, call, failure(wordsOf(error))),
+  )
+  if (result.kind === 'AgentErrorEvent') return { content: result.error, outcome: 'failed' }
+  const { content = [], is_error } = result.observation
+  return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
 /** What a tool gave back; where it only looks like content, as JSON. @throws for what is no JSON. */

@@ -12,4 +12,12 @@ export {
 } from './openai-responses.ts'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './tool.ts'
 export type { StepOptions } from './step-of.ts'
-export { type ProviderTool, type StepTool, tool, type ToolContext, type ToolOutput } from './tool.ts'
+export {
+  background,
+  type BackgroundOptions,
+  type ProviderTool,
+  type StepTool,
+  tool,
+  type ToolContext,
+  type ToolOutput,
+} from './tool.ts'

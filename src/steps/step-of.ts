@@ -2,6 +2,7 @@
 
 import type { ActionEvent, ConversationErrorEvent, SystemPromptEvent } from '../event/types.ts'
 import { isReplied } from '../conversation/turn.ts'
+import type { ResumeWork } from '../conversation/background.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import type { ReadOptions, Reply, ReplyCollector } from '../messages/reply.ts'
 import type { NeutralMessage } from '../messages/message.ts'
@@ -10,7 +11,7 @@ import type { Limits } from '../messages/turns.ts'
 import { modelName, type WriteOptions } from '../messages/prefix.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
-import { executeCalls } from './execute.ts'
+import { completionFrom, executeCalls } from './execute.ts'
 import { tooLong } from './too-long.ts'
 import {
   definitionOf,
@@ -97,7 +98,8 @@ export function stepOf(
         }
   const step = async function* (input: StepInput): AsyncGenerator<Yielded, void, undefined> {
     const { approved, signal, onPrefix } = input
-    if (approved.length > 0) return yield* executeCalls(approved, known, signal, provider.limits.parts.kinds)
+    if (approved.length > 0)
+      return yield* executeCalls(approved, known, signal, provider.limits.parts.kinds, input.background)
     let { state } = input
     const { branch } = state
     // A run with a condenser does not come here.
@@ -118,6 +120,14 @@ export function stepOf(
   }
   return Object.assign(step, {
     repeats: ({ tool_name }: ActionEvent): boolean => known.get(tool_name)?.repeatable === true,
+    resume: ((call, task, { signal, report }) => {
+      const tool = known.get(call.tool_name)
+      return tool?.resume === undefined
+        ? null
+        : completionFrom(call, provider.limits.parts.kinds, async () =>
+            tool.resume?.(task, { signal, call, report }),
+          )
+    }) satisfies ResumeWork,
   })
 }
 

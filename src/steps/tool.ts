@@ -1,7 +1,8 @@
 /** What a tool is: described to the model, checked before it is executed, executed. */
 
+import type { BackgroundWork } from '../conversation/background.ts'
 import { ColloquyError } from '../event/errors.ts'
-import type { Content, JsonObject, Observation, ToolDefinition } from '../event/shapes.ts'
+import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
 import type { ActionEvent } from '../event/types.ts'
 import { actionKind } from '../messages/text.ts'
 
@@ -46,7 +47,43 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** The call; its id is the same when a repeatable tool is executed again. */
   readonly call: ActionEvent & { readonly id: string }
+  /** Appends progress of a call that works on behind its reply; a new `task` replaces its handle. */
+  readonly report?: BackgroundWork['report']
 }
+
+/** A result that follows later: what `background` returns. */
+export class LaterResult {
+  readonly result: PromiseLike<ToolOutput>
+  readonly options: BackgroundOptions
+
+  constructor(result: PromiseLike<ToolOutput>, options: BackgroundOptions) {
+    this.result = result
+    // Its failure is the result of the call, also where it fails before that is waited for.
+    Promise.resolve(result).catch(() => undefined)
+    this.options = options
+  }
+}
+
+/** What the log and the model are told of a call that works on. */
+export interface BackgroundOptions {
+  /** What the model reads meanwhile. Default: a sentence that says that the result follows. */
+  readonly content?: string | readonly Content[]
+  /** A handle with which another process can continue the work, for the tool's `resume`. */
+  readonly task?: JsonValue
+}
+
+/**
+ * The output of a tool whose result follows later: the model goes on meanwhile, and gets the result in a message.
+ * @example
+ * const report = tool({
+ *   name: 'report',
+ *   description: 'Writes a report.',
+ *   parameters: z.object({}),
+ *   execute: async () => background(writeReport(), { content: 'Started.' }),
+ * })
+ */
+export const background = (result: PromiseLike<ToolOutput>, options: BackgroundOptions = {}): LaterResult =>
+  new LaterResult(result, options)
 
 /**
  * What a tool gives back: a text, parts of content, or an observation (`kind` and `content`), which says itself whether
@@ -61,6 +98,7 @@ export type ToolOutput =
   | boolean
   | null
   | void
+  | LaterResult
 
 /** A tool that a step can execute. */
 export interface StepTool {
@@ -82,6 +120,17 @@ export interface StepTool {
    * twice does no harm. Default: no, and the model is told that it is not known whether the call took effect.
    */
   readonly repeatable?: boolean
+  /**
+   * Whether a call works on behind its reply: the model is told so at once, and gets the result in a message later.
+   * Its `signal` is aborted when the call is cancelled, not when the run is interrupted. Default: no; a tool can also
+   * return `background(promise)`.
+   */
+  readonly background?: boolean
+  /**
+   * Continues the work of a call that another process has left, from the handle that it gave (`task`). Default: the
+   * call is completed as lost.
+   */
+  resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
 /**
@@ -92,6 +141,8 @@ export interface StepTool {
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
   readonly repeatable?: boolean
+  readonly background?: boolean
+  readonly resume?: StepTool['resume']
   readonly parameters?: never
   readonly [field: string]: unknown
 }
@@ -127,7 +178,7 @@ export const isStepTool = (given: StepTool | ProviderTool): given is StepTool =>
 
 /** What the provider is given of a tool that it describes itself. */
 export function askedWith(tool: ProviderTool): ProviderTool {
-  const { execute: _, repeatable: __, ...asked } = tool
+  const { execute: _, repeatable: __, background: ___, resume: ____, ...asked } = tool
   return asked
 }
 
@@ -135,7 +186,14 @@ export function askedWith(tool: ProviderTool): ProviderTool {
  * A tool that the provider describes and a step executes; null for one that the provider executes. Nothing checks its
  * arguments.
  */
-export function executableOf({ execute, name, description, repeatable }: ProviderTool): StepTool | null {
+export function executableOf({
+  execute,
+  name,
+  description,
+  repeatable,
+  background: worksOn,
+  resume,
+}: ProviderTool): StepTool | null {
   if (typeof execute !== 'function' || typeof name !== 'string') return null
   return {
     name,
@@ -143,6 +201,8 @@ export function executableOf({ execute, name, description, repeatable }: Provide
     parameters: {},
     execute,
     ...(repeatable === true && { repeatable }),
+    ...(worksOn === true && { background: true }),
+    ...(typeof resume === 'function' && { resume }),
   }
 }
 

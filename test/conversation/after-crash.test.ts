@@ -173,7 +173,7 @@ describe('a run that finds another', () => {
     await expect(conversation.run(step)).rejects.toMatchObject({
       code: 'already_running',
       message: expect.stringContaining(
-        `another holds its lease until ${new Date(lease?.expiresAt ?? 0).toISOString()}`,
+        `another holds the lease until ${new Date(lease?.expiresAt ?? 0).toISOString()}`,
       ),
       data: { conversationId: 'c', owner: 'another', expiresAt: lease?.expiresAt },
     })

@@ -20,11 +20,16 @@ import type { ReplyOutcome } from '../../messages/reply.ts'
 import { requestAfter, errorAfter, errorAfterSilence, isSilence } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
-/** The step is called before anything else is waited for. @throws what the step throws. */
+/**
+ * The step is called before anything else is waited for.
+ * @param startWork starts the work of a call that outlives its reply
+ * @throws what the step throws.
+ */
 export async function callStep(
   run: RunContext,
   state: State,
   approved: StepInput['approved'],
+  startWork: StepInput['background'] = run.startWork,
 ): Promise<void> {
   const { step, signal } = run
   const asked = state.log.head?.id ?? null
@@ -49,6 +54,7 @@ export async function callStep(
     signal,
     publish,
     onPrefix: run.onPrefix,
+    background: startWork,
   }
   try {
     for await (const said of readStep(step, input)) {

@@ -1,9 +1,11 @@
 /** What the parts of a run share: the conversation, the caller's functions, and the one way to append. */
 
-import type { Event } from '../../event/types.ts'
+import type { ActionEvent, Event } from '../../event/types.ts'
+import type { EventEntry } from '../../log/entry.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import type { LoggedEvent } from '../logged-event.ts'
+import type { StartedWork } from '../background.ts'
 import type { Decision, Replica } from '../replica.ts'
 import type { HeldLease } from './lease.ts'
 import type { Hook } from './hooks.ts'
@@ -24,6 +26,7 @@ export interface RunContext {
   readonly held: HeldLease
   readonly publish: (delta: Event) => void
   readonly onPrefix: (left: LeftOut) => void
+  readonly startWork: (call: EventEntry<ActionEvent>) => Promise<StartedWork>
   /** Length of the log when the run was asked for: a pause or an interrupt from there on is meant for it. */
   readonly from: number
   /** Ids of the actions that were made in this run. */

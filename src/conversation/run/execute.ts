@@ -6,6 +6,7 @@ import type { EventEntry } from '../../log/entry.ts'
 import { openCallOf } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
 import { errorAnswers, grantUpdate, statusUpdate } from '../decide.ts'
+import type { StartedWork } from '../background.ts'
 import { isTurnOver } from '../turn.ts'
 import { NO_RESULT } from '../../messages/phrases.ts'
 import { callStep } from './call-step.ts'
@@ -14,6 +15,9 @@ import { contextMessage, type HookInput, type HookVerdict, runHooks } from './ho
 import { planOf } from './plan-calls.ts'
 
 type Call = EventEntry<ActionEvent>
+
+const isWorking = (state: State, { event, seq }: Call): boolean =>
+  openCallOf(state.branch.workingCalls, event.tool_call_id, seq) !== undefined
 
 const isOpen = (state: State, { event, seq }: Call): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
@@ -44,7 +48,17 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
   const { state } = replica
   const approved = begun.filter((call) => isOpen(state, call))
   if (approved.length === 0 || signal.aborted) return
-  await callStep(run, state, approved)
+  const started: StartedWork[] = []
+  try {
+    await callStep(run, state, approved, async (call) => {
+      const work = await run.startWork(call)
+      started.push(work)
+      return work
+    })
+  } finally {
+    // A call whose working result was not appended, since the run was interrupted, is not completed later.
+    for (const work of started) work.confirm(isWorking(replica.state, work.call))
+  }
   await add(run, (now) =>
     errorAnswers(
       approved.filter((call) => isOpen(now, call)),

@@ -18,10 +18,12 @@ import { add, mustStop, type RunContext, latest, unstarted } from './context.ts'
 import { nextPrompt, showPrompt } from './prompts.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
+import { eventKindOf } from '../../log/entry.ts'
+import { pendingCallCount } from '../../log/open-calls.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
-import type { Replica } from '../replica.ts'
+import { type Decision, type Replica, waitForState } from '../replica.ts'
 import {
   startRun,
   endingOf,
@@ -43,6 +45,9 @@ export interface RunParts {
   readonly replica: Replica
   readonly step: Step
   readonly publish: (delta: Event) => void
+  readonly startWork: RunContext['startWork']
+  /** Continues the work that other processes have left. */
+  readonly takeOverWork: (append: (decide: Decision) => Promise<unknown>) => Promise<void>
   /** Names the run in the store; no two runs share one. */
   readonly owner: string
 }
@@ -80,7 +85,7 @@ export async function runLoop(parts: RunParts, options: RunOptions = {}): Promis
     isLeft = false
     // A caller that wanted to run it while the lease was still held got `already_running`; so that must not come to
     // nothing.
-    const state = await replica.refresh()
+    const state = await awaitWork(replica, options)
     // Where nothing was appended, nothing would be the next time.
     const isSpent = state.log.entries.length === length
     const next =
@@ -89,6 +94,23 @@ export async function runLoop(parts: RunParts, options: RunOptions = {}): Promis
         : null
     if (next === null) return result
     held = next
+  }
+}
+
+/** The state once no call works on, or something else wants attention, where the run is to wait for that. */
+async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
+  const state = await replica.refresh()
+  const { length } = state.log.entries
+  const isQuiet = ({ header, branch, log }: State): boolean =>
+    header.status === 'finished' &&
+    pendingCallCount(branch.workingCalls) > 0 &&
+    !log.entries.slice(length).some((entry) => eventKindOf(entry) === 'InterruptEvent')
+  if (until !== 'settled' || !isQuiet(state)) return state
+  try {
+    return await waitForState(replica, (now) => !isQuiet(now), signal)
+  } catch (error) {
+    if (signal?.aborted === true) return replica.state
+    throw error
   }
 }
 
@@ -127,7 +149,7 @@ function wantsToGoOn(state: State): boolean {
 }
 
 async function runUnderLease(
-  { replica, step, publish }: RunParts,
+  { replica, step, publish, startWork, takeOverWork }: RunParts,
   held: HeldLease,
   options: RunOptions,
   {
@@ -149,6 +171,7 @@ async function runUnderLease(
     held,
     publish,
     onPrefix,
+    startWork,
     from,
     newCallIds: new Set(),
     inherited: isLeft ? callsOfLostRun(found) : new Set(),
@@ -186,6 +209,7 @@ async function runUnderLease(
     look(replica.state)
     const isOff = signal?.aborted === true && !interrupted.signal.aborted
     if (isLeft && !isOff) await add(run, decideRunLost)
+    if (!isOff) await takeOverWork((decide) => add(run, decide))
     const result = isOff ? ended(run) : await loop(run, options)
     // Whatever the interrupt appends is in the log before the run is said to be over.
     await interrupting

@@ -40,6 +40,11 @@ export interface RunOptions {
    * holds. Default: the length when `run` is called.
    */
   readonly from?: number
+  /**
+   * When the run is over. `replied` (default): when the agent has replied, though calls may work on. `settled`: when no
+   * call of the branch works any more; each completion is shown to the model.
+   */
+  readonly until?: 'replied' | 'settled'
   /** Milliseconds that the lease holds without being renewed. Default: 45,000. */
   readonly leaseTtl?: number
 }
@@ -81,7 +86,7 @@ const MOST_TTL = 2 ** 31 - 1
 
 /** Looked at before the lease is taken, so that a mistake of the caller is no error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
-  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from } =
+  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from, until } =
     options as Readonly<Record<string, unknown>>
   if (typeof step !== 'function') invalidArgument('step', 'must be a function')
   if (policy !== undefined && typeof policy !== 'function')
@@ -100,6 +105,8 @@ export function checkRun(step: unknown, options: object): void {
   if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))
     invalidArgument('from', 'must be a position of the log')
+  if (until !== undefined && until !== 'replied' && until !== 'settled')
+    invalidArgument('until', 'must be replied or settled')
   if (hooks === undefined) return
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
   for (const [at, hook] of hooks.entries()) checkHook(hook, `hooks.${at}`)

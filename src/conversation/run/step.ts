@@ -6,6 +6,7 @@ import type { NeutralMessage } from '../../messages/message.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { Reply, ReplyOutcome } from '../../messages/reply.ts'
 import type { State } from '../../state/state.ts'
+import type { BackgroundWork, ResumeWork } from '../background.ts'
 
 /** What a step is handed. */
 export interface StepInput {
@@ -28,6 +29,11 @@ export interface StepInput {
    * yield is kept.
    */
   readonly publish: (delta: Event) => void
+  /**
+   * Starts the work of a call that outlives its reply, before the step yields the call's WorkingObservation. Call
+   * `completeWith` of what it returns. The run goes on asking the model meanwhile.
+   */
+  readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
   /**
    * For the option of the same name of the writers, as in `toAnthropic(messages, { tools, onPrefix })`: so the caller
    * that runs the conversation learns of signed parts that had to be left out of the request, and why.
@@ -52,6 +58,11 @@ export interface Step {
    * whether the call took effect.
    */
   readonly repeats?: (call: ActionEvent) => boolean
+  /**
+   * Continues the work of a call that another process has left, from the handle (`task`) of its working result or its
+   * latest progress. Default, and where it returns null: the call is completed as lost.
+   */
+  readonly resume?: ResumeWork
 }
 
 /** What a step has yielded: the events, and what ended its reply. */

@@ -1,0 +1,292 @@
+/**
+ * Calls that outlive their reply: which process does their work, how they are completed, and how another process
+ * continues them after a crash.
+ */
+
+import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
+import { hasCode } from '../event/errors.ts'
+import type { Content, JsonValue } from '../event/shapes.ts'
+import type { ActionEvent, ConversationStateUpdateEvent, Event } from '../event/types.ts'
+import type { EventEntry } from '../log/entry.ts'
+import { findEventIn } from '../log/log.ts'
+import { openCallOf } from '../log/open-calls.ts'
+import { listWorkingCalls, type WorkingCallInfo } from '../state/read.ts'
+import type { State } from '../state/state.ts'
+import type { Item } from '../store/contract/items.ts'
+import type { Store } from '../store/contract/store.ts'
+import { backOff } from './async.ts'
+import type { EngineContext } from './engine-context.ts'
+import { decideComplete, workingTip } from './late-results.ts'
+import type { Decision, Replica } from './replica.ts'
+import { keyedId } from './stamp.ts'
+
+/** The result of a call that has worked on behind its reply. */
+export interface CallCompletion {
+  /** A text, or parts of content. */
+  readonly content: string | readonly Content[]
+  /** Default: `done`. */
+  readonly outcome?: 'done' | 'failed'
+}
+
+/** A report of a call that works. */
+export type ProgressReport = Omit<CallProgress, 'action_id'>
+
+/** The work of one call in this process. */
+export interface BackgroundWork {
+  /**
+   * Aborted when the call is cancelled, or completed by another caller, when its conversation is deleted, and when the
+   * engine closes. An interrupt of the run does not abort it.
+   */
+  readonly signal: AbortSignal
+  /** Appends progress: live readers see it, no model does. A new `task` replaces the handle. */
+  readonly report: (progress: ProgressReport) => Promise<void>
+  /** Completes the call with what the promise resolves to; a rejection completes it as failed. */
+  readonly completeWith: (result: PromiseLike<CallCompletion>) => void
+}
+
+/** The same, as the run knows it. */
+export interface StartedWork extends BackgroundWork {
+  readonly call: EventEntry<ActionEvent>
+  /** Tells whether the log says that the call works; only then it is completed. */
+  readonly confirm: (isWorking: boolean) => void
+}
+
+/** Continues the work of a call from its handle; null where it cannot. */
+export type ResumeWork = (
+  call: ActionEvent & { readonly id: string },
+  task: JsonValue,
+  work: BackgroundWork,
+) => PromiseLike<CallCompletion> | null
+
+/** Items that say which process does the work of a call, while it does. */
+const COLLECTION = 'colloquy.background_calls'
+/** Milliseconds after which another process may continue the work of one that died. */
+const TTL = 30_000
+/** How often an append is tried again that fails since the store is not reached. */
+const TRIES = 8
+
+/** Progress as an event. */
+const progressUpdate = (actionId: string, progress: ProgressReport): ConversationStateUpdateEvent => ({
+  kind: 'ConversationStateUpdateEvent',
+  source: 'environment',
+  key: PROGRESS_KEY,
+  value: { ...progress, action_id: actionId },
+})
+
+const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
+
+/** Starts the work of a call here. A crash from now on leaves its item behind, which tells the next run. */
+export async function startWork(
+  context: EngineContext,
+  conversationId: string,
+  call: EventEntry<ActionEvent>,
+  lease?: Item,
+): Promise<StartedWork> {
+  const { store } = context
+  const id = itemId(conversationId, call.id)
+  const put = {
+    body: { conversation_id: conversationId, action_id: call.id },
+    keys: { conversation: conversationId },
+    dueIn: TTL,
+  }
+  let item: Item | null = lease ?? null
+  if (item === null) item = (await store.changeItems([{ collection: COLLECTION, id, put }]))[0] ?? null
+  const { replica, release } = await context.pin(conversationId)
+  const ended = new AbortController()
+  const signal = AbortSignal.any([ended.signal, context.closing, replica.gone])
+  const look = ({ log }: State): void => {
+    if (findEventIn(log, completionId(call.id)) !== undefined) ended.abort()
+  }
+  const ends = [replica.follow(), replica.changes.add(look)]
+  const renew = async (): Promise<void> => {
+    if (item === null) return
+    try {
+      item =
+        (await store.changeItems([{ collection: COLLECTION, id, expected: item.version, put }]))[0] ?? null
+    } catch (error) {
+      // Another process has taken it over, or it was cancelled.
+      if (hasCode(error, 'version_conflict')) ended.abort()
+    }
+  }
+  const timer: unknown = setInterval(() => void renew(), TTL / 3)
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref()
+  const confirmed = Promise.withResolvers<boolean>()
+  let result: PromiseLike<CallCompletion> | null = null
+  const finish = async (): Promise<void> => {
+    clearInterval(timer as number)
+    for (const end of ends) end()
+    release()
+    const change = { collection: COLLECTION, id, ...(item !== null && { expected: item.version }) }
+    // What the engine's close cuts off is continued by the next run of any process.
+    const next = context.closing.aborted && !ended.signal.aborted ? { ...put, dueIn: 0 } : null
+    await store.changeItems([{ ...change, put: next }]).catch(() => undefined)
+  }
+  const work = async (): Promise<void> => {
+    try {
+      if (!(await confirmed.promise) || result === null) return
+      const completion = await settled(result, signal)
+      if (completion === null) return
+      await complete(replica, call.id, completion, signal)
+    } finally {
+      await finish()
+    }
+  }
+  void context.track(work().catch(() => undefined))
+  return {
+    call,
+    signal,
+    async report(progress) {
+      await replica.commit((state) => decideProgress(state, call.id, progress), { depends: true })
+    },
+    completeWith(given) {
+      // A rejection before it is waited for is handled all the same.
+      void Promise.resolve(given).catch(() => undefined)
+      result = given
+    },
+    confirm(isWorking) {
+      if (!isWorking) ended.abort()
+      confirmed.resolve(isWorking)
+    },
+  }
+}
+
+/** What the work comes to; null when the signal is aborted first. Never rejects. */
+async function settled(
+  result: PromiseLike<CallCompletion>,
+  signal: AbortSignal,
+): Promise<CallCompletion | null> {
+  const aborted = Promise.withResolvers<null>()
+  const abort = (): void => aborted.resolve(null)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  try {
+    return await Promise.race([Promise.resolve(result), aborted.promise])
+  } catch (error) {
+    return signal.aborted ? null : { content: wordsOf(error), outcome: 'failed' }
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** Whatever was thrown, as text. Never throws. */
+function wordsOf(error: unknown): string {
+  try {
+    return (error instanceof Error ? error.message || error.name : String(error)).toWellFormed()
+  } catch {
+    return 'The work failed.'
+  }
+}
+
+async function complete(
+  replica: Replica,
+  actionId: string,
+  completion: CallCompletion,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const { content, outcome } = completion
+      await replica.commit((state) => decideComplete(state, actionId, content, outcome), { depends: true })
+      return
+    } catch (error) {
+      // Completed by another caller, or nothing is left to complete.
+      if (signal.aborted || hasCode(error, 'unknown_call')) return
+      if (tries === TRIES) throw error
+      await backOff(25 * tries)
+    }
+  }
+}
+
+/** Progress of a call, on HEAD's branch or the latest one on which it works; nothing where it works on none. */
+export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
+  const tip = workingTip(state, actionId)
+  if (tip === undefined) return []
+  // Elsewhere it hangs on that branch: a state update moves no HEAD.
+  return [{ ...progressUpdate(actionId, progress), ...(tip !== null && { parent_id: tip.id }) }]
+}
+
+/**
+ * Continues what processes that died have left working on HEAD's branch, or completes it as lost; and completes here
+ * what was completed on another branch. Calls that no process works for are left alone: a caller completes them.
+ */
+export async function takeOverWork(
+  context: EngineContext,
+  replica: Replica,
+  resume: ResumeWork | undefined,
+  append: (decide: Decision) => Promise<unknown>,
+): Promise<void> {
+  const calls = listWorkingCalls(replica.state)
+  if (calls.length === 0) return
+  const elsewhere = calls.filter(({ action }) => completedElsewhere(replica.state, action.id) !== null)
+  for (const { action } of elsewhere)
+    await append((state) => {
+      const done = completedElsewhere(state, action.id)
+      return done === null ? [] : decideComplete(state, action.id, done.content, done.outcome, null)
+    })
+  const items = await itemsOf(context.store, replica.id)
+  for (const info of calls) {
+    const item = items.get(itemId(replica.id, info.action.id))
+    if (elsewhere.includes(info) || item === undefined || (item.dueAt ?? 0) > Date.now()) continue
+    const claimed = await claim(context.store, item)
+    if (claimed !== null) await continueOrLose(context, replica, info, claimed, resume, append)
+  }
+}
+
+async function continueOrLose(
+  context: EngineContext,
+  replica: Replica,
+  { action, task }: WorkingCallInfo,
+  item: Item,
+  resume: ResumeWork | undefined,
+  append: (decide: Decision) => Promise<unknown>,
+): Promise<void> {
+  const work = await startWork(context, replica.id, action, item)
+  const result = resume?.({ ...action.event, id: action.id }, task, work) ?? null
+  if (result !== null) {
+    work.completeWith(result)
+    work.confirm(true)
+    return
+  }
+  await append((state) => (isWorkingIn(state, action) ? decideComplete(state, action.id, LOST, 'lost') : []))
+  work.confirm(false)
+}
+
+const LOST = 'The process that did the work has ended.'
+
+const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<ActionEvent>): boolean =>
+  openCallOf(branch.workingCalls, event.tool_call_id, seq) !== undefined
+
+/** What completed a call on another branch. */
+function completedElsewhere({ log }: State, actionId: string) {
+  const event = findEventIn(log, completionId(actionId))?.event ?? null
+  const completes = event === null ? null : completionOf(event)
+  if (event?.kind !== 'MessageEvent' || completes?.action_id !== actionId) return null
+  return { content: event.llm_message.content ?? [], outcome: completes.outcome }
+}
+
+/** The items of a conversation's calls, by id. */
+async function itemsOf(store: Store, conversationId: string): Promise<Map<string, Item>> {
+  const items = new Map<string, Item>()
+  let cursor: string | null = null
+  do {
+    const page = await store.listItems(COLLECTION, {
+      by: 'conversation',
+      value: conversationId,
+      ...(cursor !== null && { cursor }),
+    })
+    for (const item of page.items) items.set(item.id, item)
+    cursor = page.next_page_id
+  } while (cursor !== null)
+  return items
+}
+
+/** The item as this process holds it; null where another was faster. */
+async function claim(store: Store, { id, body, keys, version }: Item): Promise<Item | null> {
+  try {
+    const put = { body, keys, dueIn: TTL }
+    return (await store.changeItems([{ collection: COLLECTION, id, expected: version, put }]))[0] ?? null
+  } catch (error) {
+    if (hasCode(error, 'version_conflict')) return null
+    throw error
+  }
+}

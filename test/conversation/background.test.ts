@@ -1,0 +1,251 @@
+/** Calls that outlive their reply: what runs, completions, cancels and crashes make of them. */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import type { JsonValue } from '../../src/event/shapes.ts'
+import { listWorkingCalls } from '../../src/state/read.ts'
+import { background, type StepTool } from '../../src/steps/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { begun, call, gate, logOf, says, script, status } from './script.ts'
+import { executeCalls } from '../../src/steps/execute.ts'
+
+/** A step with scripted replies whose calls the given tool executes. */
+const stepWith = (
+  given: Partial<StepTool> & Pick<StepTool, 'execute'>,
+  ...replies: Parameters<typeof script>[0]
+) => {
+  const work = {
+    name: 'work',
+    description: 'Works.',
+    parameters: { type: 'object' },
+    ...given,
+  } satisfies StepTool
+  const known = new Map([['work', work]])
+  const made = script(replies, (input) =>
+    executeCalls(input.approved, known, input.signal, {}, input.background),
+  )
+  return Object.assign(made, {
+    step: Object.assign(made.step.bind(made), {
+      resume: ((action, task, { signal, report }) =>
+        work.resume === undefined
+          ? null
+          : Promise.resolve(work.resume(task, { signal, call: action, report })).then((content) => ({
+              content: String(content),
+            }))) satisfies Step['resume'],
+    }) as Step,
+  })
+}
+
+const working = async (conversation: Conversation): Promise<readonly string[]> =>
+  listWorkingCalls(await conversation.state()).map(({ action }) => action.id)
+
+/** The texts of the last request. */
+const sent = ({ asked }: ReturnType<typeof stepWith>): string[] =>
+  (asked.at(-1)?.messages ?? []).flatMap(({ content }) =>
+    content.map((part) => ('text' in part ? String(part.text) : '')),
+  )
+
+describe.each([
+  ['memory', () => memoryStore()],
+  ['sqlite', () => sqliteStore({ file: ':memory:' })],
+] as const)('over %s', (_, makeStore) => {
+  it('a message is answered while a tool works, and a run that is to settle shows each end', async () => {
+    const { engine, conversation } = await begun('hello', makeStore())
+    const end = gate()
+    const made = stepWith(
+      { background: true, execute: async () => (await end.pass(), 'the report') },
+      [call('a')],
+      [says('started')],
+      [says('six')],
+      [says('here it is')],
+    )
+    const run = conversation.run(made.step, { until: 'settled' })
+    await conversation.waitFor('finished')
+    await conversation.sendMessage('and 3 + 3?')
+    await conversation.waitFor('finished')
+    expect(made.asked).toHaveLength(3)
+    expect(await working(conversation)).toEqual(['a'])
+    end.open()
+    expect(await run).toMatchObject({ status: 'finished', iterations: 4 })
+    expect(await working(conversation)).toEqual([])
+    expect(sent(made).slice(-3)).toEqual(['six', '[The call a of work is done. Its result:]', 'the report'])
+    expect((await logOf(conversation)).filter((line) => !line.startsWith('='))).toEqual([
+      'user: hello',
+      'call a',
+      'started_actions ["a"]',
+      'result a',
+      'agent: started',
+      'user: and 3 + 3?',
+      'agent: six',
+      'environment: the report',
+      'agent: here it is',
+    ])
+    await engine.close()
+  })
+
+  it('is completed by whoever is first, once, and only where it works', async () => {
+    const { engine, conversation } = await begun('hello', makeStore())
+    const made = stepWith(
+      {
+        execute: async () =>
+          background(new Promise(() => undefined), { content: 'queued', task: { job: 7 } }),
+      },
+      [call('a')],
+    )
+    expect(await conversation.run(made.step)).toMatchObject({ status: 'finished' })
+    expect(listWorkingCalls(await conversation.state())).toMatchObject([{ task: { job: 7 } }])
+    await conversation.reportProgress('a', { progress: 0.5, task: { job: 8 } })
+    expect(listWorkingCalls(await conversation.state())).toMatchObject([
+      { task: { job: 8 }, progress: { progress: 0.5 } },
+    ])
+    const [first] = await conversation.complete('a', 'by hook')
+    expect(first?.id).toBe('a-completion')
+    expect(await conversation.complete('a', 'again')).toEqual([])
+    expect(await conversation.cancel('a')).toEqual([])
+    await expect(conversation.complete('nothing', 'x')).rejects.toMatchObject({ code: 'unknown_call' })
+    expect(await status(conversation)).toBe('idle')
+    await conversation.run(made.step)
+    expect(sent(made).slice(-1)).toEqual(['by hook'])
+    expect(await conversation.reportProgress('a', { progress: 1 })).toEqual([])
+    await engine.close()
+  })
+
+  it('is not ended by an interrupt, unless that says so; a cancel aborts it', async () => {
+    const { engine, conversation } = await begun('hello', makeStore())
+    const aborted = Promise.withResolvers<string>()
+    const reached = gate()
+    const made = stepWith(
+      {
+        background: true,
+        execute: async (_args, { signal }) => {
+          signal.addEventListener('abort', () => aborted.resolve('aborted'))
+          await new Promise(() => undefined)
+        },
+      },
+      [call('a')],
+      async function* () {
+        await reached.pass()
+        yield says('never said')
+      },
+    )
+    const run = conversation.run(made.step)
+    await reached.reached
+    await conversation.interrupt()
+    expect(await run).toMatchObject({ status: 'paused' })
+    expect(await working(conversation)).toEqual(['a'])
+    expect(await Promise.race([aborted.promise, Promise.resolve('at work')])).toBe('at work')
+    await conversation.resume()
+    await conversation.interrupt({ working: true })
+    expect(await working(conversation)).toEqual([])
+    expect(await aborted.promise).toBe('aborted')
+    reached.open()
+    await engine.close()
+  })
+
+  it('that fails says so, and one whose result is there at once waits for its place', async () => {
+    const { engine, conversation } = await begun('hello', makeStore())
+    const made = stepWith(
+      {
+        execute: async (_args, { call: { id } }) =>
+          background(id === 'a' ? Promise.reject(new Error('no disk')) : Promise.resolve('at once')),
+      },
+      [call('a'), call('b')],
+      [says('ok')],
+    )
+    await conversation.run(made.step, { until: 'settled' })
+    const said = (await logOf(conversation)).filter((line) => line.startsWith('environment'))
+    expect(said.toSorted()).toEqual(['environment: at once', 'environment: no disk'])
+    expect(sent(made)).toContain('[The call a of work has failed:]')
+    await engine.close()
+  })
+
+  it.each(['resumed', 'lost'])('of a process that has ended is %s', async (how) => {
+    const store = makeStore()
+    const { engine, conversation } = await begun('hello', store)
+    const first = stepWith(
+      { execute: async () => background(new Promise(() => undefined), { task: 'job-1' }) },
+      [call('a')],
+      [says('started')],
+    )
+    await conversation.run(first.step)
+    await engine.close()
+    const next = createEngine({ store })
+    const again = await next.open('c')
+    const tasks: JsonValue[] = []
+    const second = stepWith(
+      {
+        execute: async () => 'never executed again',
+        ...(how === 'resumed' && {
+          resume: async (task: JsonValue) => {
+            tasks.push(task)
+            return 'late'
+          },
+        }),
+      },
+      [says('seen')],
+    )
+    await again.sendMessage('and?')
+    await again.run(second.step, { until: 'settled' })
+    expect(second.executed).toEqual([])
+    expect(await working(again)).toEqual([])
+    expect(tasks).toEqual(how === 'resumed' ? ['job-1'] : [])
+    const log = await logOf(again)
+    expect(log).toContain(
+      how === 'resumed' ? 'environment: late' : 'environment: The process that did the work has ended.',
+    )
+    await next.close()
+  })
+
+  it('is left alone while another process does its work', async () => {
+    const store = makeStore()
+    const { engine, conversation } = await begun('hello', store)
+    const end = gate()
+    const first = stepWith(
+      { background: true, execute: async () => (await end.pass(), 'mine') },
+      [call('a')],
+      [says('started')],
+    )
+    await conversation.run(first.step)
+    const other = createEngine({ store })
+    const there = await other.open('c')
+    await there.sendMessage('and?')
+    await there.run(stepWith({ execute: async () => 'x' }, [says('waiting')]).step)
+    expect(await working(there)).toEqual(['a'])
+    end.open()
+    await there.waitFor('idle')
+    expect(await working(there)).toEqual([])
+    await other.close()
+    await engine.close()
+  })
+
+  it('is completed on its branch when HEAD is elsewhere, and on another one when that is run', async () => {
+    const { engine, conversation } = await begun('hello', makeStore())
+    const end = gate()
+    const made = stepWith(
+      { background: true, execute: async () => (await end.pass(), 'the report') },
+      [call('a')],
+      [says('started')],
+    )
+    await conversation.run(made.step)
+    const [second] = await conversation.sendMessage('second')
+    await conversation.run(made.step)
+    await conversation.navigate(null)
+    await conversation.sendMessage('elsewhere')
+    const head = (await conversation.state()).log.head?.id
+    end.open()
+    await expect.poll(async () => (await logOf(conversation)).includes('environment: the report')).toBe(true)
+    const state = await conversation.state()
+    expect(state.log.head?.id).toBe(head)
+    expect(listWorkingCalls(state)).toEqual([])
+    // The branch before the second message shares the call, which works there until it is run.
+    await conversation.editAndResend(String(second?.id), 'other second')
+    expect(await working(conversation)).toEqual(['a'])
+    await conversation.run(made.step, { until: 'settled' })
+    expect(await working(conversation)).toEqual([])
+    expect(sent(made)).toContain('the report')
+    await engine.close()
+  })
+})
