@@ -1,4 +1,4 @@
-/** What is found in a conversation: one thing that is wrong or remarkable, in words, with the events that show it. */
+/** One thing that is wrong or remarkable in a conversation, with the events that show it. */
 
 /** `error`: the model was misled or the request fails; `warning`: it costs; `note`: worth knowing. */
 export type Severity = 'error' | 'warning' | 'note'

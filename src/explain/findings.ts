@@ -100,22 +100,13 @@ function resultFinding(entry: Checkpoint, breach: LawViolation, { state }: Pick<
   const judged = judgeResult(state, entry)
   if (judged === null) return found('law', 'error', breach, withoutAdvice(breach.message), { law: 'P4' })
   const { code, text, ids } = judged.verdict
-  const more = { rule: 'U3', law: 'P4', ids }
-  return code === 'duplicate_result'
-    ? found(
-        'doubled_result',
-        'error',
-        breach,
-        `a second result arrived, and the model never sees it: ${text}`,
-        more,
-      )
-    : found(
-        'orphan_result',
-        'error',
-        breach,
-        `a result ends no call, and the model never sees it: ${text}`,
-        more,
-      )
+  const isSecond = code === 'duplicate_result'
+  const what = `${isSecond ? 'a second result arrived' : 'a result ends no call'}, and the model never sees it: ${text}`
+  return found(isSecond ? 'doubled_result' : 'orphan_result', 'error', breach, what, {
+    rule: 'U3',
+    law: 'P4',
+    ids,
+  })
 }
 
 /** Without the advice to a server: the log is already written. */

@@ -22,7 +22,6 @@ export interface SentOptions extends Omit<FitOptions, 'write'> {
 /** The effects of the policy on an event of the view. O(view), plus the cost of `fitToBudget`. */
 export function sentNotes(state: State, subject: Subject, options: SentOptions): Reason<NoteCode>[] {
   const { budget, mask, count = estimateTokens } = options
-  const found: Reason<NoteCode>[] = []
   let sent = state
   if (budget !== undefined) {
     // Maps the messages back to the state of which they were written.
@@ -35,24 +34,21 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
     }
     const fit = fitToBudget(state, count, budget, { ...options, write })
     if (fit.type === 'refuse') {
-      const text = `nothing is sent: ${fit.reason.message}`
-      return [{ code: 'over_budget', rule: 'U8', law: null, text, ids: [] }]
+      return [overBudget(`nothing is sent: ${fit.reason.message}`)]
     }
     sent = states.get(fit.messages) ?? state
     if (findUnit(sent.branch.view, subject) === undefined) {
-      const text = `the budget of ${budget} tokens leaves out the ${fit.cut} oldest events of the view except those that must stay, and it is one of them`
-      return [{ code: 'over_budget', rule: 'U8', law: null, text, ids: [] }]
+      const which = `the ${fit.cut} oldest events of the view except those that must stay`
+      return [overBudget(`the budget of ${budget} tokens leaves out ${which}, and it is one of them`)]
     }
   }
-  if (mask !== undefined && isMasked(sent, subject, mask))
-    found.push({
-      code: 'masked',
-      rule: 'D24',
-      law: null,
-      text: 'the mask sends a short text in its place, since it is old',
-      ids: [],
-    })
-  return found
+  if (mask === undefined || !isMasked(sent, subject, mask)) return []
+  const text = 'the mask sends a short text in its place, since it is old'
+  return [{ code: 'masked', rule: 'D24', law: null, text, ids: [] }]
+}
+
+const overBudget = (text: string): Reason<NoteCode> => {
+  return { code: 'over_budget', rule: 'U8', law: null, text, ids: [] }
 }
 
 /** Whether the mask replaces the message of a result. Masks keep the number and order of messages. */

@@ -51,14 +51,7 @@ export function judge(state: State, subject: Subject): Verdict {
     const first = findEventIn(state.log, entry.id ?? '')
     const mayBeShown = KINDS[event.kind].unit !== null
     const text = `the event at position ${first?.seq ?? 0} has its id already`
-    return out(
-      'repeated_id',
-      'D8',
-      'T6',
-      text,
-      entry.id === null ? [] : [entry.id],
-      mayBeShown ? entry.id : null,
-    )
+    return out('repeated_id', 'D8', 'T6', text, idsOf(entry.id), mayBeShown ? entry.id : null)
   }
   const unit = derived ? 'message' : KINDS[event.kind].unit
   if (unit !== 'message' && unit !== 'call' && unit !== 'result')
@@ -114,14 +107,7 @@ function elsewhere(state: State, subject: Subject): Verdict {
   const end = lastBelow(state, entry)
   const there = end === null ? null : onPath(state, subject, end)
   const removedBy = left !== null && wouldStay(state, subject, left) ? id : null
-  const verdict = out(
-    'other_branch',
-    'D7',
-    null,
-    whereHeadIs(state, entry, by),
-    id === null ? [] : [id],
-    removedBy,
-  )
+  const verdict = out('other_branch', 'D7', null, whereHeadIs(state, entry, by), idsOf(id), removedBy)
   return { ...verdict, held: there?.held ?? null, lateFor: there?.lateFor ?? null }
 }
 
@@ -134,10 +120,8 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   const stretch = stretchOf([...held.branch.view.units], held.unit)
   // No path shows whether a call of its reply would join it.
   if (behind.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
-  return !isListed(
-    stretch.flatMap((unit) => [...unitEvents(unit)]),
-    behind,
-  )
+  const events = stretch.flatMap((unit) => [...unitEvents(unit)])
+  return !isListed(events, behind)
 }
 
 function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): string {
