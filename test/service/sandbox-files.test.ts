@@ -156,6 +156,24 @@ describe('git', () => {
     expect([status, body.map(({ path }) => path)]).toEqual([200, ['.gitattributes', 'f', 'g']])
     expect(existsSync(ran)).toBe(false)
   })
+
+  it('reads no repository or working tree outside of the sandboxes', async () => {
+    const outside = join(place.path, 'outside')
+    mkdirSync(outside)
+    git(outside, 'init', '-q')
+    writeFileSync(join(outside, 'private'), 'one')
+    git(outside, 'add', '.')
+    git(outside, 'commit', '-qm', 'one')
+    const [linked, moved] = [join(home, 'linked'), join(home, 'moved')]
+    for (const folder of [linked, moved]) mkdirSync(folder)
+    writeFileSync(join(linked, '.git'), `gitdir: ${join(outside, '.git')}\n`)
+    git(moved, 'init', '-q')
+    git(moved, 'config', 'core.worktree', outside)
+    for (const path of [linked, moved]) {
+      const { body } = await client.get<unknown>('/api/git/changes', { path })
+      expect(JSON.stringify(body)).not.toContain('private')
+    }
+  })
 })
 
 interface Page {

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { constants, realpathSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, stat } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
 import type { SandboxCommands } from './sandbox/commands.ts'
@@ -190,17 +190,27 @@ async function gitIn(root: string, folder: string, args: readonly string[]): Pro
       HOME: folder,
       GIT_CONFIG_NOSYSTEM: '1',
       GIT_TERMINAL_PROMPT: '0',
+      // Precedes `protocol.<name>.allow` of the folder: a missing object is not fetched.
+      GIT_ALLOW_PROTOCOL: 'none',
+      GIT_NO_LAZY_FETCH: '1',
       GIT_OPTIONAL_LOCKS: '0',
       GIT_CEILING_DIRECTORIES: root,
       ...more,
     }
-    return new Promise((resolve) => {
+    return new Promise((done) => {
       const options = { cwd: folder, env, maxBuffer: MOST, timeout: LONGEST_MILLISECONDS }
       execFile('git', [...HARMLESS, ...some], options, (error, out) =>
-        resolve({ out, code: error === null ? 0 : (error.code ?? null) }),
+        done({ out, code: error === null ? 0 : (error.code ?? null) }),
       )
     })
   }
+  const paths = await run(['rev-parse', '--absolute-git-dir', '--git-common-dir', '--show-toplevel'])
+  if (paths.code !== 0) return null
+  // A folder's `.git` file or `core.worktree` may name any repository, also another sandbox's.
+  const real = realpathSync(root)
+  const [id = ''] = relative(real, folder).split(sep)
+  for (const path of paths.out.trimEnd().split('\n'))
+    if (!isBelow(join(real, id), await realpath(resolve(folder, path)).catch(() => '/'))) return null
   let off = {}
   if (args[0] === 'diff') {
     const { out, code } = await run(['config', '-z', '--name-only', '--get-regexp', '^filter\\.'])
@@ -211,6 +221,8 @@ async function gitIn(root: string, folder: string, args: readonly string[]): Pro
   const { out, code } = await run(args, off)
   return code === 0 ? out : null
 }
+
+const isBelow = (folder: string, path: string): boolean => path === folder || path.startsWith(folder + sep)
 
 interface Said {
   readonly out: string

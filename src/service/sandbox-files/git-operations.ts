@@ -62,6 +62,7 @@ const DIFF_OPTIONS = [
   'diff',
   '--no-ext-diff',
   '--no-textconv',
+  '--submodule=short',
   WITHOUT_SUBMODULES,
   '--name-status',
   '-z',
