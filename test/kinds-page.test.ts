@@ -9,7 +9,7 @@ import { readImage } from '../src/messages/files.ts'
 import { type Said, saidOf } from '../src/messages/told.ts'
 import type { Kind } from '../src/messages/blocks.ts'
 import { formOf } from '../src/messages/pieces.ts'
-import type { Limits } from '../src/messages/turns.ts'
+import type { Limits } from '../src/messages/limits.ts'
 import { SAMPLES, type Sample } from './messages/user-parts.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

@@ -17,7 +17,7 @@ import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/blocks.
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { ownDigest, requestRecord } from '../../src/messages/prefix.ts'
 import { partsOf } from '../../src/messages/reply-parts.ts'
-import type { Limits } from '../../src/messages/turns.ts'
+import type { Limits } from '../../src/messages/limits.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { type Seen, sign } from '../../src/messages/provider.ts'
 import { grammarNamed } from '../../src/messages/grammars.ts'

@@ -6,7 +6,7 @@ import type { WriteOptions } from './prefix.ts'
 import type { ProviderGrammar, Sight } from './provider.ts'
 import type { ReadOptions, Reply, ReplyCollector } from './reply.ts'
 import type { Violation } from './rules.ts'
-import type { Limits } from './turns.ts'
+import type { Limits } from './limits.ts'
 
 /** A provider's message format: how requests are written and judged, and replies read. */
 export interface Grammar {

@@ -3,9 +3,9 @@
  * where a history has lost one of them, words stand for both.
  */
 
-import { type OtherRef, signedOf, unsent, wordsOf } from './reply-parts.ts'
-import { type BlockPiece, inWords, isItem } from './pieces.ts'
-import type { AssistantTurn, Limits, Turn } from './turns.ts'
+import { signedOf, unsent, wordsOf } from './reply-parts.ts'
+import type { OtherRef, BlockPiece, AssistantTurn, Limits, Turn } from './limits.ts'
+import { inWords, isItem } from './pieces.ts'
 
 /**
  * The turns with a placeholder for each half of a pair whose other half is not where its provider looks for it: behind

@@ -1,33 +1,21 @@
 /** Splits the content of messages into texts, single images and parts of other kinds that can be sent. */
 
+import type {
+  Places,
+  PartTable,
+  TextPiece,
+  ImagePiece,
+  BlockPiece,
+  Piece,
+  Takes,
+  AssistantTurn,
+  Result,
+} from './limits.ts'
 import { imageFollows, imageMoved, NO_IMAGE, partFollows, partMoved } from './phrases.ts'
 import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll, keptBeside } from './digest.ts'
-import { type FileRef, type Image, readImage, readPart } from './files.ts'
-import type { Shape } from './shape.ts'
+import { readImage, readPart } from './files.ts'
 import { isWhitespace, wellFormed } from './text.ts'
-import type { AssistantTurn, Result } from './turns.ts'
-
-/** Where a part may stand. */
-interface Places {
-  readonly user: boolean
-  readonly result: boolean
-  /** Whether it stands beside messages or results, and not in them: what a model has asked for. */
-  readonly item?: boolean
-}
-
-/** A kind of part that a grammar has. */
-interface OwnKind extends Places {
-  /** What a part must be to be sent; without `cache_prompt`, which is ours, and the grammar's own mark. */
-  readonly fits: Shape<object>
-}
-
-/** The kinds of parts that a grammar has, and how it says a file. */
-export interface PartTable extends Places {
-  readonly kinds: Readonly<Record<string, OwnKind>>
-  /** A file in the grammar's words, for the places that the table names; null where it has none. */
-  readonly write: (file: FileRef) => JsonObject | null
-}
 
 /** How a part is said. */
 type PartForm =
@@ -92,42 +80,6 @@ export const placeholderOf = (part: OpenPart): string =>
 /** The beginning of a text, on one line. */
 const oneLine = (text: string): string =>
   wellFormed(text.slice(0, LONGEST).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '))
-
-/** A text that says something. */
-export interface TextPiece {
-  readonly type: 'text'
-  readonly text: string
-  /** Whether a prefix that should be cached ends here. */
-  readonly cache: boolean
-  /** The part of the log that it comes from; null for a sentence of ours. */
-  readonly source: Content | null
-}
-
-/** One image. */
-export interface ImagePiece {
-  readonly type: 'image'
-  readonly image: Image
-  readonly cache: boolean
-  readonly source: Content
-  /** Its index among the images of its part. */
-  readonly slot: number
-}
-
-/** A part of another kind, in the words of the grammar. */
-export interface BlockPiece extends Places {
-  readonly type: 'block'
-  readonly block: JsonObject
-  readonly cache: boolean
-  readonly source: OpenPart
-}
-
-export type Piece = TextPiece | ImagePiece | BlockPiece
-
-/** What a grammar takes beside texts. */
-export interface Takes {
-  readonly takesImage: (image: Image) => boolean
-  readonly parts: PartTable
-}
 
 /**
  * The pieces of content, in order. An image that the grammar does not take, or that cannot be read, becomes a short

@@ -21,9 +21,9 @@ import {
   otherDigest,
 } from './digest.ts'
 import type { AssistantMessage } from './message.ts'
-import { type FieldRef, type PartRef, type PartsInOrder, reasoningItems } from './reply-parts.ts'
+import { reasoningItems } from './reply-parts.ts'
+import type { FieldRef, PartRef, PartsInOrder, AssistantTurn, Call, Result } from './limits.ts'
 import { pieceDigest } from './pieces.ts'
-import type { AssistantTurn, Call, Result } from './turns.ts'
 
 /** A block of a request. */
 export interface Written<Block> {

@@ -3,10 +3,19 @@
  * and calls go back in the order in which they came and nothing is stored twice, and whole what no field holds.
  */
 
+import type {
+  PartsInOrder,
+  PartKind,
+  FieldRef,
+  OtherRef,
+  PartRef,
+  PartCounts,
+  TextPiece,
+  Limits,
+} from './limits.ts'
 import {
   isTextPart,
   type Content,
-  type JsonObject,
   type JsonValue,
   type ReasoningItemModel,
   type RedactedThinkingBlock,
@@ -16,10 +25,9 @@ import { isObject } from '../event/json.ts'
 import { isReturnable, isSealed } from './blocks.ts'
 import { keptBeside } from './digest.ts'
 import type { AssistantMessage } from './message.ts'
-import { textPiece, type TextPiece, textsOf } from './pieces.ts'
+import { textPiece, textsOf } from './pieces.ts'
 import { isWellFormed } from './text.ts'
 import { replyPlaceholder } from './told.ts'
-import type { Limits } from './turns.ts'
 
 export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 
@@ -46,16 +54,6 @@ export function endsInThinking(message: AssistantMessage, refs: readonly PartRef
     return ref.kind === 'call' || isSignedThinking(message, ref)
   })
   return last?.kind === 'thinking'
-}
-
-/** The parts of a reply, and which of them are signed. */
-export interface PartsInOrder {
-  /** In the order in which they are written. */
-  readonly refs: readonly PartRef[]
-  /** How many of them end with the last signed one; 0 when none is signed. */
-  readonly bound: number
-  /** How many of them are signed. */
-  readonly signed: number
 }
 
 /**
@@ -199,34 +197,6 @@ export const wordsOf = (message: AssistantMessage, refs: readonly PartRef[]): Te
 /** Whether a reply has a part that no standard field holds, and that is written as it came. */
 export const hasOwnParts = ({ refs }: Pick<PartsInOrder, 'refs'>): boolean =>
   refs.some((ref) => ref.kind === 'other' && ref.placeholder === null)
-
-/** A part that stands in a standard field of the reply's events, all of them taken together. */
-export type PartKind = 'thinking' | 'text' | 'call' | 'reasoning'
-
-/**
- * A reference to the part of a kind at an index: `thinking` into the thinking blocks, `text` into the content, `call`
- * into the calls, `reasoning` into the reasoning items (that of the message first, then those of the calls). Stored as
- * an object of one such field, `{ "text": 0 }`, and beside it as `more` what the standard field lacks.
- */
-export interface FieldRef {
-  readonly kind: PartKind
-  readonly at: number
-  readonly more: JsonObject | null
-}
-
-/** A part that no standard field holds, by its index among the record's parts. Stored as `{ "other": … }`. */
-export interface OtherRef {
-  readonly kind: 'other'
-  readonly at: number
-  readonly value: JsonObject
-  /** What is written in its place; null where it is written itself. */
-  readonly placeholder: string | null
-}
-
-export type PartRef = FieldRef | OtherRef
-
-/** How many parts of each kind the standard fields hold; a kind that is not named has no place in the grammar. */
-export type PartCounts = Readonly<Partial<Record<PartKind, number>>>
 
 const KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
 

@@ -3,7 +3,7 @@
  * once.
  */
 
-import { type Found, objectOf, stringOf, actionKind, readArguments } from './text.ts'
+import { actionKind, type Found, objectOf, readArguments, stringOf } from './text.ts'
 import { isObject } from '../event/json.ts'
 import { quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
@@ -24,10 +24,11 @@ import type {
 } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { sentMore } from './blocks.ts'
-import { callIds, type Limits } from './turns.ts'
+import { callIds } from './turns.ts'
+import type { Limits, FieldRef, PartRef, PartsInOrder } from './limits.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import { modelName, ownDigest, requestRecord, undated } from './prefix.ts'
-import { type FieldRef, type PartRef, type PartsInOrder, partsOf } from './reply-parts.ts'
+import { partsOf } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
 /** What a provider or a proxy says in the place of a reply: that there is none, or not all of it. */
@@ -69,26 +70,11 @@ export const usageOf = (value: unknown): RecordedUsage =>
   isObject(value) ? shortUsage(value as JsonObject) : {}
 
 /**
- * A value as JSON text; as it is where it is a text already. Empty where it is nested too deep for any writer. O(size).
- */
-export function textOfInput(value: unknown): string {
-  if (typeof value === 'string') return value
-  try {
-    return JSON.stringify(value ?? {})
-  } catch {
-    return TOO_DEEP
-  }
-}
-
-/**
  * What {@link textOfInput} is written from, where that is an object which nothing will change: it need not be read from
  * the text again. O(1).
  */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
-
-/** No JSON, so that a call with it is not executed. */
-const TOO_DEEP = '(nested too deep to be written)'
 
 /** What a provider sent as it is: it was JSON. */
 export const asJson = (value: Found): JsonObject => value as JsonObject

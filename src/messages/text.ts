@@ -154,3 +154,18 @@ export const objectsOf = (value: unknown): readonly Found[] =>
   !Array.isArray(value) ? NONE : value.every(isObject) ? value : value.map(objectOf)
 
 const NONE: readonly Found[] = Object.freeze([])
+
+/**
+ * A value as JSON text; as it is where it is a text already. Empty where it is nested too deep for any writer. O(size).
+ */
+export function textOfInput(value: unknown): string {
+  if (typeof value === 'string') return value
+  try {
+    return JSON.stringify(value ?? {})
+  } catch {
+    return TOO_DEEP
+  }
+}
+
+/** No JSON, so that a call with it is not executed. */
+const TOO_DEEP = '(nested too deep to be written)'

@@ -5,12 +5,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { KINDS as AI_SDK } from './ai-sdk/blocks.ts'
-import type { KINDS as ANTHROPIC } from './anthropic/blocks.ts'
-import type { KINDS as GOOGLE } from './google/blocks.ts'
 import { isTyped, kindName } from './blocks.ts'
-import type { KINDS as CHAT } from './openai-chat/blocks.ts'
-import type { KINDS as RESPONSES } from './openai-responses/blocks.ts'
 import { jsonOf } from './digest.ts'
 
 /**
@@ -19,17 +14,8 @@ import { jsonOf } from './digest.ts'
  */
 export type Said = string | null
 
-type Some<Kinds> = Readonly<Partial<Record<keyof Kinds, Said>>>
-type Each<Kinds> = Readonly<Record<keyof Kinds, Said>>
-
 /** What is said of each kind. Of parts that name their own type those without a row go by name. */
-export const SAID: {
-  readonly anthropic: Some<typeof ANTHROPIC>
-  readonly 'ai-sdk': Some<typeof AI_SDK>
-  readonly google: Each<typeof GOOGLE>
-  readonly 'openai-chat': Each<typeof CHAT>
-  readonly 'openai-responses': Some<typeof RESPONSES>
-} = {
+export const SAID: Readonly<Record<string, Readonly<Record<string, Said>>>> = {
   anthropic: {
     thinking: null,
     redacted_thinking: null,
@@ -106,8 +92,8 @@ const WORDS = 400
 /** What the table says of a kind of a grammar; undefined where it does not know it. O(1). */
 export function saidOf(grammar: unknown, name: string): Said | undefined {
   if (typeof grammar !== 'string' || !Object.hasOwn(SAID, grammar)) return undefined
-  const table: Readonly<Record<string, Said>> = SAID[grammar as keyof typeof SAID]
-  return Object.hasOwn(table, name) ? table[name] : undefined
+  const table = SAID[grammar]
+  return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
 }
 
 /**

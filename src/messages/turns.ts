@@ -3,29 +3,24 @@
  * replies touch.
  */
 
+import type {
+  IdForm,
+  Limits,
+  UserTurn,
+  SystemTurn,
+  AssistantTurn,
+  Call,
+  Result,
+  Turn,
+  Turns,
+  TextPiece,
+} from './limits.ts'
 import { ColloquyError } from '../event/errors.ts'
-import type { JsonObject } from '../event/shapes.ts'
-import type { Kind, OwnKinds } from './blocks.ts'
-import type { Image } from './files.ts'
-import type { AssistantMessage, NeutralMessage, NeutralToolCall, ToolMessage } from './message.ts'
-import {
-  type FieldRef,
-  type PartCounts,
-  type PartKind,
-  type PartRef,
-  partsOf,
-  wordsOf,
-} from './reply-parts.ts'
+import type { AssistantMessage, NeutralMessage, ToolMessage } from './message.ts'
+import { partsOf, wordsOf } from './reply-parts.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
-import { type PartTable, type Piece, piecesOf, textPiece, type TextPiece, textsOf } from './pieces.ts'
+import { piecesOf, textPiece, textsOf } from './pieces.ts'
 import { toolName } from './text.ts'
-
-/** Which call ids a provider takes. */
-interface IdForm {
-  /** A global pattern that matches each character it refuses. */
-  readonly illegal: RegExp
-  readonly maxLength: number
-}
 
 /** Room for the number behind a repeated id. */
 const ROOM = 8
@@ -57,101 +52,6 @@ export function callIds(form: IdForm): (given: string) => string {
     used.add(id)
     return id
   }
-}
-
-/** What differs between the grammars before a word of them is written. */
-export interface Limits extends OwnKinds {
-  /** What the log calls the origin of its calls. */
-  readonly origin: 'completion' | 'responses'
-  readonly callId: IdForm
-  readonly toolNameLength: number
-  /** Which images the provider takes. */
-  readonly takesImage: (image: Image) => boolean
-  /** The parts of other kinds than text and image that it takes. */
-  readonly parts: PartTable
-  /** The kinds of parts that its replies have. */
-  readonly kinds: readonly PartKind[]
-  /** The parts of a reply in the order in which they are written where its record names none. */
-  readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Whether nothing may stand behind a call but calls, and what thinking before another one is bound to. */
-  readonly callsLast: boolean
-  /** Whether a part is one that the provider has signed, and takes back. */
-  readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
-  /** The fields that parts of a kind may have beside the standard ones. */
-  readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /** Which half of a pair a part is that was kept whole: the call of a server's tool or its result; null for others. */
-  readonly pairOf: (value: JsonObject) => PairHalf | null
-  /** Holds the halves together, where there are any. */
-  readonly pairs: (turns: readonly Turn[], limits: Limits) => readonly Turn[]
-  /** Whether anything is written of a reply without calls; signed parts count, whether they are kept or not. */
-  readonly says: (turn: AssistantTurn) => boolean
-  /** Whether a reply that was paused is gone on with by sending it back as the last message. */
-  readonly pauses: boolean
-  /** Whether a system message may stand behind others. */
-  readonly appends: boolean
-}
-
-/** Half of a pair, of which neither is sent without the other. */
-export interface PairHalf {
-  readonly half: 'call' | 'result'
-  /** What the two have in common. */
-  readonly id: string
-  /** Whether the result may come in a later reply. */
-  readonly waits: boolean
-}
-
-/** What the user says; never empty. */
-export interface UserTurn {
-  readonly role: 'user'
-  readonly pieces: readonly Piece[]
-  readonly name: string | null
-}
-
-/** A system prompt that has come later; it stands behind what the user says, and before a reply or at the end. */
-export interface SystemTurn {
-  readonly role: 'system'
-  readonly texts: readonly TextPiece[]
-}
-
-/** What the assistant says and calls, and the results of its calls. */
-export interface AssistantTurn {
-  readonly role: 'assistant'
-  /** Index of the message in the list. */
-  readonly at: number
-  readonly message: AssistantMessage
-  /** The parts of the reply, in the order in which they are written. */
-  readonly refs: readonly PartRef[]
-  /** How many of them end with the last signed one; 0 when none is signed. */
-  readonly bound: number
-  /** How many of them are signed. */
-  readonly signed: number
-  readonly texts: readonly TextPiece[]
-  readonly calls: readonly Call[]
-  /** One for each call, in the order they came. */
-  readonly results: readonly Result[]
-  /** Whether calls of the provider's own tools wait behind its results: nothing else may stand there. */
-  readonly waits: boolean
-}
-
-export interface Call {
-  readonly id: string
-  readonly name: string
-  readonly source: NeutralToolCall
-}
-
-/** The result of a call; of an error, it says something. */
-export interface Result {
-  readonly call: Call
-  readonly pieces: readonly Piece[]
-  readonly isError: boolean
-}
-
-export type Turn = UserTurn | SystemTurn | AssistantTurn
-
-/** A conversation that begins with the user, and ends with what a model can reply to. */
-export interface Turns {
-  readonly system: readonly TextPiece[]
-  readonly turns: readonly Turn[]
 }
 
 /**

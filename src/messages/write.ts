@@ -6,7 +6,19 @@
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import { type Digest, followedBy, otherDigest } from './digest.ts'
 import type { NeutralMessage } from './message.ts'
-import { type Moved, type Piece, pieceDigest, type TextPiece, textPiece } from './pieces.ts'
+import { type Moved, pieceDigest, textPiece } from './pieces.ts'
+import type {
+  Piece,
+  TextPiece,
+  FieldRef,
+  OtherRef,
+  AssistantTurn,
+  Call,
+  Limits,
+  Result,
+  Turn,
+  Turns,
+} from './limits.ts'
 import {
   callDigest,
   type Proof,
@@ -17,16 +29,8 @@ import {
   type WriteOptions,
   type Written,
 } from './prefix.ts'
-import { type FieldRef, type OtherRef, textsOfPart } from './reply-parts.ts'
-import {
-  type AssistantTurn,
-  type Call,
-  type Limits,
-  type Result,
-  type Turn,
-  type Turns,
-  turnsOf,
-} from './turns.ts'
+import { textsOfPart } from './reply-parts.ts'
+import { turnsOf } from './turns.ts'
 
 /** How a grammar writes a conversation. */
 export interface Writer<Block extends object> {

@@ -10,7 +10,7 @@ import type { ActionEvent, AgentErrorEvent, ObservationEvent } from '../event/ty
 import type { EventEntry } from '../log/entry.ts'
 import { readArguments } from '../messages/text.ts'
 import { readPart } from '../messages/files.ts'
-import type { PartTable } from '../messages/pieces.ts'
+import type { PartTable } from '../messages/limits.ts'
 import {
   type BackgroundOptions,
   isStandardSchema,

@@ -10,9 +10,9 @@ import { expect, it } from 'vitest'
 import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { KINDS as GOOGLE } from '../../src/messages/google/blocks.ts'
-import { replyPlaceholder, saidOf } from '../../src/messages/told.ts'
+import { replyPlaceholder, SAID, saidOf } from '../../src/messages/told.ts'
 import { isReturnable, type Kinds } from '../../src/messages/blocks.ts'
-import type { KINDS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
+import { KINDS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
 import { KINDS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 
 /** An error here names the kinds that a new version of a package has brought: give each its row in `kinds.ts`. */
@@ -52,6 +52,15 @@ it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent',
       ).toBe(false)
   }
 })
+
+it.each([...TABLES, ['openai-chat', CHAT]] as const)(
+  '%s: only its kinds have words, and each of those whose parts name no type',
+  (grammar, table) => {
+    expect(Object.keys(table)).toEqual(expect.arrayContaining(Object.keys(SAID[grammar] ?? {})))
+    if (grammar === 'google' || grammar === 'openai-chat')
+      expect(Object.keys(SAID[grammar] ?? {}).toSorted()).toEqual(Object.keys(table).toSorted())
+  },
+)
 
 it('google: a part is sent only when every field beside its kind is of its type', () => {
   const own = { grammar: 'google', table: GOOGLE, namedBy: 'field' } as const

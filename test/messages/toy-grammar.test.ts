@@ -13,7 +13,7 @@ import { defineGrammar } from '../grammar.ts'
 import { argumentObject, halves, messageSight, type ProviderGrammar } from '../provider.ts'
 import { replyEvents } from '../reply.ts'
 import { objectsOf, stringOf } from '../text.ts'
-import type { Limits } from '../turns.ts'
+import type { Limits } from '../limits.ts'
 import { replyBlocks, writeConversation } from '../write.ts'
 
 const LIMITS: Limits = {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { type Kinds, sentMore } from '../blocks.ts'
 import { type FileRef, type ImageType, isPdf } from '../files.ts'
 import { pairParts } from '../pairs.ts'
-import type { PartTable } from '../pieces.ts'
+import type { PartTable, FieldRef, Limits, PairHalf } from '../limits.ts'
 import {
   base64,
   boolean,
@@ -25,15 +25,8 @@ import {
   where,
   words,
 } from '../shape.ts'
-import {
-  type FieldRef,
-  hasOwnParts,
-  isSignedThinking,
-  THINKING_KINDS,
-  thinkingFirst,
-} from '../reply-parts.ts'
+import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { isWellFormed, isWhitespace } from '../text.ts'
-import type { Limits, PairHalf } from '../turns.ts'
 
 /** What only one provider reads; any JSON that has bytes. */
 const options = {

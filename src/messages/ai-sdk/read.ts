@@ -15,10 +15,9 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  textOfInput,
   usageOf,
 } from '../reply.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../text.ts'
+import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import type { RecordedUsage } from '../reply-usage.ts'
 import { LIMITS } from './blocks.ts'
 

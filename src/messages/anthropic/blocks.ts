@@ -5,7 +5,7 @@ import type { Kinds } from '../blocks.ts'
 import type { CacheControl } from '../cache-marks.ts'
 import { type FileRef, type ImageType, isAddress, isPdf } from '../files.ts'
 import { pairParts } from '../pairs.ts'
-import type { PartTable } from '../pieces.ts'
+import type { PartTable, Limits, PairHalf } from '../limits.ts'
 import {
   absent,
   anything,
@@ -30,7 +30,6 @@ import {
   words,
 } from '../shape.ts'
 import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
-import type { Limits, PairHalf } from '../turns.ts'
 
 /** A mark of the cache inside of a part is none of ours to count, so there is none. */
 const textBlock = record({ type: oneOf('text'), text: words })

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { readArguments, type Found, objectOf, objectsOf, stringOf } from '../text.ts'
+import { readArguments, type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import {
   asJson,
   CUT_OFF,
@@ -19,7 +19,6 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  textOfInput,
   usageOf,
 } from '../reply.ts'
 import { LIMITS } from './blocks.ts'

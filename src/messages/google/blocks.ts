@@ -6,11 +6,10 @@ import type { Kinds } from '../blocks.ts'
 import { type FileRef, isAddress, isPdf } from '../files.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import type { PartTable } from '../pieces.ts'
-import { type FieldRef, hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
+import type { PartTable, FieldRef, AssistantTurn, Limits, PairHalf } from '../limits.ts'
+import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
-import type { AssistantTurn, Limits, PairHalf } from '../turns.ts'
 
 /** The sounds that it reads. */
 const AUDIO: ReadonlySet<string> = new Set(

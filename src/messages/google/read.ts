@@ -19,10 +19,9 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  textOfInput,
   usageOf,
 } from '../reply.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../text.ts'
+import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { DATA, LIMITS } from './blocks.ts'
 
 /** The arguments of one call on their way. */

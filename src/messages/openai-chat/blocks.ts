@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
 import { AUDIO, type FileRef, isPdf } from '../files.ts'
-import type { PartTable } from '../pieces.ts'
+import type { PartTable, Limits } from '../limits.ts'
 import {
   base64,
   dataUrl,
@@ -19,7 +19,6 @@ import {
   words,
 } from '../shape.ts'
 import { allOf } from '../reply-parts.ts'
-import type { Limits } from '../turns.ts'
 
 const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),

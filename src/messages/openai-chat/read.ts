@@ -19,10 +19,9 @@ import {
   type ReplyOutcome,
   type ReplyPart,
   textDelta,
-  textOfInput,
   usageOf,
 } from '../reply.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../text.ts'
+import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { LIMITS } from './blocks.ts'
 
 /** A call on its way; servers that repeat its id in each chunk, or its name alone, mean the same one. */

@@ -5,10 +5,10 @@ import { isSealed, sentMore } from '../blocks.ts'
 import { keptBeside } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { isText, joinTexts, moveParts, type Piece } from '../pieces.ts'
+import { isText, joinTexts, moveParts } from '../pieces.ts'
+import type { Piece, Call } from '../limits.ts'
 import type { WriteOptions } from '../prefix.ts'
 import { argumentText, wellFormed } from '../text.ts'
-import type { Call } from '../turns.ts'
 import { replyBlocks, writeConversation } from '../write.ts'
 import {
   type ChatImage,

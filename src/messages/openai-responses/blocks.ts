@@ -2,14 +2,32 @@
 
 import { isObject, without } from '../../event/json.ts'
 import type { JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
-import { argumentObject, isWellFormed, wellFormed, type Found, objectsOf, stringOf } from '../text.ts'
+import {
+  argumentObject,
+  isWellFormed,
+  wellFormed,
+  type Found,
+  objectsOf,
+  stringOf,
+  textOfInput,
+} from '../text.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isPdf, urlOf } from '../files.ts'
-import { textOfInput } from '../reply.ts'
 import { keptBeside } from '../digest.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import { inWords, isItem, isText, joinTexts, type PartTable, type Piece, type TextPiece } from '../pieces.ts'
+import { inWords, isItem, isText, joinTexts } from '../pieces.ts'
+import type {
+  PartTable,
+  Piece,
+  TextPiece,
+  FieldRef,
+  PartCounts,
+  Call,
+  Limits,
+  PairHalf,
+  Result,
+} from '../limits.ts'
 import {
   absent,
   anything,
@@ -34,8 +52,7 @@ import {
   where,
   words,
 } from '../shape.ts'
-import { allOf, type FieldRef, hasOwnParts, type PartCounts, reasoningItems } from '../reply-parts.ts'
-import type { Call, Limits, PairHalf, Result } from '../turns.ts'
+import { allOf, hasOwnParts, reasoningItems } from '../reply-parts.ts'
 
 /** How a call is read. Apart from how it is written, as a writer needs none of it. */
 interface Asked {

@@ -15,18 +15,10 @@ import type { NeutralMessage } from '../message.ts'
 import { callDigest, reasoningDigest, requestRecord, type WriteOptions, type Written } from '../prefix.ts'
 import { pairParts } from '../pairs.ts'
 import { id as anyId } from '../shape.ts'
-import { type PartRef, reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
-import {
-  inWords,
-  isItem,
-  joinTexts,
-  type Piece,
-  pieceDigest,
-  textPiece,
-  type TextPiece,
-  textsOf,
-} from '../pieces.ts'
-import { type AssistantTurn, type Call, type Result, type Turns, turnsOf } from '../turns.ts'
+import { reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
+import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turns } from '../limits.ts'
+import { inWords, isItem, joinTexts, pieceDigest, textPiece, textsOf } from '../pieces.ts'
+import { turnsOf } from '../turns.ts'
 import { writeConversation } from '../write.ts'
 import {
   contentOf,
