@@ -38,6 +38,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   'store/sqlite': ['node:sqlite'],
   'store/postgres': ['pg'],
   adapters: [
+    '@ag-ui/core',
     '@langchain/core',
     '@langchain/langgraph-checkpoint',
     '@noble/hashes',

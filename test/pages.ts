@@ -66,6 +66,7 @@ const OTHERS = [
   'fast-check',
   'zod',
   'hono',
+  '@ag-ui/core',
   '@hono/node-server',
   '@langchain/core',
   '@langchain/langgraph',
