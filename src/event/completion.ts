@@ -57,8 +57,10 @@ export const isWorkingResult = (event: Event): event is ObservationEvent =>
   event.kind === 'ObservationEvent' && event.observation.kind === WORKING
 
 /**
- * What a message says that it completes; null for any other event. Whether it does, the fold decides: the first message
- * of a branch that names a working call completes it. O(1).
+ * The call that a message names as completed; null for any other event. The fold decides whether it completes it: the first
+ * message of a branch that names a working call does. O(1).
+ * @example
+ * completionOf({ kind: 'PauseEvent' }) // null
  */
 export function completionOf(event: Event): Completes | null {
   if (event.kind !== 'MessageEvent' || event.source !== 'environment') return null

@@ -73,13 +73,7 @@ export function recordReplay<S, Kept = unknown>(
   return lines.join('')
 }
 
-/**
- * Where two recordings of the same log first say something else: all paths that differ at the first event at which any
- * does. Nothing where they say the same. O(size).
- * @example
- * const [was, is] = [1, 2].map((n) => `{"seq":0,"id":"p","kind":"PauseEvent","set":{"$.n":${n}}}`)
- * compareRecordings(was, is) // [{ seq: 0, id: 'p', kind: 'PauseEvent', path: '$.n', before: '1', after: '2' }]
- */
+/** The paths that differ at the first event at which two recordings of a log differ; none where they are equal. O(size). */
 function compareRecordings(before: string, after: string): readonly GoldenDifference[] {
   const [was, is] = [before, after].map(linesOf) as [readonly Line[], readonly Line[]]
   for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {
