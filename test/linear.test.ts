@@ -89,9 +89,9 @@ const PARTS = ['x://h/', '?', 'key', '=', '&', '#', '@', 'x']
 const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, words: readonly string[]]>> = {
   'event/mask.ts': [(text) => maskSecrets([text, mentionsSecret(text)]), MASKED],
   'event/text.ts': [isWhitespace, [' ', '\u0085', 'x']],
-  'laws/grammars/json.ts': [(text) => [isBlank(text), endsInSpace(text)], [' ', '\u0085', 'x']],
+  'messages/rules.ts': [(text) => [isBlank(text), endsInSpace(text)], [' ', '\u0085', 'x']],
   'messages/text.ts': [trimTrailing, [' ', '\u0085', 'x']],
-  'messages/images.ts': [readImage, ['http://', 'a', '.', '-', ':', '1', '/', '[']],
+  'messages/files.ts': [readImage, ['http://', 'a', '.', '-', ':', '1', '/', '[']],
   'service/http/app.ts': [
     methodsAt([{ method: 'get', path: '/api/conversations/{id}/events/{event_id}' } as never]),
     ['/api/conversations/', '/', 'a', '/events/'],
