@@ -136,6 +136,7 @@ export async function startWork(
     call,
     signal,
     async report(progress) {
+      if (!(await confirmed.promise)) return
       await replica.commit((state) => decideProgress(state, call.id, progress), { depends: true })
     },
     completeWith(given) {

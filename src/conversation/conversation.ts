@@ -32,6 +32,7 @@ import {
   type CallCompletion,
   decideProgress,
   type ProgressReport,
+  type ResumeWork,
   startWork,
   takeOverWork,
 } from './background.ts'
@@ -42,7 +43,8 @@ import { type Recovery, recover } from './recover.ts'
 import { checkRest, isOfRun } from './run/lease.ts'
 import { runLoop } from './run/loop.ts'
 import { checkRun, type RunOptions, type RunResult } from './run/options.ts'
-import type { Step } from './run/step.ts'
+import type { AskChild, Step } from './run/step.ts'
+import { askChild, listChildren } from './subagent.ts'
 import type { EngineContext } from './engine-context.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
 
@@ -312,6 +314,10 @@ export class Conversation {
   async run(step: Step, options: RunOptions = {}): Promise<RunResult> {
     checkRun(step, options)
     const { store } = this.#engine
+    const ask: AskChild = (actionId, request) =>
+      askChild(store, (id) => new Conversation(this.#engine, id), { id: this.id, actionId }, request)
+    const resume: ResumeWork = (call, task, work) =>
+      step.resume?.(call, task, { ...work, askChild: ask }) ?? null
     return this.#engine.whileRunning(this.id, (replica, owner) =>
       runLoop(
         {
@@ -321,7 +327,8 @@ export class Conversation {
           owner,
           publish: (delta) => this.publish(delta),
           startWork: (call) => startWork(this.#engine, this.id, call),
-          takeOverWork: (append) => takeOverWork(this.#engine, replica, step.resume, append),
+          askChild: ask,
+          takeOverWork: (append) => takeOverWork(this.#engine, replica, resume, append),
         },
         { ...options, signal: this.#orClosing(options.signal) },
       ),
@@ -352,7 +359,13 @@ export class Conversation {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
   }
 
-  /** Deletes it with its log; a run of it ends. False when there was none. */
+  /** The conversations that its calls have opened, by `subagent`, in the order of their creation. O(children). */
+  async children(): Promise<readonly ConversationRecord[]> {
+    this.#engine.check()
+    return listChildren(this.#engine.store, this.id)
+  }
+
+  /** Deletes it with its log and its children; runs of them end. False when there was none. */
   async delete(): Promise<boolean> {
     return this.#engine.delete(this.id)
   }

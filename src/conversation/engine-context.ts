@@ -11,6 +11,7 @@ import { Replica } from './replica.ts'
 import { briefOwner } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 import type { Stamp } from './stamp.ts'
+import { listChildren } from './subagent.ts'
 
 /** A conversation that is open or being opened. */
 interface BusyReplica {
@@ -158,9 +159,10 @@ export class EngineContext {
     })
   }
 
-  /** Deletes a conversation; false when there was none. */
+  /** Deletes a conversation and the children that its calls have opened; false when there was none. */
   async delete(id: string): Promise<boolean> {
     this.check()
+    for (const child of await this.track(listChildren(this.store, id))) await this.delete(child.id)
     const busy = this.#busy.get(id)
     const replica = busy === undefined ? this.#idleReplica(id) : busy.open
     const epoch = replica?.epoch

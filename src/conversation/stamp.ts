@@ -70,7 +70,7 @@ export function stampEvents(
 
 /** Alike for one key in every process, and another one in every conversation. */
 export const keyedId = (
-  kind: 'message' | 'policy' | 'edit' | 'work',
+  kind: 'message' | 'policy' | 'edit' | 'work' | 'child',
   conversationId: string,
   key: string,
 ): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`

@@ -18,30 +18,27 @@ import {
   type SchemaIssue,
   type StepTool,
   TOOL_OBSERVATION,
+  type ToolContext,
   type ToolOutput,
 } from './tool.ts'
 
 type Call = EventEntry<ActionEvent>
 type Result = AgentErrorEvent | ObservationEvent
+/** What of a step's input tools need. */
+type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'askChild'>
 
 /**
  * The results of calls, each as soon as it is there, so that a crash or an interrupt costs no result that was there
  * before. Never throws: what a tool throws is its result. O(calls) beside what the tools do.
  */
 export async function* executeCalls(
-  calls: readonly Call[],
+  input: ToolInput,
   tools: ReadonlyMap<string, StepTool>,
-  signal: AbortSignal,
   blocks: PartTable['kinds'],
-  startWork: StepInput['background'],
 ): AsyncGenerator<Result, void, undefined> {
   const waiting = new Map(
-    calls.map(
-      (call) =>
-        [
-          call,
-          resultOf(call, tools, signal, blocks, startWork).then((result) => ({ call, result })),
-        ] as const,
+    input.approved.map(
+      (call) => [call, resultOf(call, tools, blocks, input).then((result) => ({ call, result }))] as const,
     ),
   )
   while (waiting.size > 0) {
@@ -57,9 +54,8 @@ export async function* executeCalls(
 async function resultOf(
   call: Call,
   tools: ReadonlyMap<string, StepTool>,
-  signal: AbortSignal,
   blocks: PartTable['kinds'],
-  startWork: StepInput['background'],
+  { signal, background: startWork, askChild }: ToolInput,
 ): Promise<Result> {
   const { id, event } = call
   const tool = tools.get(event.tool_name)
@@ -67,7 +63,11 @@ async function resultOf(
   try {
     const checked = await check(tool, argumentsOf(event))
     if ('issues' in checked) return notExecuted(event, checked.issues)
-    const context = { signal, call: { ...event, id } }
+    const context: ToolContext = {
+      signal,
+      call: { ...event, id },
+      askChild: (request) => askChild(id, request),
+    }
     if (tool.background === true) {
       const work = await startWork(call)
       const { signal: cancelled, report } = work

@@ -11,6 +11,7 @@ export {
   type OpenAIResponsesStepOptions,
 } from './openai-responses.ts'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './tool.ts'
+export { subagent, type SubagentOptions } from './subagent.ts'
 export type { StepOptions } from './step-of.ts'
 export {
   background,

@@ -2,7 +2,6 @@
 
 import type { ActionEvent, ConversationErrorEvent, SystemPromptEvent } from '../event/types.ts'
 import { isReplied } from '../conversation/turn.ts'
-import type { ResumeWork } from '../conversation/background.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import type { ReadOptions, Reply, ReplyCollector } from '../messages/reply.ts'
 import type { NeutralMessage } from '../messages/message.ts'
@@ -97,9 +96,8 @@ export function stepOf(
           tools: [...known.values()].map(definitionOf),
         }
   const step = async function* (input: StepInput): AsyncGenerator<Yielded, void, undefined> {
-    const { approved, signal, onPrefix } = input
-    if (approved.length > 0)
-      return yield* executeCalls(approved, known, signal, provider.limits.parts.kinds, input.background)
+    const { approved, onPrefix } = input
+    if (approved.length > 0) return yield* executeCalls(input, known, provider.limits.parts.kinds)
     let { state } = input
     const { branch } = state
     // A run with a condenser does not come here.
@@ -120,14 +118,19 @@ export function stepOf(
   }
   return Object.assign(step, {
     repeats: ({ tool_name }: ActionEvent): boolean => known.get(tool_name)?.repeatable === true,
-    resume: ((call, task, { signal, report }) => {
+    resume: ((call, task, { signal, report, askChild }) => {
       const tool = known.get(call.tool_name)
       return tool?.resume === undefined
         ? null
         : completionFrom(call, provider.limits.parts.kinds, async () =>
-            tool.resume?.(task, { signal, call, report }),
+            tool.resume?.(task, {
+              signal,
+              call,
+              report,
+              askChild: (request) => askChild(call.id, request),
+            }),
           )
-    }) satisfies ResumeWork,
+    }) satisfies Step['resume'],
   })
 }
 

@@ -1,6 +1,7 @@
 /** What a tool is: described to the model, checked before it is executed, executed. */
 
 import type { BackgroundWork } from '../conversation/background.ts'
+import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
 import { ColloquyError } from '../event/errors.ts'
 import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from '../event/shapes.ts'
 import type { ActionEvent } from '../event/types.ts'
@@ -49,6 +50,8 @@ export interface ToolContext {
   readonly call: ActionEvent & { readonly id: string }
   /** Appends progress of a call that works on behind its reply; a new `task` replaces its handle. */
   readonly report?: BackgroundWork['report']
+  /** Asks the child conversation of the call; see `subagent`. */
+  readonly askChild?: (request: ChildRequest) => Promise<ChildReply>
 }
 
 /** A result that follows later: what `background` returns. */

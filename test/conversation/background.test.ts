@@ -24,9 +24,7 @@ const stepWith = (
     ...given,
   } satisfies StepTool
   const known = new Map([['work', work]])
-  const made = script(replies, (input) =>
-    executeCalls(input.approved, known, input.signal, {}, input.background),
-  )
+  const made = script(replies, (input) => executeCalls(input, known, {}))
   return Object.assign(made, {
     step: Object.assign(made.step.bind(made), {
       resume: ((action, task, { signal, report }) =>

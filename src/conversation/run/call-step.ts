@@ -55,6 +55,7 @@ export async function callStep(
     publish,
     onPrefix: run.onPrefix,
     background: startWork,
+    askChild: run.askChild,
   }
   try {
     for await (const said of readStep(step, input)) {

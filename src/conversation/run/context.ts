@@ -11,7 +11,7 @@ import type { HeldLease } from './lease.ts'
 import type { Hook } from './hooks.ts'
 import type { RunCondenser } from './options.ts'
 import type { Policy } from './policy.ts'
-import type { Step } from './step.ts'
+import type { AskChild, Step } from './step.ts'
 
 /** A run under way. */
 export interface RunContext {
@@ -26,6 +26,7 @@ export interface RunContext {
   readonly held: HeldLease
   readonly publish: (delta: Event) => void
   readonly onPrefix: (left: LeftOut) => void
+  readonly askChild: AskChild
   readonly startWork: (call: EventEntry<ActionEvent>) => Promise<StartedWork>
   /** Length of the log when the run was asked for: a pause or an interrupt from there on is meant for it. */
   readonly from: number

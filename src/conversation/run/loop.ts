@@ -46,6 +46,7 @@ export interface RunParts {
   readonly step: Step
   readonly publish: (delta: Event) => void
   readonly startWork: RunContext['startWork']
+  readonly askChild: RunContext['askChild']
   /** Continues the work that other processes have left. */
   readonly takeOverWork: (append: (decide: Decision) => Promise<unknown>) => Promise<void>
   /** Names the run in the store; no two runs share one. */
@@ -149,7 +150,7 @@ function wantsToGoOn(state: State): boolean {
 }
 
 async function runUnderLease(
-  { replica, step, publish, startWork, takeOverWork }: RunParts,
+  { replica, step, publish, startWork, askChild, takeOverWork }: RunParts,
   held: HeldLease,
   options: RunOptions,
   {
@@ -172,6 +173,7 @@ async function runUnderLease(
     publish,
     onPrefix,
     startWork,
+    askChild,
     from,
     newCallIds: new Set(),
     inherited: isLeft ? callsOfLostRun(found) : new Set(),

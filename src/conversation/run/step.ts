@@ -1,12 +1,42 @@
 /** The step that a caller gives: what it is handed, what it may yield, and how that is read. */
 
+import type { Content, JsonValue } from '../../event/shapes.ts'
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { Reply, ReplyOutcome } from '../../messages/reply.ts'
 import type { State } from '../../state/state.ts'
+import type { Status } from '../../state/status.ts'
 import type { BackgroundWork, ResumeWork } from '../background.ts'
+import type { RunOptions } from './options.ts'
+
+/** What a child conversation is asked, and how it is run. */
+export interface ChildRequest {
+  /** The first message of the child. */
+  readonly text: string
+  /** The step of the child. */
+  readonly step: Step
+  readonly title?: string | null
+  /** Maximum depth of nested children. Default: 4. */
+  readonly maxDepth?: number
+  /** Maximum number of children of one conversation. Default: 1,000. */
+  readonly maxChildren?: number
+  /** How the child is run. */
+  readonly run?: Omit<RunOptions, 'signal' | 'wait' | 'from'>
+  /** Aborting it interrupts the child. */
+  readonly signal: AbortSignal
+}
+
+/** What a child conversation has replied. */
+export interface ChildReply {
+  readonly conversationId: string
+  /** `finished`, or why there is no reply. */
+  readonly status: Status
+  readonly content: readonly Content[]
+}
+
+export type AskChild = (actionId: string, request: ChildRequest) => Promise<ChildReply>
 
 /** What a step is handed. */
 export interface StepInput {
@@ -34,6 +64,8 @@ export interface StepInput {
    * `completeWith` of what it returns. The run goes on asking the model meanwhile.
    */
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
+  /** Asks the child conversation of a call, by the action's id; it is created where there is none. */
+  readonly askChild: AskChild
   /**
    * For the option of the same name of the writers, as in `toAnthropic(messages, { tools, onPrefix })`: so the caller
    * that runs the conversation learns of signed parts that had to be left out of the request, and why.
@@ -62,7 +94,11 @@ export interface Step {
    * Continues the work of a call that another process has left, from the handle (`task`) of its working result or its
    * latest progress. Default, and where it returns null: the call is completed as lost.
    */
-  readonly resume?: ResumeWork
+  readonly resume?: (
+    call: Parameters<ResumeWork>[0],
+    task: JsonValue,
+    work: BackgroundWork & { readonly askChild: AskChild },
+  ) => ReturnType<ResumeWork>
 }
 
 /** What a step has yielded: the events, and what ended its reply. */

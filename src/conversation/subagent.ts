@@ -1,0 +1,122 @@
+/** Subagents: a call that opens a child conversation, asks it, and returns its reply. */
+
+import type { Content } from '../event/shapes.ts'
+import { isTextPart } from '../event/shapes.ts'
+import { isFinalReply } from '../state/status.ts'
+import type { State } from '../state/state.ts'
+import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
+import type { Store } from '../store/contract/store.ts'
+import { hasCode } from '../event/errors.ts'
+import type { RunOptions, RunResult } from './run/options.ts'
+import type { ChildReply, ChildRequest, Step } from './run/step.ts'
+import { keyedId } from './stamp.ts'
+
+/** What a child conversation is to this module. */
+interface Child {
+  sendMessage(text: string, options: { readonly key: string }): Promise<unknown>
+  run(step: Step, options: RunOptions): Promise<RunResult>
+  state(): Promise<State>
+}
+
+/** The tag of child conversations, so that they are told from forks of their parent. */
+const TAGS = { subagent: 'true' }
+
+const MAX_DEPTH = 4
+const MAX_CHILDREN = 1_000
+
+/** The id of the child of a call: the same whenever the call is executed. */
+export const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
+
+/**
+ * Asks the child of a call, and creates it first where there is none. Asking again continues it: its id, and the key of
+ * its first message, are derived from the parent and the call.
+ * @throws Error when the limits on depth or number are exceeded; what the store throws.
+ */
+export async function askChild(
+  store: Store,
+  open: (id: string) => Child,
+  parent: { readonly id: string; readonly actionId: string },
+  {
+    text,
+    step,
+    title = null,
+    maxDepth = MAX_DEPTH,
+    maxChildren = MAX_CHILDREN,
+    run = {},
+    signal,
+  }: ChildRequest,
+): Promise<ChildReply> {
+  const id = childId(parent.id, parent.actionId)
+  if ((await store.getConversation(id)) === null) {
+    const depth = depthOf(await store.getConversation(parent.id)) + 1
+    if (depth > maxDepth) throw new Error(`Subagents are nested at most ${maxDepth} deep.`)
+    const { count } = await store.countConversations({ parentConversationId: parent.id, tags: TAGS })
+    if (count >= maxChildren) throw new Error(`A conversation has at most ${maxChildren} subagents.`)
+    const created: NewConversation = {
+      id,
+      title,
+      parentConversationId: parent.id,
+      tags: TAGS,
+      metadata: { subagent: { action_id: parent.actionId, depth } },
+      status: 'idle',
+    }
+    await store.createConversation(created).catch((error: unknown) => {
+      // Another process was faster.
+      if (!hasCode(error, 'conversation_exists')) throw error
+    })
+  }
+  const child = open(id)
+  await child.sendMessage(text, { key: parent.actionId })
+  const { status, error } = await child.run(step, { until: 'settled', ...run, wait: true, signal })
+  const content = finalContent(await child.state())
+  if (status === 'finished') return { conversationId: id, status, content }
+  const why = error instanceof Error ? `: ${error.message}` : ''
+  return {
+    conversationId: id,
+    status,
+    content: [
+      ...content,
+      { type: 'text', text: `The subagent has stopped (${status})${why}. Its conversation is ${id}.` },
+    ],
+  }
+}
+
+/** The child conversations of a conversation, in the order of their creation. O(children). */
+export async function listChildren(store: Store, parentId: string): Promise<ConversationRecord[]> {
+  const children: ConversationRecord[] = []
+  let cursor: string | null = null
+  do {
+    const page: { readonly items: readonly ConversationRecord[]; readonly next_page_id: string | null } =
+      await store.listConversations({
+        parentConversationId: parentId,
+        tags: TAGS,
+        order: 'created_at',
+        ...(cursor !== null && { cursor }),
+      })
+    children.push(...page.items)
+    cursor = page.next_page_id
+  } while (cursor !== null)
+  return children
+}
+
+function depthOf(record: ConversationRecord | null): number {
+  const subagent = record?.metadata['subagent']
+  const depth = typeof subagent === 'object' && subagent !== null && 'depth' in subagent ? subagent.depth : 0
+  return typeof depth === 'number' ? depth : 0
+}
+
+/** What the agent said last: its final reply, or the message of its finish. */
+function finalContent({ branch: { view } }: State): readonly Content[] {
+  for (let index = view.units.length - 1; index >= 0; index -= 1) {
+    const unit = view.units.get(index)
+    if (unit?.type === 'message' && isFinalReply(unit.item.event) && unit.item.event.kind === 'MessageEvent')
+      return (unit.item.event.llm_message.content ?? []).filter(
+        (part) => !isTextPart(part) || part.text !== '',
+      )
+    const finish =
+      unit?.type === 'batch' ? [...unit.calls].find(({ event }) => event.tool_name === 'finish') : undefined
+    const message = finish?.event.action?.['message']
+    if (typeof message === 'string') return [{ type: 'text', text: message }]
+  }
+  return []
+}

@@ -1,0 +1,88 @@
+/** A tool whose call opens a child conversation and asks it. */
+
+import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput } from './tool.ts'
+
+/** What a subagent is. */
+export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
+  readonly name: string
+  /** For the model: what the subagent does, and when it is wanted. */
+  readonly description: string
+  /** The step of the child: its model, its tools. */
+  readonly step: Step
+  /** Default: one text, `task`. */
+  readonly parameters?: StandardSchema | JsonObject
+  /** The first message of the child. Default: the argument `task`, else all arguments as JSON. */
+  readonly prompt?: (args: JsonObject) => string
+  /** Whether the call works on behind its reply, so that the agent goes on meanwhile. Default: false. */
+  readonly background?: boolean
+}
+
+const TASK: JsonObject = {
+  type: 'object',
+  properties: { task: { type: 'string', description: 'What to do, with all that is needed for it.' } },
+  required: ['task'],
+}
+
+/**
+ * A tool that is an agent of its own. Each call opens a conversation (`conversation.children()` lists them), sends it
+ * the task and runs it; its reply is the result. The child's id is derived from the parent and the call, so that a call
+ * that is executed again after a crash finds it and continues. An interrupt of the call interrupts the child, and
+ * deleting the parent deletes it.
+ * @example
+ * const research = subagent({
+ *   name: 'research',
+ *   description: 'Looks things up.',
+ *   step: async function* () {
+ *     yield { kind: 'MessageEvent', source: 'agent', llm_message: { role: 'assistant', content: [{ text: 'Found.' }] } }
+ *   },
+ * })
+ * research.repeatable // true
+ */
+export function subagent(options: SubagentOptions): StepTool {
+  const {
+    name,
+    description,
+    step,
+    parameters = TASK,
+    prompt = promptOf,
+    maxDepth,
+    maxChildren,
+    run,
+  } = options
+  const ask = (text: string, { askChild, signal }: ToolContext): Promise<ChildReply> => {
+    if (askChild === undefined) throw new TypeError('A subagent is executed by a step of a conversation.')
+    return askChild({
+      text,
+      step,
+      title: name,
+      signal,
+      ...(maxDepth !== undefined && { maxDepth }),
+      ...(maxChildren !== undefined && { maxChildren }),
+      ...(run !== undefined && { run }),
+    })
+  }
+  return {
+    name,
+    description,
+    parameters,
+    repeatable: true,
+    ...(options.background === true && { background: true }),
+    execute: async (args, context) => outputOf(await ask(prompt(args), context)),
+    async resume(_, context) {
+      const { kind: _kind, ...args } = (context.call.action ?? { kind: '' }) as JsonObject
+      return outputOf(await ask(prompt(args), context))
+    },
+  }
+}
+
+const promptOf = (args: JsonObject): string =>
+  typeof args['task'] === 'string' ? args['task'] : JSON.stringify(args)
+
+const outputOf = ({ conversationId, status, content }: ChildReply): ToolOutput => ({
+  kind: 'SubagentObservation',
+  content,
+  conversation_id: conversationId,
+  ...(status !== 'finished' && { is_error: true }),
+})

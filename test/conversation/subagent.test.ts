@@ -1,0 +1,174 @@
+/** Subagents: calls that open conversations of their own. */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { listWorkingCalls } from '../../src/state/read.ts'
+import { executeCalls } from '../../src/steps/execute.ts'
+import { subagent, type StepTool, type SubagentOptions } from '../../src/steps/index.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { begun, call, gate, logOf, says, script } from './script.ts'
+
+const asksHelper = (id: string) =>
+  call(id, 'helper', { action: { kind: 'helperAction', task: `task of ${id}` }, llm_response_id: `r-${id}` })
+
+/** A step whose calls these tools execute. */
+function stepWith(tools: readonly StepTool[], ...replies: Parameters<typeof script>[0]) {
+  const known = new Map(tools.map((tool) => [tool.name, tool]))
+  const { step, ...made } = script(replies, (input) => executeCalls(input, known, {}))
+  const whole: Step = Object.assign(step.bind(null), {
+    repeats: () => true,
+    resume: ((action, task, { askChild, ...work }) =>
+      Promise.resolve(
+        known.get(action.tool_name)?.resume?.(task, {
+          ...work,
+          call: action,
+          askChild: (request) => askChild(action.id, request),
+        }),
+      ).then((output) => ({
+        content: typeof output === 'object' && output !== null && 'content' in output ? output.content : [],
+      })) as never) satisfies Step['resume'],
+  })
+  return { ...made, step: whole }
+}
+
+const helper = (step: Step, more: Partial<SubagentOptions> = {}): StepTool =>
+  subagent({ name: 'helper', description: 'Helps.', step, ...more })
+
+describe('a subagent', () => {
+  it('is a conversation, which replies to the call', async () => {
+    const { engine, conversation } = await begun()
+    const child = script([[says('found it')]])
+    const { step, asked } = stepWith([helper(child.step)], [asksHelper('a')], [says('thanks')])
+    await conversation.run(step)
+    const [record] = await conversation.children()
+    expect(record).toMatchObject({ parentConversationId: 'c', title: 'helper', status: 'finished' })
+    expect(record?.metadata).toEqual({ subagent: { action_id: 'a', depth: 1 } })
+    const opened = await engine.open(String(record?.id))
+    expect((await logOf(opened)).filter((line) => !line.startsWith('='))).toEqual([
+      'user: task of a',
+      'agent: found it',
+    ])
+    expect(asked[1]?.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      content: [{ text: 'found it' }],
+      is_error: false,
+    })
+    expect(await conversation.delete()).toBe(true)
+    await expect(engine.open(String(record?.id))).rejects.toMatchObject({ code: 'unknown_conversation' })
+    await engine.close()
+  })
+
+  it('is found again by a call that is executed again, in another process', async () => {
+    const store = memoryStore()
+    const { engine, conversation } = await begun('hello', store)
+    const stuck = gate()
+    const child = script([
+      async function* () {
+        await stuck.pass()
+        yield says('never said')
+      },
+    ])
+    const run = conversation
+      .run(stepWith([helper(child.step)], [asksHelper('a')]).step)
+      .catch((error: unknown) => error)
+    await stuck.reached
+    // What the process that died has left: the call is pending, and the child is not at rest.
+    const other = memoryStore()
+    const events = await Promise.all(
+      ['c', ...(await conversation.children()).map(({ id }) => id)].map(async (id) => {
+        const record = await store.getConversation(id)
+        return { record, log: await store.read(id, { limit: 100 }) }
+      }),
+    )
+    for (const { record, log } of events) {
+      if (record === null) continue
+      await other.createConversation(record)
+      await other.append(
+        record.id,
+        log.map(({ fact }) => fact),
+        { mode: 'import' },
+      )
+    }
+    const next = createEngine({ store: other })
+    const again = await next.open('c')
+    const second = script([[says('found at last')]])
+    const { step } = stepWith([helper(second.step)], [says('done')])
+    expect(await again.run(step)).toMatchObject({ status: 'finished' })
+    const children = await again.children()
+    expect(children).toHaveLength(1)
+    const lines = await logOf(await next.open(String(children[0]?.id)))
+    expect(lines.filter((line) => line === 'user: task of a')).toHaveLength(1)
+    expect(lines).toContain('agent: found at last')
+    await next.close()
+    stuck.open()
+    await engine.close()
+    await run
+  })
+
+  it('works on in the background, and is interrupted when its call is cancelled', async () => {
+    const { engine, conversation } = await begun()
+    const stuck = gate()
+    const child = script([
+      async function* () {
+        await stuck.pass()
+        yield says('never said')
+      },
+    ])
+    const { step } = stepWith(
+      [helper(child.step, { background: true })],
+      [asksHelper('a')],
+      [says('started')],
+    )
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished' })
+    await stuck.reached
+    expect(listWorkingCalls(await conversation.state()).map(({ action }) => action.id)).toEqual(['a'])
+    const [record] = await conversation.children()
+    await conversation.cancel('a')
+    const opened = await engine.open(String(record?.id))
+    await opened.waitFor('paused')
+    stuck.open()
+    await engine.close()
+  })
+
+  it('completes its call in the background, and the parent hears of it', async () => {
+    const { engine, conversation } = await begun()
+    const child = script([[says('found it')]])
+    const { step, asked } = stepWith(
+      [helper(child.step, { background: true })],
+      [asksHelper('a')],
+      [says('started')],
+    )
+    await conversation.run(step, { until: 'settled' })
+    expect(JSON.stringify(asked.at(-1)?.messages)).toContain('found it')
+    await engine.close()
+  })
+
+  it('is bounded in depth and number', async () => {
+    const { engine, conversation } = await begun()
+    let depth = 0
+    // A helper that asks itself.
+    const nested: StepTool = helper(
+      async function* (input) {
+        if (input.approved.length > 0) {
+          depth += 1
+          yield* executeCalls(input, new Map([['helper', nested]]), {})
+        } else if (input.state.branch.view.units.length === 1) yield asksHelper(`deep-${depth}`)
+        else yield says('back')
+      },
+      { maxDepth: 3, maxChildren: 2 },
+    )
+    const { step } = stepWith(
+      [nested],
+      [asksHelper('a')],
+      [asksHelper('b')],
+      [asksHelper('d')],
+      [says('done')],
+    )
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished' })
+    expect(depth).toBeLessThanOrEqual(6)
+    expect(JSON.stringify(await conversation.messages())).toContain('at most 2 subagents')
+    expect(await conversation.children()).toHaveLength(2)
+    await engine.close()
+  })
+})
