@@ -5,7 +5,7 @@ import type { Fault } from './fault.ts'
 export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a pause before the run began is undone by it',
-    file: 'conversation/run/start-and-stop.ts',
+    file: 'conversation/run/loop.ts',
     find: "if ((status === 'paused' || status === 'error') && isPausedSince(state, run.from)) return []",
     replace: '',
   },

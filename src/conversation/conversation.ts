@@ -44,7 +44,7 @@ import { checkRest, isOfRun } from './run/lease.ts'
 import { runLoop } from './run/loop.ts'
 import { checkRun, type RunOptions, type RunResult } from './run/options.ts'
 import type { AskChild, Step } from './run/step.ts'
-import { askChild, listChildren } from './subagent.ts'
+import { askChild } from './subagent.ts'
 import type { EngineContext } from './engine-context.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
 
@@ -362,7 +362,7 @@ export class Conversation {
   /** The conversations that its calls have opened, by `subagent`, in the order of their creation. O(children). */
   async children(): Promise<readonly ConversationRecord[]> {
     this.#engine.check()
-    return listChildren(this.#engine.store, this.id)
+    return this.#engine.children(this.id)
   }
 
   /** Deletes it with its log and its children; runs of them end. False when there was none. */

@@ -6,12 +6,16 @@
 import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../event/errors.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
+import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { Page } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Replica } from './replica.ts'
 import { briefOwner } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 import type { Stamp } from './stamp.ts'
-import { listChildren } from './subagent.ts'
+
+/** The tag of child conversations, which tells them from forks of their parent. */
+export const CHILD_TAGS = { subagent: 'true' }
 
 /** A conversation that is open or being opened. */
 interface BusyReplica {
@@ -162,7 +166,7 @@ export class EngineContext {
   /** Deletes a conversation and the children that its calls have opened; false when there was none. */
   async delete(id: string): Promise<boolean> {
     this.check()
-    for (const child of await this.track(listChildren(this.store, id))) await this.delete(child.id)
+    for (const child of await this.track(this.children(id))) await this.delete(child.id)
     const busy = this.#busy.get(id)
     const replica = busy === undefined ? this.#idleReplica(id) : busy.open
     const epoch = replica?.epoch
@@ -174,6 +178,23 @@ export class EngineContext {
     // Even if there was none: the call that deleted it may have failed here.
     if (this.#shares) await this.track(dropShared(this.store, id))
     return existed
+  }
+
+  /** The conversations that calls of a conversation have opened, in the order of their creation. O(children). */
+  async children(id: string): Promise<ConversationRecord[]> {
+    const children: ConversationRecord[] = []
+    let cursor: string | null = null
+    do {
+      const page: Page<ConversationRecord> = await this.store.listConversations({
+        parentConversationId: id,
+        tags: CHILD_TAGS,
+        order: 'created_at',
+        ...(cursor !== null && { cursor }),
+      })
+      children.push(...page.items)
+      cursor = page.next_page_id
+    } while (cursor !== null)
+    return children
   }
 
   /** Ends runs and subscriptions, and waits for what is under way. The store stays open: it is not the engine's. */

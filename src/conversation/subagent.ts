@@ -7,6 +7,7 @@ import type { State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { hasCode } from '../event/errors.ts'
+import { CHILD_TAGS } from './engine-context.ts'
 import type { RunOptions, RunResult } from './run/options.ts'
 import type { ChildReply, ChildRequest, Step } from './run/step.ts'
 import { keyedId } from './stamp.ts'
@@ -17,9 +18,6 @@ interface Child {
   run(step: Step, options: RunOptions): Promise<RunResult>
   state(): Promise<State>
 }
-
-/** The tag of child conversations, so that they are told from forks of their parent. */
-const TAGS = { subagent: 'true' }
 
 const MAX_DEPTH = 4
 const MAX_CHILDREN = 1_000
@@ -50,13 +48,13 @@ export async function askChild(
   if ((await store.getConversation(id)) === null) {
     const depth = depthOf(await store.getConversation(parent.id)) + 1
     if (depth > maxDepth) throw new Error(`Subagents are nested at most ${maxDepth} deep.`)
-    const { count } = await store.countConversations({ parentConversationId: parent.id, tags: TAGS })
+    const { count } = await store.countConversations({ parentConversationId: parent.id, tags: CHILD_TAGS })
     if (count >= maxChildren) throw new Error(`A conversation has at most ${maxChildren} subagents.`)
     const created: NewConversation = {
       id,
       title,
       parentConversationId: parent.id,
-      tags: TAGS,
+      tags: CHILD_TAGS,
       metadata: { subagent: { action_id: parent.actionId, depth } },
       status: 'idle',
     }
@@ -79,24 +77,6 @@ export async function askChild(
       { type: 'text', text: `The subagent has stopped (${status})${why}. Its conversation is ${id}.` },
     ],
   }
-}
-
-/** The child conversations of a conversation, in the order of their creation. O(children). */
-export async function listChildren(store: Store, parentId: string): Promise<ConversationRecord[]> {
-  const children: ConversationRecord[] = []
-  let cursor: string | null = null
-  do {
-    const page: { readonly items: readonly ConversationRecord[]; readonly next_page_id: string | null } =
-      await store.listConversations({
-        parentConversationId: parentId,
-        tags: TAGS,
-        order: 'created_at',
-        ...(cursor !== null && { cursor }),
-      })
-    children.push(...page.items)
-    cursor = page.next_page_id
-  } while (cursor !== null)
-  return children
 }
 
 function depthOf(record: ConversationRecord | null): number {
