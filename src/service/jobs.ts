@@ -163,6 +163,11 @@ export class Jobs<T extends object> {
     }
   }
 
+  /** Whether a job is stored. */
+  async has(id: string): Promise<boolean> {
+    return (await this.#kind.store.getItem(this.#kind.collection, id)) !== null
+  }
+
   async #put(
     id: string,
     record: T,

@@ -7,6 +7,8 @@ import {
   id,
   integer as wholeNumber,
   said,
+  secrets,
+  securityAnalyzer,
   sentMessage,
   tags,
   text,
@@ -46,8 +48,8 @@ const repository = {
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
-/** How a conversation is started; what else is given is its agent's to know. */
-const start = z.looseObject({
+/** The fields that the service itself uses. */
+const own = {
   sandbox_id: id.nullable().optional(),
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
@@ -72,12 +74,19 @@ const start = z.looseObject({
     .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'Must be 1 to 128 letters, digits and . _ : / -')
     .nullable()
     .optional(),
+}
+
+/** How a conversation is started; all other fields are for its agent. */
+const start = z.looseObject({
+  ...own,
+  secrets: secrets.nullable().optional(),
+  security_analyzer: securityAnalyzer.nullable().optional(),
 })
 export type StartRequest = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
 
-/** Whether the service itself goes by a field of it. */
-export const isOwnField = (name: string): boolean => Object.hasOwn(start.shape, name)
+/** Whether the service itself uses a field of a start request. */
+export const isOwnField = (name: string): boolean => Object.hasOwn(own, name)
 
 /** What may be changed of one. */
 const update = z.strictObject({

@@ -27,14 +27,14 @@ const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 interface Wanted {
   readonly form: string
   readonly at: number
-  readonly policy: string | null
+  readonly policy: 'AlwaysConfirm' | 'NeverConfirm' | null
   readonly text: string | null
 }
 
 const wanted: fc.Arbitrary<Wanted> = fc.record({
   form: fc.constantFrom(ID, ID.replaceAll('-', ''), ID.toUpperCase()),
   at: fc.nat(1),
-  policy: fc.constantFrom(null, 'AlwaysConfirm', 'NeverConfirm'),
+  policy: fc.constantFrom(null, 'AlwaysConfirm' as const, 'NeverConfirm' as const),
   text: fc.constantFrom(null, 'One', 'One', 'Two'),
 })
 

@@ -68,7 +68,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
 
 it.each([
   ['/api/conversations', (given: string) => ({ workspace: { working_dir: '/x', given } })],
-  ['/api/conversations', (given: string) => ({ confirmation_policy: { kind: 'x', given } })],
+  ['/api/conversations', (given: string) => ({ confirmation_policy: { kind: 'NeverConfirm', given } })],
   ['/api/conversations', (given: string) => ({ agent: { given } })],
   [BASE, (given: string) => ({ observability_metadata: { given } })],
   [BASE, (given: string) => ({ agent: { given } })],

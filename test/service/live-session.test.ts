@@ -24,6 +24,9 @@ const NOTHING: StartValues = {
   after_timestamp: null,
   after_delta: null,
 }
+/** No run of a service. */
+const runs = { has: () => false, onEnd: () => () => undefined }
+
 const ALL: StartValues = { ...NOTHING, resend_mode: 'all' }
 
 /** What is given up to the first frame that fits. */
@@ -60,7 +63,7 @@ describe('a reader', () => {
     const conversation = await engine.create()
     await conversation.append(notes(0, 5))
     const cache = new FrameCache(1_000_000)
-    const frames = await session({ engine, conversation, cache, signal: stop.signal }, start)
+    const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, start)
     // Nothing was read yet.
     await conversation.append([note('n5'), note('n6')])
     const given = placesOf(await until(frames, isEvent(6)))
@@ -76,7 +79,7 @@ describe('a reader', () => {
     await engine.store.append(id, [note('n0'), loadLine('{"kind":"NewsEvent"}').fact], { mode: 'import' })
     const conversation = await engine.open(id)
     const cache = new FrameCache(1_000_000)
-    const frames = await session({ engine, conversation, cache, signal: stop.signal }, ALL)
+    const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, ALL)
     const before = await until(frames, ({ type }) => type === 'caught_up')
     await engine.store.append(id, [loadLine('{"kind":"OtherEvent"}').fact, note('n3')], { mode: 'import' })
     const after = await until(frames, isEvent(3))
@@ -102,7 +105,7 @@ describe('a reader', () => {
       const conversation = await engine.open('c')
       await conversation.append(notes(0, 4))
       const cache = new FrameCache(1_000_000)
-      const frames = await session({ engine, conversation, cache, signal: stop.signal }, ALL)
+      const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, ALL)
       await until(frames, ({ type }) => type === 'caught_up')
       fails = isAway
       await failOver(2, isAway)
@@ -135,7 +138,7 @@ describe('frames', () => {
     engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
     const cache = new FrameCache(1_000_000)
-    const open = () => session({ engine, conversation, cache, signal: stop.signal }, ALL)
+    const open = () => session({ engine, runs, conversation, cache, signal: stop.signal }, ALL)
     const readers = await Promise.all([open(), open(), open()])
     for (const frames of readers) await until(frames, ({ type }) => type === 'caught_up')
     conversation.publish({ kind: 'StreamingDeltaEvent', content: 'Hel' })

@@ -70,20 +70,20 @@ async function again(
   const done: Created = { isNew: false, conversation, from: null }
   if (!begins || state.header.status !== 'idle') return done
   if (unsaid(beginning, state, false).length === 0) {
-    const from = behind(beginning, state)
+    const from = body.initial_message?.run === false ? null : behind(beginning, state)
     if (from === null || (await wasHandled(lifecycle.engine.store, id, from))) return done
   }
   return inPlace(lifecycle, id, body, () => begin(conversation, body, false))
 }
 
-/** In a place for the run, where there is a message to be run. */
+/** Reserves a slot for the run, if the first message requests one. */
 const inPlace = (
   { runs }: Lifecycle,
   id: string,
-  { initial_message: said }: StartBody,
+  { initial_message: message }: StartBody,
   work: () => Promise<Created>,
 ): Promise<Created> =>
-  (said ?? null) === null
+  (message ?? null) === null || message?.run === false
     ? work()
     : runs.request(id, async (place) => {
         place()
@@ -145,7 +145,10 @@ async function begin(conversation: Conversation, body: StartBody, isNew: boolean
   for (;;) {
     const state = await conversation.state()
     const events = unsaid(beginning, state, isNew)
-    if (events.length === 0) return { isNew, conversation, from: behind(beginning, state) }
+    if (events.length === 0) {
+      const isRun = body.initial_message?.run !== false
+      return { isNew, conversation, from: isRun ? behind(beginning, state) : null }
+    }
     try {
       await conversation.append(events, { expected: state.log.entries.length })
     } catch (error) {

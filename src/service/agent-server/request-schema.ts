@@ -3,34 +3,46 @@
 import * as z from 'zod'
 import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { bodyOf, id, integer, sentMessage, tags, text, title } from '../http/body-schema.ts'
+import {
+  bodyOf,
+  confirmationPolicy,
+  id,
+  integer,
+  secrets,
+  securityAnalyzer,
+  sentMessage,
+  tags,
+  text,
+  title,
+} from '../http/body-schema.ts'
 
-const policy = z.looseObject({ kind: z.string().min(1) })
-
-/** How a conversation begins; what else is given is its agent's to know. */
-const start = z.looseObject({
+/** The fields that the service itself uses. */
+const own = {
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
   title: title.nullable().optional(),
   tags: tags.nullable().optional(),
   workspace: z.looseObject({ working_dir: text(1, 4_096) }).optional(),
-  confirmation_policy: policy.nullable().optional(),
-  // It is always run.
+  confirmation_policy: confirmationPolicy.nullable().optional(),
   initial_message: z
-    .strictObject({ ...sentMessage, run: z.boolean().optional() })
+    .strictObject({ ...sentMessage, run: z.boolean().default(true).optional() })
     .nullable()
     .optional(),
   max_iterations: integer.min(1).default(500).optional(),
+}
+
+/** How a conversation begins; all other fields are for its agent. */
+const start = z.looseObject({
+  ...own,
+  secrets: secrets.nullable().optional(),
+  security_analyzer: securityAnalyzer.nullable().optional(),
 })
 export type StartBody = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
 
-/** The fields that the service itself goes by. */
-const OWN: ReadonlySet<string> = new Set(Object.keys(start.shape))
-
-/** What was given beyond them. */
+/** The fields of a start request that are for its agent. */
 export const beyond = (body: object): JsonObject =>
-  Object.fromEntries(Object.entries(body as JsonObject).filter(([name]) => !OWN.has(name)))
+  Object.fromEntries(Object.entries(body as JsonObject).filter(([name]) => !Object.hasOwn(own, name)))
 
 export const updateBody = bodyOf(
   z.strictObject({ title: title.nullable().optional(), tags: tags.nullable().optional() }),
@@ -66,20 +78,15 @@ export const navigateBody = bodyOf(z.strictObject({ event_id: z.string().nullabl
   optional: true,
 })
 
-export const policyBody = bodyOf(z.strictObject({ policy: policy.nullable() }))
+export const policyBody = bodyOf(z.strictObject({ policy: confirmationPolicy.nullable() }))
 
 export const questionBody = bodyOf(z.strictObject({ question: text(1, 100_000) }))
 
 const map = z.record(z.string(), json)
 
-export const analyzerBody = bodyOf(z.strictObject({ security_analyzer: map.nullable() }))
+export const analyzerBody = bodyOf(z.strictObject({ security_analyzer: securityAnalyzer.nullable() }))
 
-/** A text, or an object of its kind: what it is, is the agent's to know. */
-export const secretsBody = bodyOf(
-  z.strictObject({
-    secrets: z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), map])),
-  }),
-)
+export const secretsBody = bodyOf(z.strictObject({ secrets }))
 
 export const llmBody = bodyOf(z.strictObject({ llm: map }))
 export const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))

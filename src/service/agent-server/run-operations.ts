@@ -8,6 +8,7 @@ import { decideApprove, decideReject, openCallsOf } from '../../conversation/dec
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
+import { findEventIn, type Log } from '../../log/log.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import { describe, type Lifecycle, openConversation, sendMessage } from '../conversations/conversations.ts'
@@ -57,7 +58,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       429: { description: 'Too many runs' },
     },
   ),
-  verb(lifecycle, 'pause', 'Pause Conversation', pause),
+  verb(lifecycle, 'pause', 'Pause Conversation', (conversation) => pause(lifecycle, conversation)),
   verb(lifecycle, 'interrupt', 'Interrupt Conversation', async (conversation) => {
     await conversation.interrupt()
     if (lifecycle.runs.has(conversation.id)) await lifecycle.runs.ended(conversation.id, LETTING_GO)
@@ -108,16 +109,16 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
 ]
 
 /**
- * What is paused is paused anew: a run that was asked for behind the pause may have yet to begin, in whatever process,
- * with nothing in the log that says so.
+ * Pauses a conversation. A paused one gets another PauseEvent only if a run was requested since that has not begun:
+ * nothing in the log shows that request.
  */
-async function pause(conversation: Conversation): Promise<void> {
+async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
   if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
-  await conversation.append({ kind: 'PauseEvent', source: 'user' })
+  if (await runs.isWanted(conversation.id)) await conversation.append({ kind: 'PauseEvent', source: 'user' })
 }
 
-/** A deed without a body. */
+/** An operation without a body. */
 function verb(
   lifecycle: Lifecycle,
   name: string,
@@ -183,7 +184,8 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     ['respond_to_confirmation', 'respond_to_confirmation', 'Respond To Confirmation'],
     confirmationBody,
     async (conversation, { accept, reason }) => {
-      if (!accept) return decideAt(conversation, (state) => decideReject(waiting(state), undefined, reason))
+      // A second rejection, of a double click or of another tab, changes nothing.
+      if (!accept) return decideAt(conversation, (state) => rejectAll(state, reason))
       return lifecycle.runs.request(conversation.id, async (place) => {
         const { header, log } = await conversation.state()
         // Said already, and the process that was told so died before it was run.
@@ -218,7 +220,11 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     lifecycle,
     ['reject', 'reject_actions', 'Reject Actions'],
     rejectBody,
-    (conversation, { action_ids, reason }) => conversation.reject(action_ids, reason),
+    async (conversation, { action_ids, reason }) => {
+      const { log } = await conversation.state()
+      const open = action_ids.filter((id) => !isRejected(log, id))
+      if (open.length > 0) await conversation.reject(open, reason)
+    },
   ),
 ]
 
@@ -267,6 +273,20 @@ function approveAll(state: State, place: () => void): readonly Event[] {
     state,
     executable.map(({ id }) => id),
   )
+}
+
+const rejectAll = (state: State, reason: string | undefined): readonly Event[] =>
+  state.header.status === 'waiting_for_confirmation' ? decideReject(state, undefined, reason) : []
+
+/** Whether a user has rejected a call. O(events since the call). */
+function isRejected(log: Log, actionId: string): boolean {
+  const action = findEventIn(log, actionId)
+  if (action === undefined) return false
+  for (let seq = action.seq + 1; seq < log.entries.length; seq += 1) {
+    const event = log.entries.get(seq)?.event
+    if (event?.kind === 'UserRejectObservation' && event.action_id === actionId) return true
+  }
+  return false
 }
 
 /** @throws HttpProblem 409 for one that does not wait for confirmation. */

@@ -222,6 +222,8 @@ export class Runs {
   readonly #slots: Slots
   readonly #commands = new Map<string, RunCommand>()
   readonly #joining = new Set<Promise<void>>()
+  /** Called when a run of a conversation ends, by conversation. */
+  readonly #endListeners = new Map<string, Set<() => void>>()
   /** Commands that were not carried out within a second, by conversation. */
   readonly wanted: Jobs<WantedRun>
 
@@ -245,6 +247,26 @@ export class Runs {
   /** Whether this service runs a conversation now. */
   has(id: string): boolean {
     return this.#live.has(id)
+  }
+
+  /**
+   * Whether a run is active, or was requested and has not begun, in any process. A request that was acknowledged is one
+   * of these.
+   */
+  async isWanted(id: string): Promise<boolean> {
+    const { store } = this.#options
+    if (this.#live.has(id) || this.#commands.has(id)) return true
+    return (await store.getLease(id)) !== null || (await this.wanted.has(id))
+  }
+
+  /** Calls a listener whenever a run of a conversation in this service has ended, whatever it did. */
+  onEnd(id: string, listener: () => void): () => void {
+    const listeners = this.#endListeners.get(id) ?? new Set()
+    this.#endListeners.set(id, listeners.add(listener))
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#endListeners.get(id) === listeners) this.#endListeners.delete(id)
+    }
   }
 
   /** Refuses what no service like this one could run. @throws HttpProblem 409 without an agent. */
@@ -307,6 +329,7 @@ export class Runs {
         this.#live.delete(id)
         free()
         over.abort()
+        for (const listener of this.#endListeners.get(id) ?? []) listener()
       })
     this.#live.set(id, live)
     begun.catch(() => undefined)

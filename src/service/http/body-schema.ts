@@ -63,7 +63,10 @@ export const text = (least: number, most: number) =>
 /** A whole number; the message tells the issues what was really meant. */
 export const integer = z.int({ error: 'int' })
 
-export const title = text(1, 200)
+export const title = text(1, 200).refine((value) => value.trim() !== '', {
+  error: 'Must not be blank.',
+  params: { type: 'value_error' },
+})
 
 export const tags = z
   .record(
@@ -102,3 +105,31 @@ export const sentMessage = {
   key: text(1, 200).optional(),
   sender: text(1, 200).optional(),
 }
+
+/** Which calls a user must confirm. */
+export const confirmationPolicy = z.looseObject({
+  kind: z.enum(['AlwaysConfirm', 'NeverConfirm', 'ConfirmRisky']),
+  threshold: z.enum(['LOW', 'MEDIUM', 'HIGH']).optional(),
+  confirm_unknown: z.boolean().optional(),
+})
+
+/** What rates the risk of calls; the agent applies it. */
+export const securityAnalyzer = z.looseObject({
+  kind: z.enum([
+    'LLMSecurityAnalyzer',
+    'PatternSecurityAnalyzer',
+    'PolicyRailSecurityAnalyzer',
+    'EnsembleSecurityAnalyzer',
+    'GraySwanAnalyzer',
+    'MaybeDontAnalyzer',
+    'ToolShieldLLMSecurityAnalyzer',
+  ]),
+})
+
+const secretSource = z.union([
+  z.looseObject({ kind: z.literal('StaticSecret'), value: z.string() }),
+  z.looseObject({ kind: z.literal('LookupSecret'), url: text(1, 4_096) }),
+])
+
+/** Secrets for the agent, by name: each is a text, or the source of one. */
+export const secrets = z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), secretSource]))

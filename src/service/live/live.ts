@@ -10,6 +10,7 @@ import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
+import type { Runs } from '../conversations/runs.ts'
 import { isTransient, MOST_TRIES, waitBefore } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './frame.ts'
@@ -78,7 +79,7 @@ export class Live {
    * readers; what the store throws.
    */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
-    const { engine } = this.lifecycle
+    const { engine, runs } = this.lifecycle
     const { conversation } = await openConversation(this.lifecycle, id)
     const stop = new AbortController()
     this.#acquire(conversation.id)
@@ -89,7 +90,7 @@ export class Live {
     }
     this.#ends.add(end)
     try {
-      const parts = { engine, conversation, cache: this.#cache, signal: stop.signal }
+      const parts = { engine, runs, conversation, cache: this.#cache, signal: stop.signal }
       return { conversation, frames: await session(parts, start), end }
     } catch (error) {
       end()
@@ -132,13 +133,63 @@ interface SessionParts {
   readonly cache: FrameCache
   /** Ends the stream. */
   readonly signal: AbortSignal
+  /** Reports when a run ends. */
+  readonly runs: Pick<Runs, 'has' | 'onEnd'>
+}
+
+/** Remembers that a run has ended until a stream has reported it. */
+class RunEnds {
+  #isNew = false
+  #wake: () => void = () => undefined
+
+  /** Whether a run has ended since `during` yielded its last item. */
+  get isNew(): boolean {
+    return this.#isNew
+  }
+
+  add(): void {
+    this.#isNew = true
+    this.#wake()
+  }
+
+  /** Yields items, and `run_ended` as soon as a run has ended. */
+  async *during<T>(
+    items: AsyncGenerator<T, void, undefined>,
+  ): AsyncGenerator<T | { readonly type: 'run_ended' }> {
+    let next: Promise<void> | null = null
+    let result: IteratorResult<T, void> | null = null
+    try {
+      for (;;) {
+        if (this.#isNew) {
+          this.#isNew = false
+          yield { type: 'run_ended' }
+          continue
+        }
+        next ??= items.next().then((value) => void (result = value))
+        const coming = next
+        await new Promise<void>((resolve, reject) => {
+          this.#wake = resolve
+          coming.then(resolve, reject)
+        })
+        const { done, value } = (result ?? {}) as IteratorResult<T, void>
+        if (result === null) continue
+        next = result = null
+        if (done === true) return
+        yield value as T
+      }
+    } finally {
+      next?.catch(() => undefined)
+      void items.return().catch(() => undefined)
+    }
+  }
 }
 
 /**
  * Checks the start position before the stream begins. @throws HttpProblem 422; what the store throws.
  *
  * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new events and
- * deltas, and a `full_state` whenever a run ends, waits or is paused, until the signal is aborted or the engine is closed.
+ * deltas, until the signal is aborted or the engine is closed. A `full_state` follows when the conversation is paused,
+ * and is the last frame of every run, whatever it did: a client that started a run waits for it.
  * When the reader's log is not this one, at the start or later, it yields a `reset` and begins again at the log's first
  * event. A slow client does not delay others. The stream throws `unknown_conversation` when the conversation is deleted,
  * and the store's error when the store stays unavailable.
@@ -148,9 +199,12 @@ export async function session(
   start: StartValues,
 ): Promise<AsyncGenerator<Frame, void, undefined>> {
   const resumeFrom = resumePlace(start)
+  const runEnds = new RunEnds()
+  const unlisten = parts.runs.onEnd(parts.conversation.id, () => runEnds.add())
+  parts.signal.addEventListener('abort', unlisten, { once: true })
   const opening = await fullState(parts)
   const after = await startAfter(parts.engine.store, parts.conversation.id, opening.end, start)
-  return stream(parts, opening, after, resumeFrom)
+  return stream(parts, opening, after, resumeFrom, runEnds)
 }
 
 /** The state at the beginning of a stream. */
@@ -183,8 +237,9 @@ async function* stream(
   opening: Opening,
   start: number | null,
   resumeFrom: ReplyPlace | null,
+  runEnds: RunEnds,
 ): AsyncGenerator<Frame, void, undefined> {
-  const { conversation, cache, signal } = parts
+  const { conversation, cache, signal, runs } = parts
   let { end, status } = opening
   let last = start ?? -1
   let lastId = start === null ? null : opening.idAt(start)
@@ -192,16 +247,19 @@ async function* stream(
   let tries = 0
   let isCaughtUp = false
   let said = resumeFrom
+  /** A run has ended: the stream reports it once it has passed this position. */
+  let due: number | null = null
   if (start === null) yield resetFrame()
   yield opening.frame(last)
   for (;;) {
     try {
-      for await (const item of conversation.subscribe({
+      const items = conversation.subscribe({
         after: last,
         ...(lastId !== null && { afterId: lastId }),
         ...(said && { said }),
         signal,
-      })) {
+      })
+      for await (const item of runEnds.during(items)) {
         if (item.type === 'delta') {
           ;({ said } = item)
           yield cache.delta(last, item.event, said)
@@ -214,28 +272,35 @@ async function* stream(
           last = from = -1
           lastId = null
           isCaughtUp = false
+          due = null
           yield resetFrame()
           const now = await fullState(parts)
           ;({ end, status } = now)
           yield now.frame(last)
         }
-        if (item.type !== 'event') continue
-        last = item.seq
-        lastId = item.id
-        tries = 0
-        const frame = cache.event(item)
-        if (frame !== null) yield frame
-        // The full state includes earlier events.
-        if (last <= end || !movesStatus(item.fact)) continue
-        const before = status
-        ;({ status } = item)
-        if (status !== before && !reportsStatus(item.fact, status))
-          yield stateFrame(last, 'execution_status', status)
-        // Clients treat this as the end of the run, including waiting and paused.
-        if (before === 'running' && status !== 'running') {
-          const now = await fullState(parts)
-          if (now.status !== 'running') yield now.frame(last)
+        if (item.type === 'run_ended') due = last
+        if (item.type === 'event') {
+          last = item.seq
+          lastId = item.id
+          tries = 0
+          const frame = cache.event(item)
+          if (frame !== null) yield frame
+          // The full state includes earlier events.
+          if (last > end && movesStatus(item.fact)) {
+            const before = status
+            ;({ status } = item)
+            if (status !== before && !reportsStatus(item.fact, status))
+              yield stateFrame(last, 'execution_status', status)
+            const isReportedLater = status !== 'paused' && (runEnds.isNew || runs.has(conversation.id))
+            if (before === 'running' && status !== 'running' && due === null && !isReportedLater) due = last
+          }
         }
+        if (due === null || last < due) continue
+        const now = await fullState(parts)
+        due = now.end
+        if (last < due) continue
+        due = null
+        if (now.status !== 'running') yield now.frame(last)
       }
       return
     } catch (error) {
