@@ -220,6 +220,24 @@ export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
   return isObject(usage) ? tokensOfReply(usage) : null
 }
 
+/**
+ * A usage with what a later event of the same reply says of it. Counts are cumulative; 0, null and an empty text say
+ * nothing where there is a value. O(size).
+ * @example
+ * laterUsage({ input_tokens: 27, output_tokens: 1 }, { input_tokens: 0, output_tokens: 47 }).input_tokens // 27
+ */
+export function laterUsage(before: unknown, after: unknown): JsonObject {
+  const merged: Record<string, JsonValue> = isObject(before) ? { ...before } : {}
+  if (!isObject(after)) return merged
+  for (const [key, value] of Object.entries(after)) {
+    const known = merged[key] ?? null
+    const isSilent = value === 0 || value === '' || (value ?? null) === null
+    if (isObject(known) && isObject(value)) merged[key] = laterUsage(known, value)
+    else if (known === null || !isSilent) merged[key] = value
+  }
+  return merged
+}
+
 function beyond(value: JsonObject, path: string): JsonObject {
   const kept: [string, JsonValue][] = []
   for (const key of Object.keys(value)) {

@@ -202,6 +202,38 @@ const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef 
 /** A part in its place: in a standard field, with what that lacks, or whole. */
 export type OrderedPart = FieldRef | { readonly other: JsonObject }
 
+/**
+ * The parts without calls that repeat another one under its id: the fuller of the two stays, in its place. In OpenAI
+ * Responses the id alone identifies a call. Elsewhere servers reuse ids, so that only a call of the same tool with the
+ * same arguments, or with none, is the same call. O(parts).
+ */
+function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
+  const calls = parts.filter((part) => part.is === 'call')
+  if (calls.length < 2) return parts
+  const known = new Map<string, ReplyCall>()
+  const repeated = new Set<ReplyPart>()
+  for (const call of calls) {
+    const other = call.id === '' ? undefined : known.get(call.id)
+    if (other !== undefined && (origin === 'responses' || isSameCall(call, other))) {
+      const isFuller = fullness(call) >= fullness(other)
+      repeated.add(isFuller ? other : call)
+      if (isFuller) known.set(call.id, call)
+    } else known.set(call.id, call)
+  }
+  return repeated.size === 0 ? parts : parts.filter((part) => !repeated.has(part))
+}
+
+const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>
+  call.name === other.name &&
+  (call.arguments === other.arguments || fullness(call) === 0 || fullness(other) === 0)
+
+/** How much the arguments of a call contain: 0 for none, then those that cannot be read, then by length. */
+function fullness({ arguments: given, input }: ReplyCall): number {
+  const read = readArguments(given, input)
+  if (read === null) return 1
+  return Object.keys(read).length === 0 ? 0 : 1 + given.length
+}
+
 /** The parts by the field that they stand in. */
 interface OrderedParts {
   readonly texts: readonly string[]
@@ -390,7 +422,7 @@ export const CUT_OFF = 'the reply was cut off in the middle of it'
 export function replyEvents(found: FoundReply, limits: Limits, options: ReadOptions): Reply {
   const { id, reasoning, ending } = found
   if (ending?.type === 'failed') return { events: [], outcome: ending }
-  const ordered = orderParts(found.parts)
+  const ordered = orderParts(uniteCalls(found.parts, limits))
   const message = messageOf(ordered, reasoning, limits)
   const record = recordOf(found, message, ordered.order, limits, options)
   const { after } = record

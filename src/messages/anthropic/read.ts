@@ -21,6 +21,7 @@ import {
   textDelta,
   usageOf,
 } from '../reply.ts'
+import { laterUsage } from '../reply-usage.ts'
 import { LIMITS } from './blocks.ts'
 
 /** A block on its way. */
@@ -71,7 +72,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
       }
       case 'message_delta': {
         message = { ...message, ...said(objectOf(event['delta'])) }
-        usage = { ...usage, ...said(objectOf(event['usage'])) }
+        usage = laterUsage(usage, event['usage'])
         isEnded ||= typeof message['stop_reason'] === 'string'
         break
       }

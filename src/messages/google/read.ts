@@ -22,6 +22,7 @@ import {
   usageOf,
 } from '../reply.ts'
 import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { laterUsage } from '../reply-usage.ts'
 import { DATA, LIMITS } from './blocks.ts'
 
 /** The arguments of one call on their way. */
@@ -197,7 +198,8 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   const push = (given: object): readonly StreamingDeltaEvent[] => {
     const chunk = objectOf(given)
     failure = failureOf(chunk) ?? failure
-    about = { ...about, ...said(chunk) }
+    const usageMetadata = laterUsage(about['usageMetadata'], chunk['usageMetadata'])
+    about = { ...about, ...said(chunk), usageMetadata }
     const next = objectsOf(chunk['candidates']).find(({ index }) => (index ?? 0) === 0) ?? {}
     candidate = { ...candidate, ...said(next) }
     const came = objectsOf(objectOf(next['content'])['parts'])

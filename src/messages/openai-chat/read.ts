@@ -22,6 +22,7 @@ import {
   usageOf,
 } from '../reply.ts'
 import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { laterUsage } from '../reply-usage.ts'
 import { LIMITS } from './blocks.ts'
 
 /** A call on its way; servers that repeat its id in each chunk, or its name alone, mean the same one. */
@@ -50,7 +51,7 @@ type Pieces = Map<string, unknown[]>
  */
 export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: Found = {}
-  let usage: unknown = null
+  let usage: JsonObject = {}
   let failure: Failure | null = null
   let reason = ''
   const fields: Pieces = new Map()
@@ -89,7 +90,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     }
     const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
     // Some servers say it of the choice.
-    usage = chunk['usage'] ?? choice['usage'] ?? usage
+    usage = laterUsage(usage, chunk['usage'] ?? choice['usage'])
     reason = stringOf(choice['finish_reason']) || reason
     const delta = objectOf(choice['delta'])
     const { tool_calls, ...rest } = delta
