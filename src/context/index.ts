@@ -29,4 +29,11 @@ export type { StuckVerdict } from './stuck.ts'
 export { fallbackTitle, titleInput } from './title.ts'
 export { resumeTranscript, type TranscriptOptions } from './transcript.ts'
 export { listRunnableCalls } from './unmatched.ts'
-export { type ModelUsage, type TokenCounts, type Usage, usageOfEvents, usageTotals } from './usage.ts'
+export {
+  type ModelUsage,
+  type TokenCounts,
+  type Usage,
+  type UsageOptions,
+  usageOfEvents,
+  usageTotals,
+} from './usage.ts'

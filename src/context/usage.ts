@@ -39,8 +39,8 @@ export interface Usage extends TokenCounts {
 /**
  * The totals that some events give, in log order, from two sources. `ConversationStateUpdateEvent`s with key `stats`:
  * of each usage id the latest update that names it counts, since updates are running totals. And the records of replies
- * (`reply.tokens`, `reply.usage`), each reply once, also where its calls stand apart; those that an update comes after
- * are in its totals already. A number that is none, or below 0, counts as 0, and what has another shape is passed over.
+ * (`reply.tokens`, `reply.usage`): each record counts, whatever ids its reply has, as only the first event of a reply
+ * has one. An update contains the totals of the replies before it. Values that are not positive numbers count as 0.
  * O(events + size of the updates).
  *
  * @example
@@ -55,7 +55,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
   return count.usage()
 }
 
-/** A running count: each event costs its own size only. It keeps the ids of replies with calls. */
+/** A running count: each event costs its own size only. */
 export interface UsageCount {
   /** In log order. O(size of an update). */
   readonly add: (event: Event) => void
@@ -67,8 +67,6 @@ export interface UsageCount {
 export function usageCount(): UsageCount {
   const latest = new Map<string, JsonObject>()
   const replies = new Map<string | null, ModelUsage>()
-  /** Responses that are already counted: their calls may be apart. */
-  const counted = new Set<string>()
   return {
     add(event) {
       if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'stats') {
@@ -79,10 +77,7 @@ export function usageCount(): UsageCount {
       if (!isOfReply(event)) return
       const record = replyOf(event)
       const tokens = record === null ? null : tokensIn(record)
-      // A message is a whole reply. Calls of one reply may each have the record, which then counts once.
-      const response = event.kind === 'ActionEvent' ? event.llm_response_id : ''
-      if (tokens === null || counted.has(response)) return
-      if (response !== '') counted.add(response)
+      if (tokens === null) return
       const reply = usageOfReply(tokens, record?.model)
       const { model_name } = reply
       const sum = replies.get(model_name)
@@ -93,19 +88,26 @@ export function usageCount(): UsageCount {
   }
 }
 
+/** What `usageTotals` counts. */
+export interface UsageOptions {
+  /** Position of the first event that counts. For a fork, the length of what it copied. Default: 0. */
+  readonly from?: number
+}
+
 /**
- * `usageOfEvents` of the whole log of a state: what was spent on a branch that was left is spent too. O(n).
+ * `usageOfEvents` of the whole log of a state, with branches that HEAD has left. O(n).
  * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped state updates or
  * replies: give `usageOfEvents` the events that the store finds by their kinds.
  * @example
  * usageTotals(initialState()).cost // 0
  */
-export const usageTotals = ({ log }: State): Usage => usageOfEvents(eventsIn(log.entries))
+export const usageTotals = ({ log }: State, { from = 0 }: UsageOptions = {}): Usage =>
+  usageOfEvents(eventsIn(log.entries, from))
 
-function* eventsIn(entries: State['log']['entries']): IterableIterator<Event> {
+function* eventsIn(entries: State['log']['entries'], from: number): IterableIterator<Event> {
   for (const entry of entries) {
     // A second event with a known id is ignored.
-    const event = entry.inTree ? loadedEvent(entry, COUNTING) : null
+    const event = entry.inTree && entry.seq >= from ? loadedEvent(entry, COUNTING) : null
     if (event !== null) yield event
   }
 }

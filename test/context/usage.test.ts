@@ -220,15 +220,15 @@ const sumOf = (all: readonly TokenCounts[]): TokenCounts => {
   }
 }
 
-/** A reply as a message, or as so many calls, each or only the first of which has the record. */
-function replyEvents(no: number, calls: number, everywhere: boolean, reply: JsonObject): Event[] {
+/** A reply as a message, or as calls, of which the first has the record. */
+function replyEvents(no: number, calls: number, response: string, reply: JsonObject): Event[] {
   if (calls === 0)
     return [
       {
         kind: 'MessageEvent',
         id: `${no}`,
         source: 'agent',
-        llm_response_id: 'always the same',
+        llm_response_id: response,
         llm_message: { role: 'assistant', content: [{ text: 'hi' }], reply } as never,
       },
     ]
@@ -244,9 +244,9 @@ function replyEvents(no: number, calls: number, everywhere: boolean, reply: Json
       name: 'ls',
       arguments: '{}',
       origin: 'completion',
-      ...(at === 0 || everywhere ? { reply } : {}),
+      ...(at === 0 ? { reply } : {}),
     },
-    llm_response_id: `r${no}`,
+    llm_response_id: response,
   }))
 }
 
@@ -268,7 +268,8 @@ const saidReply = fc.record({
   model: fc.constantFrom('a', 'b', null),
   took: fc.record({ fresh: tokens, read: tokens, written: tokens, words: tokens, thoughts: tokens }),
   calls: fc.nat(3),
-  everywhere: fc.boolean(),
+  /** Some servers give all replies the same id, or none. */
+  response: fc.constantFrom('always the same', '', null),
   /** As a reader records it. */
   short: fc.boolean(),
 })
@@ -280,8 +281,8 @@ describe('usage of replies', () => {
   it('K9: each reply counts once, by its model, alike in whichever grammar it was made, beside what updates say', () => {
     fc.assert(
       fc.property(fc.array(saidReply), fc.nat(8), (replies, at) => {
-        const logs = replies.map(({ grammar, model, took, calls, everywhere, short }, no) =>
-          replyEvents(no, calls, everywhere, {
+        const logs = replies.map(({ grammar, model, took, calls, response, short }, no) =>
+          replyEvents(no, calls, response ?? `r${no}`, {
             grammar,
             ...(model === null ? {} : { model }),
             ...usageIn(grammar, took, short),
@@ -297,6 +298,10 @@ describe('usage of replies', () => {
             .map(({ grammar, took }) => countsOf(took, grammar))
           expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(own))
         }
+        // A fork counts from where it begins.
+        const copied = logs.slice(0, at).flat().length
+        const own = usageTotals(replay(logs.flat()), { from: copied })
+        expect(countsIn(own)).toEqual(sumOf(counted.slice(at)))
         // An update is a running total: it holds the replies before it.
         const said = stats({ agent: metrics(1, { prompt_tokens: 7 }) })
         const mixed = usageOfEvents([...logs.slice(0, at).flat(), said, ...logs.slice(at).flat()])
@@ -316,7 +321,7 @@ describe('usage of replies', () => {
     const usage = fc.oneof(fc.dictionary(fc.constantFrom(...fields, 'iterations', '__proto__'), value), value)
     fc.assert(
       fc.property(fc.array(usage), (usages) => {
-        const events = usages.flatMap((each, no) => replyEvents(no, 0, false, { usage: each as JsonObject }))
+        const events = usages.flatMap((each, no) => replyEvents(no, 0, '', { usage: each as JsonObject }))
         for (const each of usages.filter(
           (one) => typeof one === 'object' && one !== null && !Array.isArray(one),
         )) {
@@ -339,7 +344,7 @@ describe('usage of replies', () => {
       { type: 'message', input_tokens: 10, output_tokens: 1 },
     ]
     const usage = { input_tokens: 10, output_tokens: 1, iterations }
-    expect(usageOfEvents(replyEvents(0, 0, false, { usage }))).toMatchObject({
+    expect(usageOfEvents(replyEvents(0, 0, '', { usage }))).toMatchObject({
       prompt_tokens: 15,
       completion_tokens: 3,
     })
@@ -348,7 +353,7 @@ describe('usage of replies', () => {
   it('is refused where replies were let go', () => {
     const log = [
       user('u'),
-      ...replyEvents(0, 0, false, { usage: { input_tokens: 1 } }),
+      ...replyEvents(0, 0, '', { usage: { input_tokens: 1 } }),
       { kind: 'Condensation', id: 'k', llm_response_id: 'r', forgotten_event_ids: ['0'] } as const,
     ]
     expect(() => usageTotals(evict(replay(log)))).toThrow(expect.objectContaining({ code: 'evicted' }))
