@@ -166,7 +166,7 @@ function isExecuted({ output, status, incomplete_details }: Raw, at: number): bo
   return incomplete_details?.reason !== 'content_filter' && at < output.length - 1
 }
 
-/** The items as they go back: words alone in short, and blank words only where something signed behind them is bound to them. */
+/** The items as they go back: words alone in short, unless reasoning or another message stands before them, and blank words only where something signed behind them is bound to them. */
 function sentItems(raw: Raw): object[] {
   const { output } = raw
   const bound = output.findLastIndex(isSigned) + 1
@@ -182,14 +182,15 @@ function sentItems(raw: Raw): object[] {
       return [{ type: 'function_call', call_id, name: 'computer', arguments: args }]
     }
     if (item.type !== 'message') return [item]
-    const isNext = output[at - 1]?.type === 'message'
+    const isNamed = ['message', 'reasoning'].includes(String(output[at - 1]?.type))
     const [first, ...more] = item.content as readonly Said[]
     const { phase: in_phase = null } = item
     const phased = in_phase === null ? {} : { phase: in_phase }
     const ends = { type: 'message', role: 'assistant' }
-    if (first?.type === 'output_text' && first.annotations.length === 0 && more.length === 0 && !isNext) {
+    if (first?.type === 'output_text' && first.annotations.length === 0 && more.length === 0) {
       const isSilent = at < bound ? first.text === '' : isWhitespace(first.text)
-      return isSilent ? [] : [{ ...ends, content: first.text, ...phased }]
+      if (isSilent) return []
+      if (!isNamed) return [{ ...ends, content: first.text, ...phased }]
     }
     const content = (item.content as readonly Said[]).map((part) => {
       if (part.type === 'refusal') return part

@@ -102,6 +102,31 @@ describe('fromOpenAIResponses', () => {
   })
 })
 
+const written = (output: readonly object[]): object[] => {
+  const { events } = fromOpenAIResponses({ output } as never)
+  return toOpenAIResponses(toMessages(replay(events.map((event, at) => ({ ...event, id: `e${at}` }))))).input
+}
+
+describe('the id of a message', () => {
+  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'e' }
+  const message = {
+    type: 'message',
+    id: 'msg_1',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: 'x', annotations: [] }],
+  }
+  it('goes back behind reasoning that names it, and nowhere else', () => {
+    expect(written([reasoning, message]).slice(1, 3)).toEqual([reasoning, message])
+    expect(written([message])[1]).toEqual({ type: 'message', role: 'assistant', content: 'x' })
+  })
+
+  it('stays behind with reasoning that is not sent', () => {
+    const { encrypted_content: _, ...plain } = reasoning
+    expect(written([plain, message])[1]).toEqual({ type: 'message', role: 'assistant', content: 'x' })
+  })
+})
+
 describe('collectOpenAIResponses', () => {
   it('keeps the words of a stream that gives no item', () => {
     const { push, end } = collectOpenAIResponses()

@@ -128,7 +128,7 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
       usage: usageOf(found['usage']),
       reasoning: '',
       parts: items.flatMap((item, at) =>
-        partsOf(item, isCutOff && at === items.length - 1, items[at - 1]?.['type'] === 'message', done),
+        partsOf(item, isCutOff && at === items.length - 1, NAMED_BEHIND.has(items[at - 1]?.['type']), done),
       ),
       ending,
     },
@@ -138,6 +138,9 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
 }
 
 const NONE: ReadonlySet<unknown> = new Set()
+
+/** Items behind which a message keeps its id: one that would join it, and reasoning that names what follows it. */
+const NAMED_BEHIND: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
 function endingOf(reply: Found, reason: string, items: readonly Found[]): ReplyOutcome | null {
   switch (reply['status']) {
@@ -172,10 +175,10 @@ const CALL = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
 const ASKED = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
 
 /** The parts of an item; `done` has the ids of calls that the provider has executed itself. */
-function partsOf(item: Found, isCutOff: boolean, isNext: boolean, done: ReadonlySet<unknown>): ReplyPart[] {
+function partsOf(item: Found, isCutOff: boolean, isNamed: boolean, done: ReadonlySet<unknown>): ReplyPart[] {
   switch (item['type']) {
     case 'message':
-      return messageParts(item, isNext)
+      return messageParts(item, isNamed)
     case 'reasoning':
       return [
         {
@@ -216,15 +219,15 @@ function partsOf(item: Found, isCutOff: boolean, isNext: boolean, done: Readonly
 }
 
 /**
- * The parts of a message. What the message itself has more stands with its first one: its phase, and where its words
- * alone would not give it back, or would be one with those of the message before it, its id too.
+ * The parts of a message. What the message itself has more stands with its first one: its phase, and its id where
+ * `isNamed`, or where its text alone would not give it back.
  */
-function messageParts(item: Found, isNext: boolean): ReplyPart[] {
+function messageParts(item: Found, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
   const inner = parts.map((part) =>
     part['type'] === 'refusal' ? { type: 'refusal' } : moreOf(part, 'type', 'text', 'logprobs'),
   )
-  const isPlain = !isNext && parts.length === 1 && inner[0] === null && item['status'] !== 'incomplete'
+  const isPlain = !isNamed && parts.length === 1 && inner[0] === null && item['status'] !== 'incomplete'
   const outer = moreOf(
     item,
     'type',
