@@ -5,6 +5,7 @@ import { isReplied } from '../conversation/turn.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import type { ReadOptions, Reply, ReplyCollector } from '../messages/reply.ts'
 import type { NeutralMessage } from '../messages/message.ts'
+import { OPENING } from '../messages/phrases.ts'
 import { toMessages } from '../messages/neutral.ts'
 import type { Limits } from '../messages/limits.ts'
 import { modelName, type WriteOptions } from '../messages/prefix.ts'
@@ -108,7 +109,8 @@ export function stepOf(
     }
     const { tools } = provider
     const model = modelName(provider.model)
-    const request = provider.write(write(state), {
+    const messages = write(state)
+    const request = provider.write(messages.length === 0 ? EMPTY : messages, {
       onPrefix,
       prove,
       ...(model === null ? {} : { model }),
@@ -133,6 +135,11 @@ export function stepOf(
     }) satisfies Step['resume'],
   })
 }
+
+/** What is sent where everything that users said is blank. */
+const EMPTY: readonly NeutralMessage[] = [
+  { role: 'user', content: [{ type: 'text', text: OPENING }], name: null },
+]
 
 const NO_CONDENSER: ConversationErrorEvent = {
   kind: 'ConversationErrorEvent',

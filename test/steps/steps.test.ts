@@ -77,6 +77,18 @@ describe('another model', () => {
   )
 })
 
+it.each(Object.values(STEP_WIRES))(
+  'asks a model of $name in a conversation of one blank message, as behind a reply',
+  async (wire) => {
+    const { step, asked } = scripted(wire, [{ text: 'Hello!' }, { text: 'Yes?' }])
+    const conversation = await begin('  ')
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished' })
+    await conversation.sendMessage('  ')
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished' })
+    expect(JSON.stringify(asked[0])).toContain('[The conversation begins here.]')
+  },
+)
+
 it('names the container in which code of the provider waits for results, and the skills that it is given', async () => {
   const caller = { type: 'code_execution_20260120', tool_id: 'srvtoolu_1' }
   const code = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'code_execution', input: { code: 'add()' } }
