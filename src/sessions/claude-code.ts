@@ -97,17 +97,25 @@ interface SplitReply {
 }
 
 /**
- * The reply of each line: the results of its first calls may appear between them. Lines with one message id and other
- * requests are of several replies, since some servers give all replies the same id.
+ * The reply of each line. Some servers give all replies the same id. A line begins another reply where it names another
+ * request or, where one of the two names none, where its parent is a result. Between lines with the same request there
+ * may be results of the first calls.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
   const named = new Map<string, SplitReply[]>()
+  const results = new Set<string>()
   for (const line of lines) {
-    if (line.reply === null) continue
+    if (line.reply === null) {
+      if (line.uuid !== null && line.blocks.some(isResult)) results.add(line.uuid)
+      continue
+    }
     const request = stringOf(line.found['requestId'])
     const known = named.get(line.reply) ?? []
-    let reply = known.findLast((one) => [request, one.request].includes('') || one.request === request)
+    const isBehindResult = results.has(line.parent ?? '')
+    let reply = known.findLast((one) =>
+      [request, one.request].includes('') ? !isBehindResult : one.request === request,
+    )
     if (reply === undefined) {
       const id = known.length === 0 ? line.reply : `${line.reply}~${known.length + 1}`
       reply = { id, request, lines: [], isWritten: false }

@@ -291,12 +291,12 @@ describe('a call', () => {
 const upperResult = (uuid: string, parent: string, id: string) =>
   user(uuid, parent, [{ type: 'tool_result', tool_use_id: id, content: id.toUpperCase() }])
 
-const repliesWith = (requests: readonly (string | undefined)[]) => {
+const repliesWith = (requests: readonly (string | undefined)[], parents = ['u', 't0', 't1']) => {
   const blocks = [{ ...call, id: 'a' }, { ...call, id: 'b' }, answer('Both read.')]
   const [one, two, three] = blocks.map((block, at) => {
     const requestId = requests[at]
     const named = requestId === undefined ? {} : { requestId }
-    return { ...reply(`r${at}`, at === 0 ? 'u' : `t${at - 1}`, block), ...named }
+    return { ...reply(`r${at}`, parents[at] ?? '', block), ...named }
   })
   return [
     user('u', null, 'Look'),
@@ -320,13 +320,13 @@ describe('replies with one message id', () => {
     ])
   })
 
-  it('are one reply where no line says otherwise', () => {
-    const whole = told(read(repliesWith([])))
-    for (const requests of [
-      ['1', '1', '1'],
-      ['1', undefined, '1'],
-      [undefined, '1', undefined],
-    ])
-      expect(told(read(repliesWith(requests)))).toEqual(whole)
+  it('are several where no request is named, and each follows a result', () => {
+    expect(told(read(repliesWith([])))).toEqual(told(read(repliesWith(['1', '2', '3']))))
+  })
+
+  it('are one reply where their request is the same, or each line follows the line before it', () => {
+    const whole = told(read(repliesWith(['1', '1', '1'])))
+    expect(whole).not.toEqual(told(read(repliesWith([]))))
+    expect(told(read(repliesWith([], ['u', 'r0', 'r1'])))).toEqual(whole)
   })
 })
