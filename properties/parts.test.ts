@@ -13,7 +13,7 @@ import { fromGoogle } from '../src/messages/google/read.ts'
 import { fromOpenAIResponses } from '../src/messages/openai-responses/read.ts'
 import type { Reply } from '../src/messages/reply.ts'
 import { kindName } from '../src/messages/blocks.ts'
-import { replyPlaceholder } from '../src/messages/told.ts'
+import { replyPlaceholder } from '../src/messages/reply-parts.ts'
 import type { AssistantMessage, NeutralMessage } from '../src/messages/message.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { replay } from '../src/state/reduce.ts'
@@ -38,7 +38,7 @@ const messagesOf = (events: readonly Event[]): NeutralMessage[] =>
 
 /** What must be found in another grammar, in its order. */
 const placeholders = (message: AssistantMessage): string[] =>
-  othersOf(message).flatMap((value) => replyPlaceholder(message.reply?.grammar, value) ?? [])
+  othersOf(message).flatMap((value) => replyPlaceholder(value) ?? [])
 
 /** Whether each of the texts stands behind the one before it. */
 function standInOrder(texts: readonly string[], request: string): boolean {

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import type { OpenPart } from '../src/event/shapes.ts'
 import { GRAMMARS } from '../src/messages/grammars.ts'
 import { readImage } from '../src/messages/files.ts'
-import { type Said, saidOf } from '../src/messages/told.ts'
+import { isTold } from '../src/messages/reply-parts.ts'
 import type { Kind } from '../src/messages/blocks.ts'
 import { formOf } from '../src/messages/pieces.ts'
 import type { Limits } from '../src/messages/limits.ts'
@@ -51,15 +51,15 @@ function usersRows(): readonly (readonly string[])[] {
 
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
-function cellsOf({ in: how, signed, more = {} }: Kind, said: Said = ''): string[] {
-  const named = said === null || said === '' ? 'its name' : `its name, with ${list(said.split(' '))}`
+function cellsOf(kind: string, { in: how, signed, more = {} }: Kind): string[] {
+  const told = isTold(kind) ? 'its words' : 'nothing'
   const others =
-    said === null || how === 'about' ? 'nothing' : how === 'standard' || how === 'call' ? 'the same' : named
+    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isTold(kind) ? told : 'the same'
   const own = {
     standard: 'in fields of its own',
     call: 'as a call',
     part: 'as it came',
-    words: named,
+    words: told,
     about: 'in `reply.metadata`',
   }[how]
   const added = how === 'standard' && Object.keys(more).length > 0 ? `, with ${list(Object.keys(more))}` : ''
@@ -70,7 +70,7 @@ const repliesRows = (): readonly (readonly string[])[] =>
   LIMITS.flatMap(({ grammar, table }) =>
     Object.entries(table)
       .filter(([, { side }]) => side !== 'user')
-      .map(([kind, of]) => [grammar, `\`${kind}\``, ...cellsOf(of, saidOf(grammar, kind))]),
+      .map(([kind, of]) => [grammar, `\`${kind}\``, ...cellsOf(kind, of)]),
   )
 
 /** The rows below a head, in columns. */

@@ -1,6 +1,6 @@
 /** The stretches of a view that are forgotten whole or not at all, and those that something holds in place. */
 
-import { Vector } from '../log/vector.ts'
+import { vectorOf } from '../log/vector.ts'
 import type { State } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
@@ -90,5 +90,5 @@ export function withUnits(state: State, kept: (unit: Unit) => boolean): State {
   const { view } = state.branch
   const units = [...view.units].filter((unit) => isPending(unit) || kept(unit))
   const length = units.reduce((sum, unit) => sum + eventCount(unit), 0)
-  return { ...state, branch: { ...state.branch, view: { ...view, units: Vector.from(units), length } } }
+  return { ...state, branch: { ...state.branch, view: { ...view, units: vectorOf(units), length } } }
 }

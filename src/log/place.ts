@@ -27,14 +27,10 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
   const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, seq, event))
   const report = (code: LogWarning['code'], message: string) => warnings.push({ seq, id, code, message })
 
-  if (quarantined !== null) {
-    const first = quarantined.issues[0]
-    const reason = first === undefined ? '' : `: ${[...first.loc, first.msg].join(' ')}`
-    report('quarantined', `not an event${reason}`)
-  }
+  if (quarantined !== null) report('quarantined', 'not an event')
   const existing = id === null ? undefined : findEventIn(log, id)
   if (existing !== undefined) {
-    report('duplicate_id', `id ${quote(id)} already stands at position ${existing.seq}`)
+    report('duplicate_id', `id ${quote(id)} already exists at position ${existing.seq}`)
   }
   const inTree = id !== null && existing === undefined
 
@@ -49,7 +45,7 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
     const found = effectiveParent(LOG_TREE, log, fact.parent_id)
     parent = found === undefined ? log.head : found
     if (found === undefined) {
-      report('unknown_parent', `parent ${quote(fact.parent_id ?? '')} does not stand earlier in the log`)
+      report('unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
     }
   }
   const kind = event?.kind ?? quarantined?.event_kind
@@ -87,11 +83,4 @@ const LOG_TREE: TreeAccess<Log, Entry> = {
  */
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   return headAfterIn(LOG_TREE, log, entry.inTree ? entry : null, entry.event)
-}
-
-/** The warning about a move to what is not earlier in the log. */
-export function headIgnored({ seq, id, event }: Entry): LogWarning {
-  const value = event?.kind === 'ConversationStateUpdateEvent' ? event.value : undefined
-  const asked = typeof value === 'string' ? quote(value) : 'a value that is no id'
-  return { seq, id, code: 'head_ignored', message: `HEAD stays: ${asked} does not stand earlier in the log` }
 }

@@ -28,7 +28,7 @@ const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) 
  * version; a push onto an older version copies the tail first.
  *
  * @example
- * const one = Vector.of("a");
+ * const one = vectorOf(["a"]);
  * const two = one.push("b");
  * console.assert(one.length === 1 && two.get(1) === "b");
  */
@@ -39,7 +39,7 @@ export class Vector<T> implements Iterable<T> {
   readonly #root: Node
   readonly #tail: T[]
 
-  /** From the parts of a trie that fit together; `empty`, `of`, `from` and `lazyVector` make them. */
+  /** From the parts of a trie that fit together; `empty`, `vectorOf` and `lazyVector` make them. */
   constructor(length: number, shift: number, root: Node, tail: T[]) {
     this.length = length
     this.#shift = shift
@@ -51,18 +51,6 @@ export class Vector<T> implements Iterable<T> {
   static empty<T>(): Vector<T> {
     // A fresh tail for each caller: a shared one would be owned by the caller that pushed first.
     return new Vector<T>(0, BITS, NO_NODES, [])
-  }
-
-  /** A vector of the given values, in order. */
-  static of<T>(...values: readonly T[]): Vector<T> {
-    return Vector.from(values)
-  }
-
-  /** A vector of the given values, in order. O(n). */
-  static from<T>(values: Iterable<T>): Vector<T> {
-    let vector = Vector.empty<T>()
-    for (const value of values) vector = vector.push(value)
-    return vector
   }
 
   /** The value at an index, or undefined outside 0..length-1. O(log32 n). */
@@ -159,6 +147,13 @@ export class Vector<T> implements Iterable<T> {
     }
     return made<T>(node, index)
   }
+}
+
+/** A vector of the values, in order. O(n). */
+export function vectorOf<T>(values: Iterable<T>): Vector<T> {
+  let vector = Vector.empty<T>()
+  for (const value of values) vector = vector.push(value)
+  return vector
 }
 
 /**

@@ -60,17 +60,12 @@ function readDataUrl(url: string): Image | null {
   if (comma < 0 || parameters.at(-1)?.trim() !== 'base64') return null
   const data = url.slice(comma + 1).replace(/\s+/g, '')
   if (data.length % 4 !== 0 || !/^[a-z0-9+/]+={0,2}$/i.test(data)) return null
-  const mediaType = sniff(data) ?? TYPES.get(declared.trim())
+  const type = declared.trim().replace('/jpg', '/jpeg')
+  const mediaType = sniff(data) ?? IMAGE_TYPES.find((each) => each === type)
   return mediaType === undefined ? null : { from: 'data', mediaType, data }
 }
 
-const TYPES: ReadonlyMap<string, ImageType> = new Map([
-  ['image/jpeg', 'image/jpeg'],
-  ['image/jpg', 'image/jpeg'],
-  ['image/png', 'image/png'],
-  ['image/gif', 'image/gif'],
-  ['image/webp', 'image/webp'],
-])
+const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 /** The format that the first bytes tell; a provider refuses an image whose declared type is not this one. */
 function sniff(base64: string): ImageType | undefined {

@@ -66,14 +66,11 @@ export function pairParts(
     ? turns
     : turns.map((turn): Turn => {
         if (turn.role === 'assistant') return { ...without(turn, lost, limits), waits: waiting.has(turn) }
-        return turn.role === 'user'
-          ? {
-              ...turn,
-              pieces: turn.pieces.map((piece) =>
-                isItem(piece) && lost.has(piece) ? inWords(piece, limits) : piece,
-              ),
-            }
-          : turn
+        if (turn.role === 'system') return turn
+        const pieces = turn.pieces.map((piece) =>
+          isItem(piece) && lost.has(piece) ? inWords(piece, limits) : piece,
+        )
+        return { ...turn, pieces }
       })
 }
 
@@ -81,9 +78,6 @@ const NONE: ReadonlySet<string> = new Set()
 
 function without(turn: AssistantTurn, lost: ReadonlySet<unknown>, limits: Limits): AssistantTurn {
   const { message, refs } = turn
-  if (!refs.some((ref) => ref.kind === 'other' && lost.has(ref))) return turn
-  const said = refs.flatMap((ref) =>
-    ref.kind === 'other' && lost.has(ref) ? unsent(ref, limits.grammar) : [ref],
-  )
+  const said = refs.flatMap((ref) => (ref.kind === 'other' && lost.has(ref) ? unsent(ref) : [ref]))
   return { ...turn, ...signedOf(message, said, limits), texts: wordsOf(message, said) }
 }

@@ -3,31 +3,32 @@
  * and calls go back in the order in which they came and nothing is stored twice, and whole what no field holds.
  */
 
-import type {
-  PartsInOrder,
-  PartKind,
-  FieldRef,
-  OtherRef,
-  PartRef,
-  PartCounts,
-  TextPiece,
-  Limits,
-} from './limits.ts'
+import { isObject } from '../event/json.ts'
 import {
-  isTextPart,
   type Content,
+  isTextPart,
+  type JsonObject,
   type JsonValue,
   type ReasoningItemModel,
   type RedactedThinkingBlock,
   type ThinkingBlock,
 } from '../event/shapes.ts'
-import { isObject } from '../event/json.ts'
-import { isReturnable, isSealed } from './blocks.ts'
-import { keptBeside } from './digest.ts'
+import { isReturnable, isSealed, isTyped, kindName } from './blocks.ts'
+import { jsonOf, keptBeside } from './digest.ts'
+import { isBase64 } from './files.ts'
+import type {
+  FieldRef,
+  Limits,
+  OtherRef,
+  PartCounts,
+  PartKind,
+  PartRef,
+  PartsInOrder,
+  TextPiece,
+} from './limits.ts'
 import type { AssistantMessage } from './message.ts'
 import { textPiece, textsOf } from './pieces.ts'
 import { isWellFormed } from './text.ts'
-import { replyPlaceholder } from './told.ts'
 
 export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 
@@ -109,22 +110,22 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
 
 /** A part in the grammar that made it: itself, or where that cannot be sent its placeholder. */
 function ownPart(ref: OtherRef, limits: Limits): OtherRef[] {
-  return isReturnable(limits, ref.value) ? [ref] : unsent(ref, limits.grammar)
+  return isReturnable(limits, ref.value) ? [ref] : unsent(ref)
 }
 
 /** The placeholder of a part; none for reasoning. */
-export function unsent(ref: OtherRef, grammar: unknown): OtherRef[] {
-  const placeholder = replyPlaceholder(grammar, ref.value)
+export function unsent(ref: OtherRef): OtherRef[] {
+  const placeholder = replyPlaceholder(ref.value)
   return placeholder === null ? [] : [{ ...ref, placeholder }]
 }
 
 /** The other parts of a reply for a grammar that did not make it, each with how many texts stand before it. */
 function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef; readonly texts: number }[] {
-  const { parts, grammar } = message.reply ?? {}
+  const { parts } = message.reply ?? {}
   let texts = 0
   return (refsOf(parts, countsOf(message, kindsIn(parts))) ?? []).flatMap((ref) => {
     if (ref.kind === 'text') texts += 1
-    return ref.kind === 'other' ? unsent(ref, grammar).map((sent) => ({ ref: sent, texts })) : []
+    return ref.kind === 'other' ? unsent(ref).map((sent) => ({ ref: sent, texts })) : []
   })
 }
 
@@ -264,3 +265,51 @@ export function returnable(
   const { thinking, signature } = block
   return signature && isWellFormed(signature) && isWellFormed(thinking) ? { thinking, signature } : null
 }
+
+/** The fields that help a model, in the order in which they are written. */
+export const WORD_FIELDS: readonly string[] =
+  /* @__PURE__ */ 'mcp_server_name server_label kind name toolName mediaType mimeType filename fileUri file_id queries action operation input args arguments code revised_prompt content text transcript result output outputs response error'.split(
+    ' ',
+  )
+
+/** Kinds of which other providers are not told: reasoning, and what only adds to words that are written anyway. */
+const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_content)$/
+
+/** Whether other providers are told of parts of a kind. O(1). */
+export const isTold = (kind: string): boolean => !PRIVATE.test(kind)
+
+/** How long the words of a placeholder may be, in UTF-16 units. */
+const WORDS = 400
+
+/**
+ * The words that replace a part which a request cannot contain: its kind, and the fields that help a model. Null for
+ * reasoning, and for a part without a type whose fields have no words: it may be no content. Depends on the part alone.
+ * O(size).
+ * @example
+ * replyPlaceholder({ type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
+ */
+export function replyPlaceholder(value: JsonObject): string | null {
+  const kind = kindName(value)
+  if (!isTold(kind)) return null
+  const { [kind]: inner } = value
+  const holder = isTyped(value) ? value : isObject(inner) ? inner : {}
+  const words = WORD_FIELDS.flatMap((field) => fieldWords(holder[field])).join(' ')
+  const label = /^[\w.-]{1,64}$/.test(kind) ? kind : 'content'
+  if (words === '') return isTyped(value) ? `[${label}]` : null
+  return `[${label}: ${clipped(words)}]`
+}
+
+/** An id, a name or a text as it is, all else as JSON; long bytes are no words. */
+function fieldWords(value: JsonValue | undefined): string[] {
+  if (value === null || value === undefined || value === '') return []
+  if (typeof value === 'string') return value.length > WORDS && isBase64(value) ? [] : [value]
+  if (typeof value !== 'object') return [String(value)]
+  const json = jsonOf(value) === null ? '{}' : JSON.stringify(value, withoutSeals)
+  return json === '{}' || json === '[]' ? [] : [json]
+}
+
+/** What only its provider can read helps no other. */
+const withoutSeals = (key: string, value: unknown): unknown =>
+  key.startsWith('encrypted_') || key === 'signature' ? undefined : value
+
+const clipped = (words: string): string => (words.length <= WORDS ? words : `${words.slice(0, WORDS)}…`)

@@ -49,7 +49,7 @@ type RecordOf<F> = Flat<
 const kind =
   <T>(name: Kind, is: (value: unknown) => boolean): Shape<T> =>
   (value, judge): value is T =>
-    judge === undefined ? is(value) : judge.kind(name, value)
+    judge?.kind(name, value) ?? is(value)
 
 export const string = /* @__PURE__ */ kind<string>('string', (value) => typeof value === 'string')
 
@@ -68,13 +68,13 @@ export const anything: Shape<unknown> = (value, judge): value is unknown =>
 export const oneOf =
   <const T extends string | null>(...values: readonly T[]): Shape<T> =>
   (value, judge): value is T =>
-    judge === undefined ? (values as readonly unknown[]).includes(value) : judge.one(values, value)
+    judge?.one(values, value) ?? (values as readonly unknown[]).includes(value)
 
 /** One of several shapes; the last one is what is meant. */
 export const either =
   <const S extends readonly Shape<unknown>[]>(shapes: S): Shape<ShapeOf<S[number]>> =>
   (value, judge): value is ShapeOf<S[number]> =>
-    judge === undefined ? shapes.some((shape) => shape(value)) : judge.either(shapes, value)
+    judge?.either(shapes, value) ?? shapes.some((shape) => shape(value))
 
 export const nullable = <T>(shape: Shape<T>): Shape<T | null> =>
   either([oneOf(null), shape]) as Shape<T | null>
@@ -92,17 +92,14 @@ export const where =
 export const listOf =
   <T>(shape: Shape<T>, least = 0): Shape<T[]> =>
   (value, judge): value is T[] =>
-    judge === undefined
-      ? Array.isArray(value) && value.length >= least && value.every((item) => shape(item))
-      : judge.list(shape, value)
+    judge?.list(shape, value) ??
+    (Array.isArray(value) && value.length >= least && value.every((item) => shape(item)))
 
 /** An object whose values all have a shape, whatever its keys. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value, judge): value is Record<string, T> =>
-    judge === undefined
-      ? isObject(value) && Object.values(value).every((item) => shape(item))
-      : judge.map(shape, value)
+    judge?.map(shape, value) ?? (isObject(value) && Object.values(value).every((item) => shape(item)))
 
 /** Whether an object has at least these fields. */
 export const hasFields = (value: Readonly<Record<string, unknown>>, fields: Fields): boolean =>
@@ -112,19 +109,20 @@ export const hasFields = (value: Readonly<Record<string, unknown>>, fields: Fiel
       : !Object.hasOwn(value, key) || field.optional(value[key]),
   )
 
-/** An object that has at least these fields. */
-export const open =
+const withFields =
+  (isOpen: boolean) =>
   <const F extends Fields>(fields: F): Shape<RecordOf<F>> =>
   (value, judge): value is RecordOf<F> =>
-    judge === undefined ? isObject(value) && hasFields(value, fields) : judge.record(fields, true, value)
+    judge?.record(fields, isOpen, value) ??
+    (isObject(value) &&
+      hasFields(value, fields) &&
+      (isOpen || Object.keys(value).every((key) => Object.hasOwn(fields, key))))
+
+/** An object that has at least these fields. */
+export const open = /* @__PURE__ */ withFields(true)
 
 /** An object that has these fields and no others. */
-export const record =
-  <const F extends Fields>(fields: F): Shape<RecordOf<F>> =>
-  (value, judge): value is RecordOf<F> =>
-    judge === undefined
-      ? open(fields)(value) && Object.keys(value).every((key) => Object.hasOwn(fields, key))
-      : judge.record(fields, false, value)
+export const record = /* @__PURE__ */ withFields(false)
 
 /** Text that has bytes. */
 export const text = /* @__PURE__ */ where(string, isWellFormed)

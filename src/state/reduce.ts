@@ -3,7 +3,7 @@
 import { completionOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
-import { headAfter, headIgnored, place as placeFact } from '../log/place.ts'
+import { headAfter, place as placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
 import { MOST_PASSED, replyPlace } from '../view/reply-place.ts'
 import { type Branch, emptyBranch, foldBranch } from './branch.ts'
@@ -25,19 +25,24 @@ import { branchOf, initialState, type Checkpoint, type State, type StateOptions 
 export function reduce(state: State, fact: Fact): State {
   const { conversationId, log } = state
   const checkpoint = unfolded(placeFact(log, fact, conversationId), state.header)
+  const warn = (code: LogWarning['code'], message: string): void => {
+    const { seq, id, warnings } = checkpoint
+    checkpoint.warnings = [...warnings, { seq, id, code, message }]
+  }
   let completed: string | null = null
   if (checkpoint.inTree) {
     const branch = branchOf(checkpoint.parent)
     const place = replyPlace(branch.view, checkpoint, log)
     checkpoint.branch = foldBranch(branch, checkpoint, log, place)
-    if (place === null) checkpoint.warnings = [...checkpoint.warnings, notPlaced(checkpoint)]
+    if (place === null)
+      warn('reply_not_placed', `placed last: more than ${MOST_PASSED} messages followed its request`)
     const completes = checkpoint.event === null ? null : completionOf(checkpoint.event)
     if (completes !== null && checkpoint.branch.workingCalls === branch.workingCalls)
-      checkpoint.warnings = [...checkpoint.warnings, nothingCompleted(checkpoint, completes.action_id)]
+      warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
     else completed = completes?.action_id ?? null
   }
   const { head, move } = headAfter(log, checkpoint)
-  if (move === 'unknown') checkpoint.warnings = [...checkpoint.warnings, headIgnored(checkpoint)]
+  if (move === 'unknown') warn('head_ignored', 'HEAD stays: the target is not earlier in the log')
   const branch = branchOf(head)
   checkpoint.header = headerAfter(state, checkpoint, branch, move === 'made', completed)
   return {
@@ -60,42 +65,12 @@ export function replay(facts: Iterable<Fact>, options: StateOptions = {}): State
   return state
 }
 
-/** What is reported of a reply that would have to be put before more messages than one may be. */
-const notPlaced = ({ seq, id }: Entry): LogWarning => ({
-  seq,
-  id,
-  code: 'reply_not_placed',
-  message: `stands at the end: more than ${MOST_PASSED} messages came after the event that it was asked at`,
-})
-
-const nothingCompleted = ({ seq, id }: Entry, actionId: string): LogWarning => ({
-  seq,
-  id,
-  code: 'nothing_completed',
-  message: `completes no working call of its branch: ${quote(actionId)}`,
-})
-
 /** A checkpoint that is still being worked out; no caller has seen it. */
 type Unfolded = { -readonly [K in keyof Checkpoint]: Checkpoint[K] }
 
 /** The entry as a checkpoint: the branch must hold the very object that will hold the branch, so it comes first. */
 function unfolded(entry: Entry, header: Header): Unfolded {
-  return {
-    seq: entry.seq,
-    id: entry.id,
-    event: entry.event,
-    quarantined: entry.quarantined,
-    timestamp: entry.timestamp,
-    inTree: entry.inTree,
-    canBeHead: entry.canBeHead,
-    parent: entry.parent,
-    depth: entry.depth,
-    jump: entry.jump,
-    above: entry.above,
-    warnings: entry.warnings,
-    header,
-    branch: emptyBranch(),
-  }
+  return { ...entry, header, branch: emptyBranch() }
 }
 
 function headerAfter(

@@ -38,7 +38,7 @@ export function withCall(view: View, call: EventEntry<ActionEvent>, index: numbe
     rank,
     first,
     responseId: call.event.llm_response_id,
-    calls: Vector.of(call),
+    calls: Vector.empty<EventEntry<ActionEvent>>().push(call),
     byCallId: withOpenCall(null, open),
     results: Vector.empty(),
     thinking,

@@ -26,9 +26,7 @@ export function condense(view: View, entry: EventEntry<Condensation>): View {
   const place = inserts ? summaryPlace(units, starts, hits, offset) : -1
   work.units += units.length
 
-  const changed = gone.indexOf(true)
-  const first = changed < 0 ? place : place < 0 ? changed : Math.min(changed, place)
-  if (first < 0) return { ...view, unhandledCondensationRequest: false }
+  const first = Math.min(...[gone.indexOf(true), place, units.length].filter((index) => index >= 0))
   let kept = view.units.prefix(first)
   let length = view.length
   for (let index = first; index <= units.length; index += 1) {

@@ -34,7 +34,7 @@ describe('group A: the log', () => {
   it('A2 the same id twice', () => {
     const state = fold(user('m', 'first'), user('m', 'second'), user('n'))
     expect(reports(state)).toEqual(['m duplicate_id'])
-    expect(listWarningsIn(state.log)[0]?.message).toBe('id "m" already stands at position 0')
+    expect(listWarningsIn(state.log)[0]?.message).toBe('id "m" already exists at position 0')
     expect(ids(state)).toEqual(['m', 'n'])
     expect(entry(state, 'm').seq).toBe(0)
     expect(state.log.entries.length).toBe(3)

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lazyVector, Vector } from '../../src/log/vector.ts'
+import { lazyVector, Vector, vectorOf } from '../../src/log/vector.ts'
 import { work } from '../../src/log/work.ts'
 
 interface Version {
@@ -75,7 +75,7 @@ describe('vector', () => {
   })
 
   it('slices as an array does', () => {
-    const vector = Vector.from(Array.from({ length: 2_000 }, (_, index) => index))
+    const vector = vectorOf(Array.from({ length: 2_000 }, (_, index) => index))
     for (const [from, to] of [
       [0, 0],
       [0, 32],
@@ -88,8 +88,8 @@ describe('vector', () => {
   })
 
   it('refuses to set what is not there', () => {
-    expect(() => Vector.of(1).set(1, 2)).toThrow(RangeError)
-    expect(() => Vector.of(1).set(-1, 2)).toThrow('no value at -1 in a vector of 1')
+    expect(() => vectorOf([1]).set(1, 2)).toThrow(RangeError)
+    expect(() => vectorOf([1]).set(-1, 2)).toThrow('no value at -1 in a vector of 1')
   })
 
   it('copies a bounded number of slots for a push, at any length', () => {

@@ -1,7 +1,7 @@
 /** Replies of OpenAI Responses as events: where reasoning stands, what is not executed, and what ended them. */
 
 import { describe, expect, it } from 'vitest'
-import { replyPlaceholder } from '../../src/messages/told.ts'
+import { replyPlaceholder } from '../../src/messages/reply-parts.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { collectOpenAIResponses, fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
@@ -169,7 +169,7 @@ describe('recorded replies of OpenAI Responses', () => {
         const texts = JSON.stringify(sent.slice(first))
         for (const item of output.slice(first).filter(({ type }) => type !== 'reasoning')) {
           const [{ text } = {}] = (item['content'] ?? []) as { readonly text?: string }[]
-          const words = text ?? replyPlaceholder('openai-responses', item as never) ?? ''
+          const words = text ?? replyPlaceholder(item as never) ?? ''
           expect(texts, file).toContain(JSON.stringify(words).slice(1, -1))
         }
         continue

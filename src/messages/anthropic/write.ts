@@ -1,6 +1,5 @@
 /** Writes neutral messages as Anthropic Messages, and proves of each reply that it stands behind what it saw. */
 
-import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, sentMore } from '../blocks.ts'
 import { cacheMarks, type CacheTime, type Mark } from '../cache-marks.ts'
@@ -10,7 +9,7 @@ import type { Piece, AssistantTurn, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import type { WriteOptions, Written } from '../prefix.ts'
 import { callsLast, endsInThinking, returnable } from '../reply-parts.ts'
-import { argumentObject, trimTrailing } from '../text.ts'
+import { argumentObject, objectOf, trimTrailing } from '../text.ts'
 import { isPaused } from '../turns.ts'
 import { replyBlocks, writeConversation } from '../write.ts'
 import {
@@ -82,7 +81,7 @@ export function toAnthropic(
   const container = last?.waits === true && last.message.reply?.container
   const request: AnthropicRequest = {
     // Only texts were added to system messages.
-    ...(front.length === 0 ? {} : { system: front as AnthropicText[] }),
+    ...(front.length > 0 && { system: front as AnthropicText[] }),
     messages: out as AnthropicMessage[],
     ...(typeof container === 'string' && { container }),
   }
@@ -134,13 +133,14 @@ function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock
   const last = blocks.at(-1)
   if (last?.block.type !== 'text') return blocks
   const text = trimTrailing(last.block.text)
-  return text === '' ? blocks : [...blocks.slice(0, -1), { ...last, block: { ...last.block, text } }]
+  return text === '' ? blocks : blocks.with(blocks.length - 1, { ...last, block: { ...last.block, text } })
 }
 
 /** A part without the name of its caller, where the history has lost the call of the server's tool that made it. */
 function withKnownCaller(value: JsonObject, callers: ReadonlySet<unknown>): JsonObject {
   const { caller, ...rest } = value
-  return isObject(caller) && caller['tool_id'] !== undefined && !callers.has(caller['tool_id']) ? rest : value
+  const { tool_id } = objectOf(caller)
+  return tool_id === undefined || callers.has(tool_id) ? value : rest
 }
 
 /** A result without content has no `content`; it holds what was not moved. */
@@ -155,8 +155,8 @@ function resultBlock(
   return {
     type: 'tool_result',
     tool_use_id: call.id,
-    ...(content.length === 0 ? {} : { content }),
-    ...(isError ? { is_error: true } : {}),
+    ...(content.length > 0 && { content }),
+    ...(isError && { is_error: true }),
   }
 }
 
@@ -182,8 +182,7 @@ function pieceBlock(piece: Piece, cite: Cite): AnthropicBlock {
 
 /** How long a part asks to be cached, where it says that in the words of this grammar. */
 function timeOf(piece: Piece): CacheTime | null {
-  const given = piece.type === 'block' ? (piece.source as JsonObject)['cache_control'] : null
-  const ttl = isObject(given) ? given['ttl'] : null
+  const { ttl } = objectOf(piece.type === 'block' && (piece.source as JsonObject)['cache_control'])
   return ttl === '1h' || ttl === '5m' ? ttl : null
 }
 
@@ -201,6 +200,6 @@ function citing(): Cite {
     const { citations, ...rest } = block
     const isCited = citations?.enabled === true
     cites ??= isCited
-    return isCited === cites ? block : { ...rest, ...(cites ? { citations: { enabled: true } } : {}) }
+    return isCited === cites ? block : { ...rest, ...(cites && { citations: { enabled: true } }) }
   }
 }

@@ -106,7 +106,7 @@ function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: string) => 
       const pair = placeholder === null ? LIMITS.pairOf(value) : null
       if (pair !== null) halves.push({ id: pair.id, isSent: sent !== null })
       if (sent === null) {
-        const [other] = placeholder === null ? unsent(ref, LIMITS.grammar) : [ref]
+        const [other] = placeholder === null ? unsent(ref) : [ref]
         if (typeof other?.placeholder === 'string')
           said.push({ piece: textPiece(other.placeholder), more: null })
         continue

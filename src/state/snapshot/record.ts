@@ -13,7 +13,7 @@ import {
   withOpenCall,
 } from '../../log/open-calls.ts'
 import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
-import { Vector } from '../../log/vector.ts'
+import { vectorOf } from '../../log/vector.ts'
 import type { MessageUnit, Unit } from '../../view/unit.ts'
 import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
@@ -154,7 +154,7 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
     workingCalls = withOpenCall(workingCalls, { entry: at(seq), rank, first, result: at(result) })
   return {
     view: {
-      units: Vector.from(record.units.map((unit) => unitFrom(unit, at))),
+      units: vectorOf(record.units.map((unit) => unitFrom(unit, at))),
       length: record.viewLength,
       unhandledCondensationRequest: record.unhandledCondensationRequest,
     },
@@ -163,7 +163,7 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
     systemPrompt: orNull(record.systemPrompt),
     lastUserMessage: orNull(record.lastUserMessage),
     skills: record.skills.length === 0 ? null : { names: record.skills, before: null },
-    dropped: Vector.from(
+    dropped: vectorOf(
       columns.droppedOn(record.head).map((seq): DroppedEntry => {
         const entry: Entry = columns.entry(seq)
         return { entry, reason: columns.chunkOf(seq).dropped(seq) }
@@ -193,12 +193,12 @@ function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventE
         rank,
         first,
         responseId,
-        calls: Vector.from(entries),
+        calls: vectorOf(entries),
         byCallId: entries.reduce<PendingCallIndex>(
           (index, entry) => withOpenCall(index, { entry, rank, first }),
           null,
         ),
-        results: Vector.from(results.map(([seq, call]) => ({ entry: at(seq), call: at(call) }))),
+        results: vectorOf(results.map(([seq, call]) => ({ entry: at(seq), call: at(call) }))),
         thinking,
         onlyErrors,
       }
@@ -210,7 +210,7 @@ function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventE
  * What a snapshot says depends on how the fold reads the log. Raise this whenever the fold, the header or the form of a
  * part changes: snapshots of another version do not open, and the log is folded again.
  */
-export const FOLD_VERSION = 7
+export const FOLD_VERSION = 8
 
 /** The head part: the state but for its log. */
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
