@@ -115,8 +115,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a system prompt keeps a turn from its end',
     file: 'conversation/turn.ts',
-    find: '(unit !== undefined && renderMessage(unit.item.event) !== null)',
-    replace: 'unit !== undefined',
+    find: 'unit.completes !== undefined || renderMessage(unit.item.event) !== null',
+    replace: 'unit.item !== undefined',
   },
   {
     name: 'the text so far is not kept',

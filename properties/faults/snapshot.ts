@@ -42,14 +42,14 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot forgets which batch an open call belongs to',
     file: 'state/snapshot/record.ts',
-    find: 'entry.seq,\n      rank,\n      first,',
-    replace: 'entry.seq,\n      entry.seq,\n      first,',
+    find: 'entry.seq,\n      rank,\n      first,\n    ]),',
+    replace: 'entry.seq,\n      entry.seq,\n      first,\n    ]),',
   },
   {
     name: 'a snapshot forgets with which call the batch of an open call begins',
     file: 'state/snapshot/record.ts',
-    find: 'entry.seq,\n      rank,\n      first,',
-    replace: 'entry.seq,\n      rank,\n      entry.seq,',
+    find: 'entry.seq,\n      rank,\n      first,\n    ]),',
+    replace: 'entry.seq,\n      rank,\n      entry.seq,\n    ]),',
   },
   {
     name: 'a snapshot forgets that a batch had errors only',

@@ -6,8 +6,8 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'a forgotten call cannot be answered',
     file: 'state/branch.ts',
-    find: 'return { ...branch, pendingCalls, dropped }',
-    replace: 'return { ...branch, dropped }',
+    find: 'return { ...branch, pendingCalls, workingCalls, dropped }',
+    replace: 'return { ...branch, workingCalls, dropped }',
   },
   {
     name: "messages of the environment count as the user's",

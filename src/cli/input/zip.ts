@@ -1,8 +1,8 @@
 /** Reads and writes zips. What is read is taken as hostile: sizes, counts, names and checksums are checked. */
 
 import { open, readFile, stat } from 'node:fs/promises'
-import { crc32 } from 'node:zlib'
-import { deflateSync, inflateSync, Zip, type ZipInputFile } from 'fflate'
+import { crc32, deflateRawSync } from 'node:zlib'
+import { inflateSync, Zip, type ZipInputFile } from 'fflate'
 import { FileError, fromFileSystem } from '../failure.ts'
 
 /** The files of a directory or a zip, by their paths, with `/` between folder and name. */
@@ -30,6 +30,8 @@ const SIGNATURES = {
 const METHODS = { stored: 0, deflated: 8 }
 const MAX_16 = 0xffff
 const MAX_32 = 0xffffffff
+/** Bytes that are collected before they are written. */
+const FLUSH_BYTES = 2 ** 16
 
 interface Entry {
   readonly path: string
@@ -160,6 +162,7 @@ export async function writeZip(path: string, folder: string, files: AsyncIterabl
   try {
     let chunks: Uint8Array[] = []
     let size = 0
+    let written = 0
     let count = 0
     const zip = new Zip((error, chunk) => {
       if (error !== null) throw error
@@ -169,6 +172,7 @@ export async function writeZip(path: string, folder: string, files: AsyncIterabl
     const flush = async (): Promise<void> => {
       const bytes = Buffer.concat(chunks)
       chunks = []
+      written = size
       if (size > MAX_32)
         throw new FileError('unwritable', 'a zip cannot be larger than 4 GiB; use --format jsonl')
       await file.appendFile(bytes)
@@ -185,10 +189,11 @@ export async function writeZip(path: string, folder: string, files: AsyncIterabl
         attrs: 0o100644 * 0x10000,
       }
       zip.add(entry)
-      entry.ondata?.(null, deflateSync(data), true)
+      entry.ondata?.(null, deflateRawSync(data), true)
       count += 1
-      await flush()
+      if (size - written >= FLUSH_BYTES) await flush()
     }
+    await flush()
     const start = size
     zip.end()
     const directory = Buffer.concat(chunks).subarray(0, -22)
