@@ -163,9 +163,10 @@ export class Jobs<T extends object> {
     }
   }
 
-  /** Whether a job is stored. */
-  async has(id: string): Promise<boolean> {
-    return (await this.#kind.store.getItem(this.#kind.collection, id)) !== null
+  /** Whether there is a job with this value of a key. */
+  async has(by: string, value: string): Promise<boolean> {
+    const { store, collection } = this.#kind
+    return (await store.listItems(collection, { by, value, limit: 1 })).items.length > 0
   }
 
   async #put(

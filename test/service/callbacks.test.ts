@@ -166,7 +166,7 @@ describe('a webhook', () => {
 
   it('is named once', () => {
     const hook = { url: world.receiver.url, secret: SECRET }
-    expect(() => new WebhookDispatcher(world.engine, [hook, hook])).toThrow(/one id/)
+    expect(() => new WebhookDispatcher(world.engine, [hook, hook])).toThrow(/same id/)
   })
 
   it('is tried again after longer and longer, within bounds, and not always the same', () => {

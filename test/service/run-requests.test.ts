@@ -8,7 +8,8 @@ import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import type { ServiceOptions } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { gate } from './gate.ts'
-import { BASE, idle, said, serviceOver, waiting, WAYS, type World } from './run-ways.ts'
+import { mortal } from './mortal-store.ts'
+import { BASE, idle, said, serviceOver, virtually, waiting, WAYS, type World } from './run-ways.ts'
 
 const WANTED = 'wanted-runs'
 
@@ -18,20 +19,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers()
 })
-
-/** A work whose timers all go off in time, and how many milliseconds it took by them. */
-async function virtually<T>(work: Promise<T>): Promise<{ readonly value: T; readonly took: number }> {
-  const from = Date.now()
-  const state = { isOver: false }
-  const end = (): void => void (state.isOver = true)
-  work.then(end, end)
-  while (!state.isOver) {
-    for (let turn = 0; turn < 20 && !state.isOver; turn += 1) await new Promise((go) => setImmediate(go))
-    if (Date.now() - from > 600_000) throw new Error('It waits without a bound.')
-    if (!state.isOver) await vi.advanceTimersByTimeAsync(100)
-  }
-  return { value: await work, took: Date.now() - from }
-}
 
 const keptIn = async ({ engine }: World): Promise<number> => (await engine.store.countItems(WANTED)).count
 
@@ -181,6 +168,42 @@ it.each(HAZARDS)(
     expect(await keptIn(second)).toBe(0)
     expect(second.failures).toEqual([])
     await second.end()
+  },
+)
+
+/** Those that append something, which other clients see at once. */
+const APPENDING = WAYS.filter(([name]) => name !== 'ask_agent' && name !== 'run_conversation')
+
+it.each(APPENDING)(
+  'what %s appends is run once it is visible, whichever call to the store kills the process',
+  async (_, prepare) => {
+    const seen = { visible: 0, invisible: 0 }
+    for (let calls = 0; ; calls += 1) {
+      const store = memoryStore()
+      const { store: dying, dieAfter, isDead } = mortal(store)
+      const first = serviceOver(dying)
+      const request = await prepare(first, 'c')
+      const length = async (): Promise<number> =>
+        (await store.getConversation('c')) === null ? 0 : (await store.read('c')).length
+      const before = await length()
+      dieAfter(calls)
+      await virtually(request(first, 'c').catch(() => 0))
+      await virtually(first.service.runs.settle())
+      if (!isDead()) break
+      const isVisible = (await length()) > before
+      seen[isVisible ? 'visible' : 'invisible'] += 1
+      vi.setSystemTime(Date.now() + 60_000)
+      const second = serviceOver(store)
+      await virtually(second.service.lostRuns.look())
+      await virtually(second.service.runs.settle())
+      const log = await store.getConversation('c').then((record) => (record === null ? [] : store.read('c')))
+      const last = log.findLastIndex(({ fact }) => 'source' in fact && fact.source === 'agent')
+      if (isVisible) expect([calls, last >= before]).toEqual([calls, true])
+      expect([calls, await keptIn(second)]).toEqual([calls, 0])
+      expect(second.failures).toEqual([])
+      await second.end()
+    }
+    expect([seen.visible > 0, seen.invisible > 0]).toEqual([true, true])
   },
 )
 

@@ -1,5 +1,6 @@
 /** Every way in which a service is asked for a run, over a store that can be away or whose process dies. */
 
+import { vi } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { say } from '../../src/service/node/connection.ts'
@@ -188,3 +189,17 @@ export const WAYS: readonly Way[] = [
     },
   ],
 ]
+
+/** Awaits work under fake timers, which it advances; with the milliseconds that passed by them. */
+export async function virtually<T>(work: Promise<T>): Promise<{ readonly value: T; readonly took: number }> {
+  const from = Date.now()
+  const state = { isOver: false }
+  const end = (): void => void (state.isOver = true)
+  work.then(end, end)
+  while (!state.isOver) {
+    for (let turn = 0; turn < 20 && !state.isOver; turn += 1) await new Promise((go) => setImmediate(go))
+    if (Date.now() - from > 600_000) throw new Error('It waits without a bound.')
+    if (!state.isOver) await vi.advanceTimersByTimeAsync(100)
+  }
+  return { value: await work, took: Date.now() - from }
+}

@@ -9,7 +9,13 @@ const world = settingsWorld()
 const { begin, send } = world
 
 const refused = (loc: readonly string[]) => ({
-  detail: [{ type: 'value_error', loc: ['body', ...loc], msg: expect.stringContaining('give it anew') }],
+  detail: [
+    {
+      type: 'value_error',
+      loc: ['body', ...loc],
+      msg: expect.stringContaining('belongs to another address'),
+    },
+  ],
 })
 
 const saveAgent = (acp: Json) => send('POST', '/api/agent-profiles/a', { acp })

@@ -80,15 +80,16 @@ async function again(
 const inPlace = (
   { runs }: Lifecycle,
   id: string,
-  { initial_message: message }: StartBody,
+  body: StartBody,
   work: () => Promise<Created>,
-): Promise<Created> =>
-  (message ?? null) === null || message?.run === false
-    ? work()
-    : runs.request(id, async (place) => {
-        place()
-        return work()
-      })
+): Promise<Created> => {
+  const { message } = beginningOf(id, body)
+  if (message === null || body.initial_message?.run === false) return work()
+  return runs.request(id, async (reserve) => {
+    await reserve(message.id ?? null)
+    return work()
+  })
+}
 
 /** What a conversation begins with, under ids of its own. */
 interface Beginning {

@@ -11,8 +11,15 @@ import type { Event } from '../../event/types.ts'
 import { findEventIn, type Log } from '../../log/log.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
-import { describe, type Lifecycle, openConversation, sendMessage } from '../conversations/conversations.ts'
+import {
+  describe,
+  type Lifecycle,
+  newEventId,
+  openConversation,
+  sendMessage,
+} from '../conversations/conversations.ts'
 import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import type { Reserve } from '../conversations/runs.ts'
 import { type BodySpec, operation, type Operation, type Reply } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -47,9 +54,9 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
         await lifecycle.runs.start(conversation, log.entries.length)
       else {
         lifecycle.runs.checkAgent()
-        await lifecycle.runs.request(conversation.id, async (place) => ({
+        await lifecycle.runs.request(conversation.id, async (reserve) => ({
           conversation,
-          from: await decideAt(conversation, (state) => approveAll(state, place)),
+          from: await decideAt(conversation, approveAll, reserve),
         }))
       }
     },
@@ -186,13 +193,12 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     async (conversation, { accept, reason }) => {
       // A second rejection, of a double click or of another tab, changes nothing.
       if (!accept) return decideAt(conversation, (state) => rejectAll(state, reason))
-      return lifecycle.runs.request(conversation.id, async (place) => {
+      return lifecycle.runs.request(conversation.id, async (reserve) => {
         const { header, log } = await conversation.state()
-        // Said already, and the process that was told so died before it was run.
+        // The calls are approved, but the process that acknowledged it died before it ran them.
         const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
-        if (!isAgain)
-          return { conversation, from: await decideAt(conversation, (state) => approveAll(state, place)) }
-        place()
+        if (!isAgain) return { conversation, from: await decideAt(conversation, approveAll, reserve) }
+        await reserve(null)
         return { conversation, from: log.entries.length }
       })
     },
@@ -203,15 +209,18 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     ['approve', 'approve_actions', 'Approve Actions'],
     approveBody,
     (conversation, { action_ids }) =>
-      lifecycle.runs.request(conversation.id, async (place) => {
+      lifecycle.runs.request(conversation.id, async (reserve) => {
         let isIdle = false
-        const end = await decideAt(conversation, (state) => {
+        const decide = (state: State): readonly Event[] => {
           const events = decideApprove(state, action_ids)
-          // Where others still wait for consent, it says no status, and the conversation waits on.
+          // While other calls wait, no status is appended.
           isIdle = state.header.status === 'idle' || events.some(isStatusUpdate)
-          if (isIdle) place()
           return events
-        })
+        }
+        const reserveIfIdle: Reserve = async (eventId) => {
+          if (isIdle) await reserve(eventId)
+        }
+        const end = await decideAt(conversation, decide, reserveIfIdle)
         return { conversation, from: isIdle ? end : null }
       }),
     FULL,
@@ -265,10 +274,11 @@ function consent<B>(
   )
 }
 
-/** Approves all that waits and can be executed, once there is a place for its run. @throws HttpProblem 409, 429. */
-function approveAll(state: State, place: () => void): readonly Event[] {
-  const executable = openCallsOf(waiting(state)).filter(({ event }) => (event.action ?? null) !== null)
-  place()
+/** Approves all waiting calls that can be executed. @throws HttpProblem 409 if none waits. */
+function approveAll(state: State): readonly Event[] {
+  if (state.header.status !== 'waiting_for_confirmation')
+    throw new HttpProblem(409, 'No call of this conversation waits for confirmation.')
+  const executable = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
   return decideApprove(
     state,
     executable.map(({ id }) => id),
@@ -289,28 +299,26 @@ function isRejected(log: Log, actionId: string): boolean {
   return false
 }
 
-/** @throws HttpProblem 409 for one that does not wait for confirmation. */
-function waiting(state: State): State {
-  if (state.header.status === 'waiting_for_confirmation') return state
-  throw new HttpProblem(409, 'No call of this conversation waits for confirmation.')
-}
-
 /**
- * Makes a decision at the very state that it is made on: a decision that comes twice must not approve a second time
- * what was begun by then. Gives the length of the log after it.
+ * Appends a decision on exactly the state that it was made for: a decision that arrives twice must not approve again
+ * what has begun. Returns the length of the log after it.
+ * @param reserve called before anything is appended, with the id of the first event
  */
 async function decideAt(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],
+  reserve?: Reserve,
 ): Promise<number> {
+  const id = newEventId()
   for (;;) {
     const state = await conversation.state()
     const { length } = state.log.entries
-    const events = decide(state)
-    if (events.length === 0) return length
+    const [first, ...rest] = decide(state)
+    await reserve?.(first === undefined ? null : id)
+    if (first === undefined) return length
     try {
-      await conversation.append(events, { expected: length })
-      return length + events.length
+      await conversation.append([{ ...first, id }, ...rest], { expected: length })
+      return length + 1 + rest.length
     } catch (error) {
       if (!hasCode(error, 'version_conflict')) throw error
     }

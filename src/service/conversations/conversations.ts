@@ -1,9 +1,12 @@
 /** What all faces share: conversations by id, with those left running by a dead process recovered. */
 
+import { monotonicFactory } from 'ulid'
 import type { Conversation } from '../../conversation/conversation.ts'
+import { userMessage } from '../../conversation/decide.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import type { Look } from '../../conversation/replica.ts'
+import { keyedId } from '../../conversation/stamp.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Content, JsonObject, Message } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -54,6 +57,9 @@ export async function describe({ engine }: Lifecycle, conversation: Conversation
   return wholeInfoOf(engine.store, record, state)
 }
 
+/** Makes ids for events that the service appends. */
+export const newEventId: () => string = monotonicFactory()
+
 /** The length of the log after these events. */
 const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
 
@@ -76,11 +82,12 @@ export async function sendMessage(
   { content, key, sender }: ClientMessage,
   run: boolean,
 ): Promise<readonly LoggedEvent[]> {
-  const options = { ...(key !== undefined && { key }), ...(sender !== undefined && { sender }) }
-  if (!run) return conversation.sendMessage(userMessageOf(content), options)
+  const id = key === undefined ? newEventId() : keyedId('message', conversation.id, key)
+  const message = { ...userMessage(userMessageOf(content)), id, ...(sender !== undefined && { sender }) }
+  if (!run) return conversation.append(message)
   const { sent } = await runs.request(conversation.id, async (reserve) => {
-    reserve()
-    const sent = await conversation.sendMessage(userMessageOf(content), options)
+    await reserve(id)
+    const sent = await conversation.append(message)
     return { conversation, from: endOf(sent), sent }
   })
   return sent

@@ -5,7 +5,7 @@ import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { type Job } from '../jobs.ts'
 import { wasHandled } from './run-progress.ts'
-import type { Runs, WantedRun } from './runs.ts'
+import { positionOf, type Runs, type WantedRun } from './runs.ts'
 import { isOfService } from './transient.ts'
 
 /** A failure of the store alone, as a service's own log has it. */
@@ -84,11 +84,12 @@ export class LostRuns {
     do {
       jobs = this.#runs.possible ? await this.#runs.wanted.claim() : []
       for (const [index, job] of jobs.entries()) {
-        const { conversation_id: id, from } = job.record
+        const { conversation_id: id } = job.record
         try {
           if (this.#closed) throw new ColloquyError('closed', 'The service is shutting down.')
           const conversation = await this.#engine.open(id)
-          if (await wasHandled(store, id, from)) await job.finish()
+          const from = await positionOf(store, job.record)
+          if (from === null || (await wasHandled(store, id, from))) await job.finish()
           else this.#runs.join(conversation, from, job).catch(() => undefined)
         } catch (error) {
           if (isOfService(error)) {

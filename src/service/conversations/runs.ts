@@ -104,6 +104,12 @@ export interface RunRequest {
   readonly from: number | null
 }
 
+/**
+ * Reserves a slot for a run, and stores that an event wants it. With null, nothing will be appended: only a slot is
+ * reserved. @throws HttpProblem 429; what the store throws.
+ */
+export type Reserve = (eventId: string | null) => Promise<void>
+
 /** Runs a copy of a conversation, without hooks. */
 export type RunCopy = (
   copy: Conversation,
@@ -122,6 +128,18 @@ const LONGEST_WAIT = 2_000
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
+  /** The event whose sender wants the run. It is stored before the event is appended, whose place is not known then. */
+  readonly event_id?: string
+}
+
+/** The position of the log from which on a run is wanted; null if what requests it was never appended. */
+export async function positionOf(
+  store: Pick<Store, 'get'>,
+  { conversation_id: id, event_id: eventId, from }: WantedRun,
+): Promise<number | null> {
+  if (eventId === undefined) return from
+  const event = await store.get(id, eventId)
+  return event === null ? null : event.seq + 1
 }
 
 interface Waiter {
@@ -140,7 +158,8 @@ class RunCommand {
   readonly #jobs: Jobs<WantedRun>
   readonly #conversationId: string
   readonly #waiters = new Set<Waiter>()
-  #job: Job<WantedRun> | null = null
+  /** By their ids: its own, which has the id of the conversation, and those of requests whose process died. */
+  readonly #claimed = new Map<string, Job<WantedRun>>()
   /** One write at a time, so that the last position is the one that is stored. */
   #storing: Promise<void> | null = null
 
@@ -152,8 +171,8 @@ class RunCommand {
 
   /** Continues a job that this process has claimed. */
   adopt(job: Job<WantedRun>): void {
-    this.#job?.abandon()
-    this.#job = job
+    this.#claimed.get(job.id)?.abandon()
+    this.#claimed.set(job.id, job)
   }
 
   /** Resolves when the command is durable. @throws what the store throws when it cannot store the job. */
@@ -174,23 +193,19 @@ class RunCommand {
   /** Reports to the waiting callers that it failed; its job stays for another process. */
   fail(error: unknown): void {
     for (const { reject } of this.#leave()) reject(error)
-    this.#job?.abandon()
+    for (const job of this.#claimed.values()) job.abandon()
   }
 
   /** The command was carried out: deletes its job. @throws what the store throws. */
   async end(): Promise<void> {
     this.release()
-    if (this.#storing === null && this.#job === null) return
     await this.#storing
     // The store may have stored a job and failed to say so.
-    const job = this.#job ?? (await this.#jobs.take(this.#conversationId, (before) => this.#covered(before)))
-    try {
-      await job?.finish()
-    } catch (error) {
-      if (!hasCode(error, 'lease_lost')) throw error
-    } finally {
-      job?.abandon()
+    if (this.#storing !== null && !this.#claimed.has(this.#conversationId)) {
+      const job = await this.#jobs.take(this.#conversationId, (before) => this.#covered(before))
+      if (job !== null) this.adopt(job)
     }
+    for (const job of this.#claimed.values()) await finish(job)
   }
 
   #covered(before: WantedRun | null): WantedRun | null {
@@ -215,6 +230,17 @@ class RunCommand {
   }
 }
 
+/** Deletes a job, unless another process has claimed it. @throws what the store throws. */
+async function finish(job: Job<WantedRun>): Promise<void> {
+  try {
+    await job.finish()
+  } catch (error) {
+    if (!hasCode(error, 'lease_lost')) throw error
+  } finally {
+    job.abandon()
+  }
+}
+
 /** The runs of one service. The store's lease prevents two runs of one conversation in all processes. */
 export class Runs {
   readonly #options: RunsOptions
@@ -231,7 +257,12 @@ export class Runs {
     this.#options = options
     this.#slots = new Slots(options.most)
     const ttl = options.options.leaseTtl ?? 45_000
-    this.wanted = new Jobs({ store: options.store, collection: 'wanted-runs', ttl })
+    this.wanted = new Jobs({
+      store: options.store,
+      collection: 'wanted-runs',
+      ttl,
+      keysOf: ({ conversation_id: conversation }) => ({ conversation }),
+    })
   }
 
   /** Whether there is an agent to run anything. */
@@ -256,7 +287,7 @@ export class Runs {
   async isWanted(id: string): Promise<boolean> {
     const { store } = this.#options
     if (this.#live.has(id) || this.#commands.has(id)) return true
-    return (await store.getLease(id)) !== null || (await this.wanted.has(id))
+    return (await store.getLease(id)) !== null || (await this.wanted.has('conversation', id))
   }
 
   /** Calls a listener whenever a run of a conversation in this service has ended, whatever it did. */
@@ -277,23 +308,43 @@ export class Runs {
   }
 
   /**
-   * Says what asks for a run of a conversation, and sees to that run, as `join` does: the one way for requests. `say`
-   * calls `place` once it knows that a run is to begin, before it says anything: there is a place for the run then, or
-   * nothing is said, so that what is refused changes nothing and may be asked again. Without an agent it is just said.
-   * Gives what `say` gives.
-   * @throws HttpProblem 429 where there are too many runs; what `say` and `join` throw.
+   * Appends what requests a run, and sees to that run, as `join` does. `append` calls `reserve` before it appends
+   * anything: then a slot is reserved and the request is stored, so that the run is certain once anybody can see the
+   * event. Without an agent, `append` is just called. Returns its result.
+   * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join` throw.
    */
-  async request<T extends RunRequest>(id: string, say: (place: () => void) => Promise<T>): Promise<T> {
+  async request<T extends RunRequest>(id: string, append: (reserve: Reserve) => Promise<T>): Promise<T> {
     let free = noSlot
+    let job: Job<WantedRun> | null = null
+    const reserve: Reserve = async (eventId) => {
+      if (!this.possible) return
+      if (free === noSlot) free = this.#slots.acquire(id)
+      if (eventId === null) return
+      const wanted = { conversation_id: id, from: 0, event_id: eventId }
+      job ??= await this.wanted.add(crypto.randomUUID(), wanted)
+    }
+    // It is assigned in a function, which the compiler does not follow.
+    const jobNow = (): Job<WantedRun> | null => job
     try {
-      const asked = await say(() => {
-        if (this.possible && free === noSlot) free = this.#slots.acquire(id)
-      })
-      if (asked.from !== null) await this.join(asked.conversation, asked.from)
-      return asked
+      const request = await append(reserve)
+      if (request.from !== null) await this.join(request.conversation, request.from)
+      await this.#forget(jobNow())
+      return request
+    } catch (error) {
+      // The event may have been appended all the same: then another look at the job finds it.
+      if (isOfService(error)) jobNow()?.abandon()
+      else await this.#forget(jobNow())
+      throw error
     } finally {
       free()
     }
+  }
+
+  async #forget(job: Job<WantedRun> | null): Promise<void> {
+    if (job === null) return
+    await finish(job).catch((error: unknown) => {
+      if (!isOfService(error)) this.#options.onFailure(error)
+    })
   }
 
   /**
