@@ -10,7 +10,7 @@ import { sqliteStore } from '../src/store/sqlite/index.ts'
 import type { Store } from '../src/store/contract/store.ts'
 import { orUsage } from '../test/usage.ts'
 import { machine, median, estimateMemory } from './measure.ts'
-import { ONE_KB } from './stores/log.ts'
+import { ONE_KB } from './events-of-size.ts'
 import { makeLines, MEASURED_MIX } from './workload.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
@@ -115,7 +115,8 @@ async function run(folder: string, bodies: string, length: number): Promise<void
   await fill(file, lines)
   const store = sqliteStore({ file })
   const bare = new DatabaseSync(file)
-  const rows = bare.prepare('SELECT body FROM colloquy_event WHERE conversation_id = ? ORDER BY seq')
+  const rows = bare.prepare(`SELECT body FROM colloquy_event
+    WHERE log = (SELECT number FROM colloquy_log WHERE conversation_id = ?) ORDER BY place`)
   // The faster of the two ways that rows come in.
   rows.setReturnArrays(true)
   const floor = (): unknown =>

@@ -8,7 +8,7 @@ import { evict, decodeSnapshot, encodeSnapshot } from '../src/state/snapshot.ts'
 import type { State } from '../src/state/state.ts'
 import { noArguments } from '../test/usage.ts'
 import { machine, measure, type Piece, estimateMemory } from './measure.ts'
-import { ONE_KB } from './stores/log.ts'
+import { ONE_KB } from './events-of-size.ts'
 import { makeLines } from './workload.ts'
 
 const LENGTHS = [1_000, 10_000, 100_000]

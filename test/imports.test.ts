@@ -35,7 +35,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   conversation: ['eventemitter3', 'lru-cache', 'ulid'],
   'conversation/shell': ['node:child_process', 'node:os'],
   store: ['eventemitter3'],
-  'store/sqlite': ['node:sqlite'],
+  'store/sqlite': ['node:sqlite', 'node:fs'],
   'store/postgres': ['pg'],
   adapters: [
     '@ag-ui/core',

@@ -52,14 +52,16 @@ function fillSqlite(file: string, count: number): void {
       (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, status, created_at)
     SELECT 'c' || i, 'Title ' || i, 'title ' || i, 0, '{"group":"' || (i % ${SHARE}) || '"}', '{}',
       CASE WHEN i % ${SHARE} = 3 THEN 'c0' END, 's' || (i % ${SHARE}), CASE WHEN ${rare} THEN 'paused' ELSE 'finished' END, ${time} FROM n;
-    INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, head_seq, head_id, head_lane,
-      head_max_time, tip_lane, tip_end, kinds)
-    SELECT 'c' || i, 1, ${time}, ${time}, ${time}, 1, 0, 'e0', 0, ${time}, 0, 0,
-      CASE WHEN ${rare} THEN 'PauseEvent/user 1' ELSE 'MessageEvent/agent 1' END FROM n;
-    INSERT INTO colloquy_event (conversation_id, seq, id, time, lane, can_be_head, max_time, kind, source, body)
-    SELECT 'c' || i, 0, 'e0', ${time}, 0, 1, ${time}, CASE WHEN ${rare} THEN 'PauseEvent' ELSE 'MessageEvent' END,
-      CASE WHEN ${rare} THEN 'user' ELSE 'agent' END, CASE WHEN ${rare} THEN '${PAUSE}' ELSE '${REPLY}' END FROM n;
-    INSERT INTO colloquy_lane (conversation_id, lane, last_seq) SELECT 'c' || i, 0, 0 FROM n;
+    INSERT INTO colloquy_tag (number, conversation_id, name, value, created_at)
+    SELECT number, conversation_id, 'tag.group', tags ->> 'group', created_at FROM colloquy_conversation;
+    INSERT INTO colloquy_log (number, conversation_id, created_at, updated_at, version, time, head_seq, head_id, head_lane,
+      head_time, last_lane, last_lane_end)
+    SELECT number, conversation_id, created_at, created_at, 1, created_at, 0, 'e0', 0, created_at, 0, 0 FROM colloquy_conversation;
+    INSERT INTO colloquy_event (place, log, id, time, lane, kind, source, body)
+    SELECT number * 2147483648, number, 'e0', created_at, 0, CASE status WHEN 'paused' THEN 'PauseEvent' ELSE 'MessageEvent' END,
+      CASE status WHEN 'paused' THEN 'user' ELSE 'agent' END, CASE status WHEN 'paused' THEN '${PAUSE}' ELSE '${REPLY}' END
+    FROM colloquy_conversation;
+    INSERT INTO colloquy_lane (log, lane, time) SELECT number, 0, created_at FROM colloquy_conversation;
     INSERT INTO colloquy_item (collection, id, keys, due_at, body)
     SELECT 'bench', 'i' || i, '{}', CASE WHEN i < 100 THEN 0 ELSE 9000000000000 + i END, '{}' FROM n;
     DROP TABLE n; COMMIT; PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -72,20 +74,24 @@ async function fillPostgres(url: string, schema: string, count: number): Promise
   const n = `generate_series(0, ${count - 1}) AS i`
   const time = `(${madeAt(0)} + i * ${STEP}::bigint)`
   const rare = `i % ${SHARE} = 0`
-  const kind = `CASE WHEN ${rare} THEN 'PauseEvent' ELSE 'MessageEvent' END`
-  const source = `CASE WHEN ${rare} THEN 'user' ELSE 'agent' END`
   for (const statement of [
-    `INSERT INTO ${schema}.conversations (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id,
-      sandbox_id, status, created_at, updated_at, version, last_time, max_time, kinds, tip_lane, tip_end, head_seq, head_lane,
-      head_max_time, head_id)
-    SELECT 'c' || i, 'Title ' || i, 'title ' || i, false, ARRAY['group=' || (i % ${SHARE})], '{}',
+    `INSERT INTO ${schema}.conversation (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id,
+      sandbox_id, status, created_at)
+    SELECT 'c' || i, 'Title ' || i, 'title ' || i, 0, '{"group":"' || (i % ${SHARE}) || '"}', '{}',
       CASE WHEN i % ${SHARE} = 3 THEN 'c0' END, 's' || (i % ${SHARE}), CASE WHEN ${rare} THEN 'paused' ELSE 'finished' END,
-      ${time}, ${time}, 1, ${time}, ${time}, ARRAY[${kind} || ' ' || ${source}], 0, 0, 0, 0, ${time}, 'e0' FROM ${n}`,
-    `INSERT INTO ${schema}.events (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, kind, source, body)
-    SELECT 'c' || i, 0, 0, ${time}, ${time}, true, false, 'e0', ${kind}, ${source},
-      CASE WHEN ${rare} THEN '${PAUSE}' ELSE '${REPLY}' END FROM ${n}`,
-    `INSERT INTO ${schema}.lanes (conversation_id, lane, last_seq) SELECT 'c' || i, 0, 0 FROM ${n}`,
-    `INSERT INTO ${schema}.items (collection, id, due_at, keys, body)
+      ${time} FROM ${n}`,
+    `INSERT INTO ${schema}.tag (number, conversation_id, name, value, created_at)
+    SELECT number, conversation_id, 'tag.group', tags::json ->> 'group', created_at FROM ${schema}.conversation`,
+    `INSERT INTO ${schema}.log (number, conversation_id, created_at, updated_at, version, time, head_seq, head_id, head_lane,
+      head_time, last_lane, last_lane_end)
+    SELECT number, conversation_id, created_at, created_at, 1, created_at, 0, 'e0', 0, created_at, 0, 0
+    FROM ${schema}.conversation`,
+    `INSERT INTO ${schema}.event (log, seq, id, time, lane, kind, source, body)
+    SELECT number, 0, 'e0', created_at, 0, CASE status WHEN 'paused' THEN 'PauseEvent' ELSE 'MessageEvent' END,
+      CASE status WHEN 'paused' THEN 'user' ELSE 'agent' END, CASE status WHEN 'paused' THEN '${PAUSE}' ELSE '${REPLY}' END
+    FROM ${schema}.conversation`,
+    `INSERT INTO ${schema}.lane (log, lane, time) SELECT number, 0, created_at FROM ${schema}.conversation`,
+    `INSERT INTO ${schema}.item (collection, id, due_at, keys, body)
     SELECT 'bench', 'i' || i, CASE WHEN i < 100 THEN 0 ELSE 9000000000000 + i END, '{}', '{}' FROM ${n}`,
     `VACUUM ANALYZE`,
     `CHECKPOINT`,

@@ -43,7 +43,7 @@ interface SnapshotSaved {
 }
 
 /** What an append does to the tree. The kit works it out, and is shown it again by the next append. */
-interface Tree extends Pick<AppendDecision, 'opened' | 'left' | 'tip'> {
+interface Tree extends Pick<AppendDecision, 'opened' | 'tip'> {
   readonly nodes: readonly TreeNode[]
 }
 
@@ -55,7 +55,7 @@ export interface Kept {
   record: ConversationRecord
   readonly events: StoredEvent[]
   readonly nodes: Map<string, TreeNode>
-  readonly lanes: Map<number, { readonly parent: LaneOrigin | null; end: number }>
+  readonly lanes: Map<number, LaneOrigin | null>
   tip: LogTip
   lease: Lease | null
   /** How often a lease was taken. */
@@ -87,7 +87,7 @@ export function changeIn(text: string): Change & { readonly witness: string } {
   const change = JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as Change & { witness: string }
   if (change.type !== 'appended') return change
   const tree = JSON.parse(JSON.stringify(change.tree), (key, value: unknown) =>
-    key === 'time' || key === 'maxTime' ? BigInt(value as string) : value,
+    key === 'time' ? BigInt(value as string) : value,
   ) as Tree
   return { ...change, tree }
 }
@@ -170,12 +170,10 @@ const newKept = (record: ConversationRecord): Kept => ({
 })
 
 function append(kept: Kept, { events, updatedAt, tree }: Appended): void {
-  const { nodes, opened, left, tip } = tree
+  const { nodes, opened, tip } = tree
   kept.events.push(...events)
   for (const node of nodes) kept.nodes.set(node.id, node)
-  for (const { lane, parent, end } of opened) kept.lanes.set(lane, { parent, end })
-  for (const { lane, end } of left)
-    kept.lanes.set(lane, { parent: kept.lanes.get(lane)?.parent ?? null, end })
+  for (const { lane, parent } of opened) kept.lanes.set(lane, parent)
   kept.tip = tip
   kept.record = Object.freeze({
     ...kept.record,

@@ -10,13 +10,13 @@ import {
 import type { Kept } from './changes.ts'
 
 /** The log as an append looks at it. */
-export const contextOf = ({ record, tip, lease, events, nodes, lanes }: Kept): AppendContext => ({
+export const contextOf = ({ record, tip, lease, events, nodes }: Kept): AppendContext => ({
   conversationId: record.id,
+  createdAt: record.createdAt,
   timeZone: record.timeZone,
   tip,
   lease,
   find: (id) => nodes.get(id),
-  laneEnd: (lane) => lanes.get(lane)?.end ?? -1,
   at: (seq) => events[seq] as StoredEvent,
 })
 
@@ -28,7 +28,7 @@ export function eventsIn(kept: Kept | undefined, filter: CheckedEventFilter): St
   if (filter.leafId === null) return found
   const leaf = nodes.get(filter.leafId)
   if (leaf === undefined) return []
-  const segments = pathSegments(leaf, (lane) => lanes.get(lane)?.parent ?? null)
+  const segments = pathSegments(leaf, (lane) => lanes.get(lane) ?? null)
   const upTo = new Map(segments.map((segment) => [segment.lane, segment.upTo]))
   return found.filter(({ id, seq }) => seq <= (upTo.get(nodes.get(id ?? '')?.lane ?? -1) ?? -1))
 }

@@ -46,13 +46,13 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
     async append(id, facts, options) {
       return commit((state) => {
         const kept = get(state, id)
-        const { events, added, opened, left, tip } = kit.decideAppend(contextOf(kept), facts, options)
+        const { events, added, opened, tip } = kit.decideAppend(contextOf(kept), facts, options)
         const result = { events, version: tip.version, headId: tip.head?.id ?? null }
         if (added.length === 0) return { change: null, result }
         const nodes = added.flatMap(({ node }) => node ?? [])
         const updatedAt = kit.laterOf(kept.record.updatedAt, kit.microsNow())
         const stored = added.map(({ event }) => event)
-        const tree = { nodes, opened, left, tip }
+        const tree = { nodes, opened, tip }
         return { change: { type: 'appended', id, updatedAt, events: stored, tree }, result }
       })
     },

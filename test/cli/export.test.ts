@@ -153,7 +153,7 @@ describe('a path', () => {
     })
     const { DatabaseSync } = await import('node:sqlite')
     const database = new DatabaseSync(at('x.db'))
-    database.exec(`UPDATE colloquy_event SET body = '{' WHERE seq = 3`)
+    database.exec(`UPDATE colloquy_event SET body = '{' WHERE place & 2147483647 = 3`)
     database.close()
     for (const layout of LAYOUTS) {
       const { code, err } = await exported(at, '--format', layout, '--output', at('out'))

@@ -66,11 +66,11 @@ export class Ledger {
     const like = rounds.map((round) => `r${round}-%`)
     const events = await client.query<Row>(
       `SELECT conversation_id, source || ' ' || (body::json -> 'llm_message' -> 'content' -> 0 ->> 'text') AS name
-      FROM colloquy.events WHERE kind = 'MessageEvent' AND conversation_id LIKE ANY ($1)`,
+      FROM colloquy.event JOIN colloquy.log ON number = log WHERE kind = 'MessageEvent' AND conversation_id LIKE ANY ($1)`,
       [like],
     )
     const items = await client.query<{ readonly id: string; readonly name: string }>(
-      `SELECT id, body::json ->> 'name' AS name FROM colloquy.items WHERE collection = 'cluster' AND id LIKE ANY ($1)`,
+      `SELECT id, body::json ->> 'name' AS name FROM colloquy.item WHERE collection = 'cluster' AND id LIKE ANY ($1)`,
       [like],
     )
     const bare = await client.query<{ readonly name: string }>(
@@ -113,9 +113,10 @@ export async function misreadBy(
     readonly seq: number
     readonly id: string
     readonly kind: string | null
-  }>('SELECT conversation_id, seq, id, kind FROM colloquy.events WHERE conversation_id LIKE $1', [
-    `r${round}-%`,
-  ])
+  }>(
+    'SELECT conversation_id, seq, id, kind FROM colloquy.event JOIN colloquy.log ON number = log WHERE conversation_id LIKE $1',
+    [`r${round}-%`],
+  )
   const log = new Map(rows.map((row) => [`${row.conversation_id} ${row.seq}`, row]))
   const found = [...disorder]
   for (const [name, entries] of Object.entries(seen)) {

@@ -54,7 +54,7 @@ export interface Cause {
 /** Another session holds the conversation's row. */
 export async function holdRow({ rival }: Place): Promise<End> {
   await rival.query('BEGIN')
-  await rival.query(`SELECT FROM colloquy.conversations WHERE conversation_id = 'c' FOR UPDATE`)
+  await rival.query(`SELECT FROM colloquy.log WHERE conversation_id = 'c' FOR UPDATE`)
   return () => rival.query('ROLLBACK')
 }
 
@@ -166,7 +166,7 @@ export const CAUSES: readonly Cause[] = [
     readable: true,
     facts: [message('b', 20_000)],
     begin: async ({ rule }) => {
-      await rule('CREATE INDEX bodies ON colloquy.events (body)')
+      await rule('CREATE INDEX bodies ON colloquy.event (body)')
       return () => rule('DROP INDEX colloquy.bodies')
     },
   },
@@ -190,7 +190,7 @@ export const CAUSES: readonly Cause[] = [
     says: /statement timeout/,
     begin: async (at) => {
       await at.rival.query('BEGIN')
-      await at.rival.query('LOCK TABLE colloquy.events')
+      await at.rival.query('LOCK TABLE colloquy.event')
       await set(at, `statement_timeout = '80ms'`)
       return async () => {
         await at.rival.query('ROLLBACK')
@@ -207,13 +207,13 @@ export const CAUSES: readonly Cause[] = [
       // The append takes the row, then waits for what becomes of this id; the other waits for the row, and more patiently.
       await rival.query(`SET deadlock_timeout = '60s'`)
       await rival.query('BEGIN')
-      await rival.query(`INSERT INTO colloquy.events (conversation_id, seq, lane, time, can_be_head, stamped, id, body)
-        VALUES ('c', 99, 0, 0, false, false, 'b', '{}')`)
+      await rival.query(`INSERT INTO colloquy.event (log, seq, lane, time, id, body)
+        SELECT number, 99, 0, 0, 'b', '{}' FROM colloquy.log WHERE conversation_id = 'c'`)
       return () => rival.query('ROLLBACK')
     },
     during: async ({ rival, looker, name }) => {
       await until(async () => (await waiting(looker, name)) > 0)
-      await rival.query(`UPDATE colloquy.conversations SET title = 'x' WHERE conversation_id = 'c'`)
+      await rival.query(`UPDATE colloquy.log SET time_zone = 'UTC' WHERE conversation_id = 'c'`)
     },
   },
   {
@@ -269,13 +269,13 @@ async function fillDisk({ rule, looker }: Place): Promise<End> {
     await rule(
       `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE 'could not extend file: no space left' USING ERRCODE = '53100'; END $$`,
-      'CREATE TRIGGER full_disk BEFORE INSERT ON colloquy.events EXECUTE FUNCTION full_disk()',
+      'CREATE TRIGGER full_disk BEFORE INSERT ON colloquy.event EXECUTE FUNCTION full_disk()',
     )
     return () => rule('DROP FUNCTION full_disk CASCADE')
   }
   const [found] = (await rule(
     `SELECT current_setting('data_directory') AS folder, pg_relation_filepath(reltoastrelid) AS path
-    FROM pg_class WHERE oid = 'colloquy.events'::regclass`,
+    FROM pg_class WHERE oid = 'colloquy.event'::regclass`,
   )) as { readonly folder: string; readonly path: string }[]
   const file = join(found?.folder ?? '', found?.path ?? '')
   expect((await stat(file)).size).toBe(0)

@@ -1,6 +1,7 @@
 /** A database goes in; out come a pool whose every statement tells its plan, those inside of functions too, and what was told. */
 
 import pg from 'pg'
+import { SESSION } from '../../src/store/postgres/connection.ts'
 import { MOST_COUNTED } from '../../src/store/contract/query.ts'
 
 /** What a call may look at: some pages, and never what grows with the conversation. */
@@ -61,6 +62,7 @@ export function explainer(url: string): Explainer {
         const mayCompile = jit === 'on'
         plans.push({ text: text.replaceAll(/\s+/g, ' ').trim(), nodes: below(root), mayCompile })
       })
+      await client.query(SESSION)
       await client.query(`LOAD 'auto_explain'`)
       for (const [name, value] of Object.entries(SETTINGS)) await client.query(`SET ${name} = ${value}`)
     },
@@ -98,14 +100,14 @@ export const rowsOf = (node: PlanNode): number =>
 /** What a list may not do. */
 function listWrongs(nodes: readonly PlanNode[]): string[] {
   const sorts = nodes.filter((node) => /Sort|Bitmap|Seq Scan|Hash/.test(node['Node Type']))
-  const keyed = nodes.filter(({ 'Index Name': name = '' }) => name === 'conversation_keys_by_value')
+  const keyed = nodes.filter(({ 'Index Name': name = '' }) => name === 'conversation_tag')
   const walked = nodes
-    .filter(({ 'Index Name': name = '' }) => /_by_(value|time|creation)$/.test(name))
+    .filter(({ 'Index Name': name = '' }) => /^(conversation_(?!.*key)|log_updated)/.test(name))
     .map(rowsOf)
   return [
     ...sorts.map((node) => `has a step ${node['Node Type']}`),
     ...keyed
-      .filter((node) => !/^\(?\(name = /.test(node['Index Cond'] ?? ''))
+      .filter((node) => !/^\(*(name = |ROW\(name, value, )/.test(node['Index Cond'] ?? ''))
       .map((node) => `goes by ${node['Index Cond']}`),
     ...walked.filter((rows) => rows > MOST_COUNTED + 1).map((rows) => `walks ${rows} rows`),
   ]
@@ -123,11 +125,11 @@ export function wrongs(
     const walked = scans.map((node) => node['Relation Name'] ?? '')
     // A table that fits on a page is best walked; this one never does.
     const found = walked.filter(
-      (name) => name === 'events' || (isFull && !mayReadMuch && name !== 'schema_version'),
+      (name) => name === 'event' || (isFull && !mayReadMuch && name !== 'schema_version'),
     )
-    const conditions = reads.filter((node) => /^events_|^lanes_|^snap/.test(node['Index Name'] ?? ''))
-    const unkeyed = conditions.filter((node) => !/^\(*conversation_id = /.test(node['Index Cond'] ?? ''))
-    const looked = reads.filter((node) => /^(events|lanes)$/.test(node['Relation Name'] ?? '')).map(rowsOf)
+    const conditions = reads.filter((node) => /^event_|^lane_|^snap/.test(node['Index Name'] ?? ''))
+    const unkeyed = conditions.filter((node) => !/^\(*(log|number) = /.test(node['Index Cond'] ?? ''))
+    const looked = reads.filter((node) => /^(event|lane)$/.test(node['Relation Name'] ?? '')).map(rowsOf)
     const most = looked.reduce((all, one) => all + one, 0)
     return [
       ...found.map((name) => say(`walks ${name}`)),

@@ -45,8 +45,10 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
     database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})
       INSERT INTO colloquy_conversation (conversation_id, title, title_folded, public, tags, metadata, status, created_at)
       SELECT 'c' || i, 'T' || i, 't' || i, 0, CASE WHEN i % 10 = 0 THEN '{"a":"x"}' ELSE '{}' END, '{}', 'idle', i FROM n;
-      INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, kinds)
-      SELECT conversation_id, 0, created_at, 0, 0, 1, '' FROM colloquy_conversation;
+      INSERT INTO colloquy_log (number, conversation_id, created_at, updated_at)
+      SELECT number, conversation_id, created_at, created_at FROM colloquy_conversation;
+      INSERT INTO colloquy_tag (number, conversation_id, name, value, created_at)
+      SELECT number, conversation_id, 'tag.a', 'x', created_at FROM colloquy_conversation WHERE tags <> '{}';
       INSERT INTO colloquy_item (collection, id, keys, body) SELECT 'many', conversation_id, '{"k":"v"}', '{}' FROM colloquy_log;
       INSERT INTO colloquy_item_key SELECT 'many', 'k', 'v', conversation_id FROM colloquy_log;`)
     return store
@@ -56,13 +58,16 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
     await store.getConversation('none')
     await run(
       database.url,
-      `INSERT INTO colloquy.conversations
-        (conversation_id, title, title_folded, public, tags, metadata, status, created_at, updated_at)
-      SELECT 'c' || i, 'T' || i, 't' || i, false, CASE WHEN i % 10 = 0 THEN '{a=x}' ELSE '{}' END::text[], '{}', 'idle', i, i
+      `INSERT INTO colloquy.conversation (conversation_id, title, title_folded, public, tags, metadata, status, created_at)
+      SELECT 'c' || i, 'T' || i, 't' || i, 0, CASE WHEN i % 10 = 0 THEN '{"a":"x"}' ELSE '{}' END, '{}', 'idle', i
       FROM generate_series(1, ${MANY}) i`,
-      `INSERT INTO colloquy.items (collection, id, keys, body) SELECT 'many', 'c' || i, '{"k":"v"}', '{}'
+      `INSERT INTO colloquy.log (number, conversation_id, created_at, updated_at)
+      SELECT number, conversation_id, created_at, created_at FROM colloquy.conversation`,
+      `INSERT INTO colloquy.tag (number, conversation_id, name, value, created_at)
+      SELECT number, conversation_id, 'tag.a', 'x', created_at FROM colloquy.conversation WHERE tags <> '{}'`,
+      `INSERT INTO colloquy.item (collection, id, keys, body) SELECT 'many', 'c' || i, '{"k":"v"}', '{}'
       FROM generate_series(1, ${MANY}) i`,
-      `INSERT INTO colloquy.item_keys SELECT 'many', 'k', 'v', 'c' || i FROM generate_series(1, ${MANY}) i`,
+      `INSERT INTO colloquy.item_key SELECT 'many', 'k', 'v', 'c' || i FROM generate_series(1, ${MANY}) i`,
     )
     return store
   },

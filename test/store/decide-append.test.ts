@@ -16,33 +16,28 @@ import { hostileLog } from '../../src/testing/index.ts'
 class Plain {
   readonly events: StoredEvent[] = []
   readonly nodes = new Map<string, TreeNode>()
-  readonly lanes = new Map<number, { parent: LaneOrigin | null; end: number }>()
+  readonly lanes = new Map<number, LaneOrigin | null>()
   tip: LogTip = EMPTY_TIP
-  readonly asked: { ids: string[]; lanes: number[]; positions: number[] } = {
-    ids: [],
-    lanes: [],
-    positions: [],
-  }
+  readonly asked: { ids: string[]; positions: number[] } = { ids: [], positions: [] }
 
   context(): AppendContext {
     return {
       conversationId: 'c',
+      createdAt: '1970-01-01T00:00:00.000000Z',
       timeZone: null,
       tip: this.tip,
       lease: null,
       find: (id) => (this.asked.ids.push(id), this.nodes.get(id)),
-      laneEnd: (lane) => (this.asked.lanes.push(lane), this.lanes.get(lane)?.end ?? -1),
       at: (seq) => (this.asked.positions.push(seq), this.events[seq] as StoredEvent),
     }
   }
 
-  write({ added, opened, left, tip }: AppendDecision): void {
+  write({ added, opened, tip }: AppendDecision): void {
     for (const { event, node } of added) {
       this.events.push(event)
       if (node !== null) this.nodes.set(node.id, node)
     }
-    for (const { lane, parent, end } of opened) this.lanes.set(lane, { parent, end })
-    for (const { lane, end } of left) (this.lanes.get(lane) as { end: number }).end = end
+    for (const { lane, parent } of opened) this.lanes.set(lane, parent)
     this.tip = tip
   }
 }
@@ -65,7 +60,7 @@ function importAll(
 }
 
 describe('a decision', () => {
-  it("asks for what it announced, upwards from what is not canBeHead, and never for the end of the tip's lane", () => {
+  it('asks for what it announced, and upwards from what cannot be HEAD', () => {
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         importAll(storable(facts), sizes, (log, batch) => {
@@ -80,12 +75,8 @@ describe('a decision', () => {
             }
           }
           const derived = /^derived-/
-          const { head, lane } = log.tip
           const { added } = runImport(log, batch)
           expect(log.asked.ids.filter((id) => !announced.has(id) && !derived.test(id))).toEqual([])
-          expect(log.asked.lanes).not.toContain(lane?.lane)
-          const known = new Set([...announced].map((id) => log.nodes.get(id)?.lane))
-          expect(log.asked.lanes.filter((each) => !known.has(each) && each !== head?.lane)).toEqual([])
           expect(added.length).toBe(batch.length)
         })
       }),
@@ -97,7 +88,7 @@ describe('a decision', () => {
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const log = importAll(storable(facts), sizes, runImport)
         const again = decideAppend(log.context(), storable(facts), { mode: 'import', expected: 'none' })
-        expect(again).toEqual({ events: log.events, added: [], opened: [], left: [], tip: log.tip })
+        expect(again).toEqual({ events: log.events, added: [], opened: [], tip: log.tip })
         const live = log.events.flatMap(({ fact, inTree }) => (inTree && fact.id !== undefined ? [fact] : []))
         expect(decideAppend(log.context(), live, { expected: 0 }).added).toEqual([])
       }),
@@ -110,13 +101,7 @@ describe('a decision', () => {
         const [parts, whole] = [importAll(storable(facts), sizes, runImport), new Plain()]
         runImport(whole, storable(facts))
         expect([parts.events, parts.nodes, parts.tip]).toEqual([whole.events, whole.nodes, whole.tip])
-        const open = (log: Plain) =>
-          [...log.lanes].map(([lane, { parent, end }]) => [
-            lane,
-            parent,
-            lane === log.tip.lane?.lane ? null : end,
-          ])
-        expect(open(parts)).toEqual(open(whole))
+        expect(parts.lanes).toEqual(whole.lanes)
       }),
     )
   })
@@ -130,26 +115,26 @@ describe('a decision', () => {
 })
 
 describe('lanes', () => {
-  it('are chains, as few as may be, and give every path in segments', () => {
+  it('are runs of positions, as few as may be, and give every path in segments', () => {
     let branched = 0
     let pieced = 0
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const log = importAll(storable(facts), sizes, runImport)
-        const entered = new Set<string>()
+        let last: TreeNode | null = null
         for (const node of log.nodes.values()) {
           const parent = node.parentId === null ? null : (log.nodes.get(node.parentId) as TreeNode)
-          const goesOn = parent !== null && node.canBeHead && !entered.has(parent.id)
-          if (goesOn) entered.add(parent.id)
+          const goesOn = parent !== null && node.canBeHead && parent.seq === last?.seq
+          if (node.canBeHead) last = node
           expect(node.lane).toBe(goesOn ? parent.lane : node.seq)
           if (!goesOn) {
-            const from = parent && { lane: parent.lane, seq: parent.seq, maxTime: parent.maxTime }
-            expect(log.lanes.get(node.seq)?.parent).toEqual(from)
+            const from = parent && { lane: parent.lane, seq: parent.seq, time: parent.time }
+            expect(log.lanes.get(node.seq)).toEqual(from)
             branched += from === null ? 0 : 1
           }
         }
         for (const node of log.nodes.values()) {
-          const segments = pathSegments(node, (lane) => log.lanes.get(lane)?.parent ?? null)
+          const segments = pathSegments(node, (lane) => log.lanes.get(lane) ?? null)
           const bySegments = [...log.nodes.values()].filter(({ lane, seq }) =>
             segments.some((segment) => segment.lane === lane && seq <= segment.upTo),
           )
@@ -158,10 +143,8 @@ describe('lanes', () => {
             byParents.push(at)
           expect(bySegments).toEqual(byParents.toReversed())
           expect(new Set(segments.map(({ lane }) => lane)).size).toBe(segments.length)
-          for (const { seq, lane } of byParents) {
-            const until = segments.find((segment) => segment.lane === lane)?.until as bigint
-            expect(BigInt((log.events[seq] as StoredEvent).time) <= until).toBe(true)
-          }
+          for (const { upTo, until } of segments)
+            expect(BigInt((log.events[upTo] as StoredEvent).time)).toBe(until)
           pieced += segments.length > 2 ? 1 : 0
         }
       }),
@@ -169,24 +152,10 @@ describe('lanes', () => {
     expect(branched).toBeGreaterThan(50)
     expect(pieced).toBeGreaterThan(50)
   })
-
-  it("know their ends: that of the tip's lane from the tip, all others from their own row", () => {
-    fc.assert(
-      fc.property(hostileLog(), batches(), (facts, sizes) => {
-        const log = importAll(storable(facts), sizes, runImport)
-        const ends = new Map<number, number>()
-        for (const { lane, seq } of log.nodes.values()) ends.set(lane, seq)
-        const { lane: tip } = log.tip
-        expect(tip?.end).toBe(tip === null ? undefined : ends.get(tip.lane))
-        for (const [lane, { end }] of log.lanes) if (lane !== tip?.lane) expect(end).toBe(ends.get(lane))
-      }),
-    )
-  })
 })
 
 function runImport(log: Plain, batch: readonly Fact[]): AppendDecision {
   log.asked.ids.length = 0
-  log.asked.lanes.length = 0
   const decision = decideAppend(log.context(), batch, { mode: 'import', expected: log.tip.version })
   log.write(decision)
   return decision

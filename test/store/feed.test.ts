@@ -120,7 +120,6 @@ describe('the feed of PostgreSQL', () => {
     await before.append('c', [pause('a')])
     const { next } = await settled(before, {}, 2)
     await database.pool.query(`UPDATE dumped.feed SET moment = moment + 1000000`)
-    await database.pool.query(`UPDATE dumped.conversations SET feed_start = feed_start + 1000000`)
     const after = closing(postgresStore(options))
     await after.append('c', [pause('b')])
     const page = await after.feed({ after: next })

@@ -38,7 +38,10 @@ function longLog(): MemoryLog {
     }
   }
   const facts = Array.from({ length: LENGTH }, (_, i) => event(i))
-  write(log, decideAppend(contextIn(log, { conversationId: 'c', timeZone: null, lease: null }), facts))
+  write(
+    log,
+    decideAppend(contextIn(log, { conversationId: 'c', createdAt: '', timeZone: null, lease: null }), facts),
+  )
   return log
 }
 

@@ -5,20 +5,25 @@ export const OTHERS = 20_000
 
 /** As many conversations again as a server may have, of one event each; then the planner counts. */
 const MANY = [
-  `INSERT INTO colloquy.conversations
-    (conversation_id, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, status, created_at, updated_at)
-  SELECT 't' || i, 't' || i, i % 2 = 0, CASE WHEN i % 3 = 0 THEN '{a=x,b=y}' ELSE '{}' END::text[], '{}',
-    CASE WHEN i % 5 = 0 THEN 'p' END, CASE WHEN i % 7 = 0 THEN 's' END, 'idle', i, i
+  `INSERT INTO colloquy.conversation
+    (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, status, created_at)
+  SELECT 't' || i, 't' || i, 't' || i, 1 - i % 2, CASE WHEN i % 3 = 0 THEN '{"a":"x","b":"y"}' ELSE '{}' END, '{}',
+    CASE WHEN i % 5 = 0 THEN 'p' END, CASE WHEN i % 7 = 0 THEN 's' END, 'idle', i
   FROM generate_series(1, ${OTHERS}) i`,
-  `INSERT INTO colloquy.events
-    (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, kind, source, body)
-  SELECT 't' || i, 0, 0, i, i, true, true, 'e0', 'PauseEvent', 'user', '{"kind":"PauseEvent"}'
-  FROM generate_series(1, ${OTHERS}) i`,
-  `INSERT INTO colloquy.lanes (conversation_id, lane, last_seq) SELECT 't' || i, 0, 0 FROM generate_series(1, ${OTHERS}) i`,
-  `INSERT INTO colloquy.snapshot_parts SELECT 't' || i, 0, '' FROM generate_series(1, ${OTHERS}) i`,
-  `INSERT INTO colloquy.items (collection, id, due_at, keys, body)
+  `INSERT INTO colloquy.tag (number, conversation_id, name, value, created_at)
+  SELECT number, conversation_id, 'tag.' || key, value, created_at FROM colloquy.conversation
+  CROSS JOIN LATERAL json_each_text(tags::json) ON CONFLICT DO NOTHING`,
+  `INSERT INTO colloquy.log (number, conversation_id, created_at, updated_at)
+  SELECT number, conversation_id, created_at, created_at FROM colloquy.conversation WHERE conversation_id LIKE 't%'`,
+  `INSERT INTO colloquy.event (log, seq, lane, time, id, kind, source, body)
+  SELECT number, 0, 0, created_at, 'e0', 'PauseEvent', 'user', '{"kind":"PauseEvent"}'
+  FROM colloquy.log WHERE conversation_id LIKE 't%'`,
+  `INSERT INTO colloquy.lane (log, lane, time) SELECT number, 0, 0 FROM colloquy.log WHERE conversation_id LIKE 't%'`,
+  `INSERT INTO colloquy.snapshot SELECT number, 1 FROM colloquy.log WHERE conversation_id LIKE 't%'`,
+  `INSERT INTO colloquy.snapshot_part SELECT number, 1, 0, '' FROM colloquy.log WHERE conversation_id LIKE 't%'`,
+  `INSERT INTO colloquy.item (collection, id, due_at, keys, body)
   SELECT 'plans', 't' || i, 9e15, '{"k":"v"}', '{}' FROM generate_series(1, ${OTHERS}) i`,
-  `INSERT INTO colloquy.item_keys SELECT 'plans', 'k', 'v', 't' || i FROM generate_series(1, ${OTHERS}) i`,
+  `INSERT INTO colloquy.item_key SELECT 'plans', 'k', 'v', 't' || i FROM generate_series(1, ${OTHERS}) i`,
   'ANALYZE',
 ]
 
@@ -27,11 +32,11 @@ const MANY = [
  * lead to one row.
  */
 const ONE_EACH = [
-  'ALTER TABLE colloquy.events ALTER conversation_id SET (n_distinct = -1)',
-  'ANALYZE colloquy.events',
+  'ALTER TABLE colloquy.event ALTER log SET (n_distinct = -1)',
+  'ANALYZE colloquy.event',
   `UPDATE pg_statistic SET stakind1 = 0, stakind2 = 0, stakind3 = 0, stakind4 = 0, stakind5 = 0
-  WHERE starelid = 'colloquy.events'::regclass AND staattnum = 1`,
-  'ALTER TABLE colloquy.events ALTER conversation_id RESET (n_distinct)',
+  WHERE starelid = 'colloquy.event'::regclass AND staattnum = 1`,
+  'ALTER TABLE colloquy.event ALTER log RESET (n_distinct)',
 ]
 
 const refilled = (index: string, percent: number): string[] => [
@@ -46,7 +51,7 @@ const refilled = (index: string, percent: number): string[] => [
 export const STATES: readonly State[] = [
   { name: 'that was never counted' },
   { name: 'that was counted', statements: ['ANALYZE'] },
-  ...['events_pkey', 'events_by_id', 'events_by_time', 'events_by_kind', 'events_by_lane'].map((index) => ({
+  ...['event_pkey', 'event_id', 'event_time', 'event_kind'].map((index) => ({
     name: `that takes each event for a conversation, where ${index} is deep`,
     statements: [...ONE_EACH, ...refilled(index, 10)],
     after: refilled(index, 100),

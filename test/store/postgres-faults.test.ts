@@ -208,7 +208,7 @@ describe('all calls at once', () => {
       () => store.acquireLease('c', 'me', 1000),
     ]
     await at.rival.query('BEGIN')
-    await at.rival.query('LOCK TABLE colloquy.conversations, colloquy.events')
+    await at.rival.query('LOCK TABLE colloquy.conversation, colloquy.log, colloquy.event')
     const failing = Promise.all(
       calls.map((call) => fails(call(), 'store_unavailable', /terminating connection/)),
     )
@@ -265,7 +265,7 @@ describe('a table that somebody changed', () => {
     const store = opened(at.url)
     await store.createConversation({ id: 'c' })
     await store.append('c', [pause('a'), pause('b')])
-    await at.rule(`UPDATE colloquy.events SET body = '{"kind' WHERE id = 'a'`)
+    await at.rule(`UPDATE colloquy.event SET body = '{"kind' WHERE id = 'a'`)
     await expect(store.get('c', 'a')).rejects.toMatchObject({
       code: 'store_unavailable',
       message: expect.stringMatching(/position 0 of "c" is no JSON/),

@@ -27,7 +27,7 @@ it.each([0, -1, NaN, 2 ** 31, Infinity, '5', null])(
   },
 )
 
-it.each(['', 'x'.repeat(64), 'a\u0000', 'a$body$b', '$migration$'])(
+it.each(['', 'x'.repeat(64), 'a\u0000', 'a$body$b', '$creation$'])(
   'lives in no schema of the name %j',
   (schema) => {
     expect(() => postgresStore({ url: 'postgres://localhost/x', schema })).toThrow(
@@ -94,7 +94,7 @@ it('prepares one statement for pages of however many bytes', async () => {
     lengths.push((await store.search({ conversationId: 'c', maxBytes })).items.length)
   expect(lengths).toEqual([1, 1, 3, 3, 3])
   const { rows } = await pool.query(
-    `SELECT count(*)::integer AS count FROM pg_prepared_statements WHERE statement LIKE '%bytes_before%'`,
+    `SELECT count(*)::integer AS count FROM pg_prepared_statements WHERE statement LIKE '%octet_length%'`,
   )
   expect(rows).toEqual([{ count: 1 }])
   await store.close()

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const filling = postgresStore({ url: database.url })
   await filling.getConversation('c')
   // It is for the test to say when the planner may count.
-  const tables = ['conversations', 'events', 'lanes', 'snapshot_parts']
+  const tables = ['conversation', 'log', 'event', 'lane', 'snapshot_part']
   await run(
     database.url,
     ...tables.map((name) => `ALTER TABLE colloquy.${name} SET (autovacuum_enabled = off)`),
@@ -125,7 +125,7 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
       ),
   ]
   yield ['append what is there', () => store.append('c', [pause('a')])]
-  const old = { kind: 'PauseEvent', id: 'e9', timestamp: timeOf(9), source: 'environment' } as const
+  const old = { kind: 'PauseEvent', id: 'e9', timestamp: timeOf(LENGTH), source: 'environment' } as const
   yield [
     'append an import',
     () => store.append('c', [old, pause('g', `${id} m`), pause('h', 'e1')], { mode: 'import' }),
@@ -243,7 +243,7 @@ describe.each(STATES)(
         wrong.push(...wrongs(plans, { isFull, mayReadMuch, isList }).map((what) => `${name} ${what}`))
         const most = name.startsWith('listConv') ? MOST_LOOKED_AT : MOST_COUNTED + 1
         const looked = plans.flatMap(({ nodes }) =>
-          nodes.filter((node) => node['Relation Name'] === 'conversations'),
+          nodes.filter((node) => node['Relation Name'] === 'conversation'),
         )
         // What is told of many loops is rounded.
         if (isList && !mayReadMuch && looked.some((node) => rowsOf(node) > 1.02 * most))
@@ -271,7 +271,7 @@ describe('what was looked at', () => {
 })
 
 describe('keys', () => {
-  it('begin with the conversation, but for those of lists of conversations, of items and of the feed', async () => {
+  it('begin with the log or the conversation, except those of lists of conversations, of items and of the feed', async () => {
     const rows = (await run(
       database.url,
       `SELECT i.indexrelid::regclass::text AS index,
@@ -279,14 +279,18 @@ describe('keys', () => {
       FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'colloquy'::regnamespace ORDER BY 1`,
     )) as { readonly index: string; readonly first: string }[]
     expect(rows.length).toBeGreaterThan(8)
-    expect(rows.filter(({ first }) => first !== 'conversation_id')).toEqual([
-      { index: 'colloquy.conversation_changes_by_time', first: 'updated_at' },
-      { index: 'colloquy.conversation_keys_by_value', first: 'name' },
-      { index: 'colloquy.conversations_by_creation', first: 'created_at' },
+    expect(rows.filter(({ first }) => !['conversation_id', 'log', 'number'].includes(first))).toEqual([
+      { index: 'colloquy.conversation_created', first: 'created_at' },
+      { index: 'colloquy.conversation_parent', first: 'parent_conversation_id' },
+      { index: 'colloquy.conversation_public', first: 'public' },
+      { index: 'colloquy.conversation_sandbox', first: 'sandbox_id' },
+      { index: 'colloquy.conversation_status', first: 'status' },
+      { index: 'colloquy.conversation_tag', first: 'name' },
       { index: 'colloquy.feed_pkey', first: 'shard' },
-      { index: 'colloquy.item_keys_pkey', first: 'collection' },
-      { index: 'colloquy.items_by_due', first: 'collection' },
-      { index: 'colloquy.items_pkey', first: 'collection' },
+      { index: 'colloquy.item_collection_id_key', first: 'collection' },
+      { index: 'colloquy.item_due', first: 'collection' },
+      { index: 'colloquy.item_key_pkey', first: 'collection' },
+      { index: 'colloquy.log_updated', first: 'updated_at' },
       { index: 'colloquy.schema_version_pkey', first: 'one' },
     ])
   })
@@ -295,9 +299,9 @@ describe('keys', () => {
 it('a claim is planned once, however many items are due', async () => {
   await run(
     database.url,
-    `INSERT INTO colloquy.items (collection, id, due_at, keys, body)
+    `INSERT INTO colloquy.item (collection, id, due_at, keys, body)
     SELECT 'due', 'i' || i, 0, '{}', '{}' FROM generate_series(1, ${OTHERS}) i`,
-    'ANALYZE colloquy.items',
+    'ANALYZE colloquy.item',
   )
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
   const claiming = postgresStore({ client: pool, prepare: true, pollInterval: 2 ** 30 })

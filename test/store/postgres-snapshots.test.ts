@@ -37,7 +37,15 @@ describe('a save that is under way', () => {
     const client = await pool.connect()
     const save = async (mark: number): Promise<void> => {
       await client.query('BEGIN')
-      await client.query(`SELECT waits.save_snapshot('c', true, '{0}', '{1}', '{1}', $1)`, [Buffer.of(mark)])
+      const { rows } = await client.query(
+        'UPDATE waits.snapshot SET generation = generation + 1 RETURNING number, generation',
+      )
+      const [{ number, generation }] = rows as [{ readonly number: string; readonly generation: number }]
+      await client.query('INSERT INTO waits.snapshot_part VALUES ($1, $2, 0, $3)', [
+        number,
+        generation,
+        Buffer.of(mark),
+      ])
     }
     try {
       await save(2)
@@ -58,7 +66,7 @@ describe('a save that is under way', () => {
     } finally {
       client.release()
     }
-    expect((await pool.query('SELECT conversation_id FROM waits.snapshot_parts')).rows).toEqual([])
+    expect((await pool.query('SELECT number FROM waits.snapshot_part')).rows).toEqual([])
     await store.close()
   })
 
@@ -68,7 +76,7 @@ describe('a save that is under way', () => {
     const client = await pool.connect()
     try {
       await client.query('BEGIN')
-      await client.query(`UPDATE passes.conversations SET version = version WHERE conversation_id = 'c'`)
+      await client.query(`UPDATE passes.log SET version = version WHERE conversation_id = 'c'`)
       await store.saveSnapshot('c', [part(0, 1)])
       expect(await store.deleteSnapshot('c')).toBe(true)
       await client.query('ROLLBACK')

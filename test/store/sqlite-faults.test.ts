@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PauseEvent } from '../../src/event/types.ts'
-import { toStoreError } from '../../src/store/sqlite/to-store-error.ts'
+import { toStoreError } from '../../src/store/sqlite/database.ts'
 import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { DRIVERS, type Driver, folder, openDatabase, openStore } from './sqlite-drivers.ts'
@@ -60,7 +60,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     const store = closing(sqliteStore({ database }))
     await store.createConversation({ id: 'c' })
     await store.append('c', [pause('a')])
-    const { page_count: pages } = database.prepare('PRAGMA page_count').get() as { page_count: number }
+    const { page_count: pages } = database.prepare('PRAGMA page_count').all()[0] as { page_count: number }
     database.exec(`PRAGMA max_page_count = ${pages + 12}`)
     await fails(store.append('c', [pause('b'), ...['c', 'd', 'e'].map(long)]), 'store_full', /room/)
     expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
@@ -215,7 +215,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
         database: {
           exec: (sql) => database.exec(sql),
           prepare(sql) {
-            if (sql.startsWith('SELECT body')) meanwhile.pop()?.()
+            if (sql.includes('e.place IN')) meanwhile.pop()?.()
             return database.prepare(sql)
           },
           close: () => database.close(),
@@ -224,13 +224,16 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     )
     await store.getConversation('c')
     meanwhile.push(() =>
-      other.exec(`UPDATE colloquy_event SET body = '{"kind":"PauseEvent","id":"new"}' WHERE seq = 1`),
+      other.exec(
+        `UPDATE colloquy_event SET body = '{"kind":"PauseEvent","id":"new"}' WHERE place & 2147483647 = 1`,
+      ),
     )
     const { items } = await store.search({ conversationId: 'c' })
     expect(items.map(({ id, fact }) => [id, fact.id])).toEqual([
       ['a', 'a'],
       ['old', 'old'],
     ])
+    expect(meanwhile).toEqual([])
     expect((await store.get('c', 'old'))?.fact.id).toBe('new')
     other.close()
     database.close()
@@ -253,7 +256,7 @@ describe('a file that cannot be used', () => {
     const file = FILES.next()
     writeFileSync(file, 'This is a text, and a rather long one at that. '.repeat(40))
     const store = closing(sqliteStore({ file, ...settings }))
-    await fails(store.createConversation({ id: 'c' }), 'store_unavailable', /no SQLite database/)
+    await fails(store.createConversation({ id: 'c' }), 'store_unavailable', /not an SQLite database/)
     await fails(store.listConversations(), 'store_unavailable')
     rmSync(file)
     await store.createConversation({ id: 'c' })
@@ -307,7 +310,7 @@ describe('files beside a database that may not be made or used', () => {
     { code: 'SQLITE_READONLY_RECOVERY', message: 'attempt to write a readonly database' },
     { code: 'SQLITE_READONLY_CANTLOCK', message: 'attempt to write a readonly database' },
   ])('are told of by permission, not by how it was opened: %o', (thrown) => {
-    expect(toStoreError(thrown)).toEqual(code('store_read_only', /beside the database.*permission.*folder/))
+    expect(toStoreError(thrown)).toEqual(code('store_read_only', /next to the database.*permission.*folder/))
     expect(toStoreError(thrown)).not.toEqual(code('store_read_only', /open it for writing/))
   })
 })
@@ -336,13 +339,13 @@ describe('options', () => {
       const database = openDatabase(driver, FILES.next())
       const store = closing(sqliteStore({ database, ...(synchronous !== undefined && { synchronous }) }))
       await store.createConversation({ id: 'c' })
-      expect(database.prepare('PRAGMA synchronous').get()).toEqual(
+      expect(database.prepare('PRAGMA synchronous').all()[0]).toEqual(
         expect.objectContaining({ synchronous: level }),
       )
-      expect(database.prepare('PRAGMA journal_mode').get()).toEqual(
+      expect(database.prepare('PRAGMA journal_mode').all()[0]).toEqual(
         expect.objectContaining({ journal_mode: 'wal' }),
       )
-      expect(database.prepare('PRAGMA foreign_keys').get()).toEqual(
+      expect(database.prepare('PRAGMA foreign_keys').all()[0]).toEqual(
         expect.objectContaining({ foreign_keys: 1 }),
       )
     }

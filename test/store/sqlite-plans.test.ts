@@ -1,208 +1,181 @@
-/** No page sorts or walks more of an index than it shows: the plans of every statement that reads, with every driver (law C). */
+/** No statement walks more of a table than it needs, or sorts: the plans of all that the store does, with every driver (law C). */
 
-import { describe, expect, it } from 'vitest'
-import { checkConversationQuery, countWalkOf, walkOf } from '../../src/store/kit/query/conversation-query.ts'
-import type { Connection } from '../../src/store/sqlite/connection.ts'
-import { countListSql, lastLookedSql, listSql } from '../../src/store/sqlite/list.ts'
-import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts'
-import { setUp } from '../../src/store/sqlite/open.ts'
-import { countSql, scanNextSql, pageSql, type RangeForm } from '../../src/store/sqlite/range-sql.ts'
-import { FEED_LAST, FEED_ROWS } from '../../src/store/sqlite/feed.ts'
-import { checkItemQuery } from '../../src/store/kit/items.ts'
-import { DUE_ITEMS, FIND_ITEM, itemListSql } from '../../src/store/sqlite/items.ts'
-import { LAST, NEWS } from '../../src/store/sqlite/poll.ts'
-import { BACKWARD, BY_ID, FORWARD } from '../../src/store/sqlite/read.ts'
-import { PARTS } from '../../src/store/sqlite/snapshots.ts'
+import { expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
+import { SCHEMA } from '../../src/store/sqlite/dialect.ts'
 import { everyList } from './every-list.ts'
 import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
 
-const UP = '(time,seq)>(?,?) AND time<?'
-const DOWN = 'time>? AND (time,seq)<(?,?)'
-
-const COLUMNS: Readonly<Record<RangeForm['index'], string>> = {
-  time: 'conversation_id=?',
-  kind: 'conversation_id=? AND kind=? AND source=?',
-  path: 'conversation_id=? AND lane=?',
-  lane: 'conversation_id=? AND lane=? AND kind=? AND source=?',
+/** A database that notes every statement that is prepared. */
+function noting(database: SqliteDatabase): {
+  readonly database: SqliteDatabase
+  readonly texts: Set<string>
+} {
+  const texts = new Set<string>()
+  return {
+    texts,
+    database: {
+      exec: (sql) => database.exec(sql),
+      close: () => database.close(),
+      prepare(sql) {
+        texts.add(sql)
+        return database.prepare(sql)
+      },
+    },
+  }
 }
 
 /** The steps of a plan that touch tables or sort. */
-function plan(connection: Connection, sql: string): string[] {
+function plan(database: SqliteDatabase, sql: string): string[] {
   const values = Array.from(sql.matchAll(/\?/g), () => 1)
-  return connection
-    .all<{ readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values)
+  const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as { readonly detail: string }[]
+  return rows
     .map(({ detail }) => detail.replace('COVERING ', ''))
-    .filter(
-      (detail) =>
-        /^(SEARCH|SCAN|USE TEMP|MATERIALIZE|AUTOMATIC)/.test(detail) && !/CONSTANT ROW/.test(detail),
-    )
+    .filter((detail) => /^(SEARCH|SCAN|USE TEMP|MATERIALIZE|AUTOMATIC)/.test(detail))
 }
 
-/** How a step begins that walks an index. */
-const one = (index: string): string => `SEARCH \\w+ USING INDEX ${index} \\(`
+/** What a statement may walk: rows of its own, the last row of the feed, and what it was passed. */
+const MAY_WALK =
+  /^(MATERIALIZE changed$|SCAN (found|w|walked|current|changed|segment|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|sqlite_master|\(subquery|colloquy_schema))/
 
-describe.each(DRIVERS)('plans with %s', (driver) => {
-  const connection = setUp(openDatabase(driver, ':memory:'), { synchronous: 'full', readOnly: false })
+const FILTERS: readonly Partial<EventQuery>[] = [
+  {},
+  { kinds: ['PauseEvent'] },
+  { excludeKinds: ['PauseEvent'] },
+  { source: 'user' },
+  { text: 'x' },
+  { timestampGte: '2026-01-01T00:00:00Z', timestampLt: '2027-01-01T00:00:00Z' },
+]
 
-  const forms = (['time', 'kind', 'path', 'lane'] as const).flatMap((index) =>
-    [1, 2, 7, 20].flatMap((ranges) =>
-      [false, true].flatMap((descending) =>
-        [false, true].map((text): RangeForm => ({ index, ranges, descending, text })),
-      ),
-    ),
-  )
+const pause = (id: string, parent_id?: string): Event => ({
+  kind: 'PauseEvent',
+  id,
+  ...(parent_id !== undefined && { parent_id }),
+})
 
-  it.each(forms)('a page of $ranges ranges by $index, descending $descending, text $text', (form) => {
-    const { index, ranges, descending } = form
-    const range = `SEARCH colloquy_event USING INDEX colloquy_event_${index} (${COLUMNS[index]} AND ${descending ? DOWN : UP})`
-    expect(plan(connection, pageSql(form))).toEqual([
-      ...Array.from({ length: ranges }, () => range),
-      'SCAN found',
-      'SEARCH event USING INTEGER PRIMARY KEY (rowid=?)',
-    ])
-  })
-
-  it.each([false, true])('a scanNext, descending %s', (descending) => {
-    expect(plan(connection, scanNextSql(descending))).toEqual([
-      `SEARCH colloquy_event USING INDEX colloquy_event_time (conversation_id=? AND ${descending ? DOWN : UP})`,
-      'SCAN found',
-      'SEARCH event USING INTEGER PRIMARY KEY (rowid=?)',
-    ])
-  })
-
-  it.each(['time', 'kind', 'path', 'lane'] as const)('a count by %s', (index) => {
-    const sql = countSql({ index, ranges: 1, descending: false, text: false })
-    expect(plan(connection, sql)).toEqual([
-      `SEARCH colloquy_event USING INDEX colloquy_event_${index} (${COLUMNS[index]} AND time>? AND time<?)`,
-    ])
-  })
-
-  it('reading and finding', () => {
-    const key = 'SEARCH event USING INDEX sqlite_autoindex_colloquy_event_1'
-    expect(plan(connection, FORWARD)).toEqual([`${key} (conversation_id=? AND seq>?)`])
-    expect(plan(connection, BACKWARD)).toEqual([`${key} (conversation_id=? AND seq<?)`])
-    expect(plan(connection, BY_ID)).toEqual([
-      'SEARCH event USING INDEX colloquy_event_id (conversation_id=? AND id=?)',
-    ])
-    expect(plan(connection, PARTS)).toEqual([
-      'SEARCH colloquy_snapshot USING INDEX sqlite_autoindex_colloquy_snapshot_1 (conversation_id=?)',
-    ])
-  })
-
-  it('a feed', () => {
-    const log = 'SEARCH log USING PRIMARY KEY (conversation_id=?)'
-    const shard = 'SEARCH feed USING INDEX colloquy_feed_shard'
-    expect(FEED_ROWS.map((sql) => plan(connection, sql))).toEqual([
-      ['SEARCH feed USING INTEGER PRIMARY KEY (rowid>?)', log],
-      [`${shard} (shard=? AND place>?)`, log],
-    ])
-    expect(FEED_LAST.map((sql) => plan(connection, sql))).toEqual([
-      ['SCAN feed', log],
-      [`${shard} (shard=?)`, log],
-    ])
-  })
-
-  it('what is looked at now and then', () => {
-    expect([NEWS, LAST].map((sql) => plan(connection, sql))).toEqual([
-      ['SEARCH colloquy_feed USING INTEGER PRIMARY KEY (rowid>?)'],
-      ['SCAN colloquy_feed'],
-    ])
-  })
-
-  it('every list of conversations: one walk of an index, and of nothing else', () => {
-    const walks: Readonly<Record<string, string>> = {
-      parent: `${one('colloquy_conversation_parent')}parent_conversation_id=\\? AND `,
-      status: `${one('colloquy_conversation_status')}status=\\? AND `,
-      sandbox: `${one('colloquy_conversation_sandbox')}sandbox_id=\\? AND `,
-      public: `${one('colloquy_conversation_public')}public=\\? AND `,
-      tag: `${one('colloquy_conversation_tagged')}name=\\? AND value=\\? AND `,
-      createdAt: one('colloquy_conversation_created'),
-      updatedAt: one('colloquy_log_updated'),
-    }
-    const up = '\\((created|updated)_at,conversation_id\\)>\\(\\?,\\?\\) AND \\w+<\\?\\)$'
-    const down = '\\w+>\\? AND \\((created|updated)_at,conversation_id\\)<\\(\\?,\\?\\)\\)$'
-    let tried = 0
-    for (const query of everyList()) {
-      const checked = checkConversationQuery(query)
-      const walk = walkOf(checked, checked.by)
-      const by = walk.key?.[0].replace(/\..*/, '') ?? walk.by
-      const how = `^${walks[by]}${checked.descending ? down : up}`
-      const [first = '', ...rest] = plan(connection, listSql(walk, checked).sql)
-      const what = JSON.stringify(query)
-      expect(first, what).toMatch(new RegExp(how))
-      expect(rest.slice(0, 3), what).toEqual([
-        'SCAN walked',
-        by === 'tag' || by === 'updatedAt'
-          ? 'SEARCH conversation USING INDEX sqlite_autoindex_colloquy_conversation_1 (conversation_id=?)'
-          : 'SEARCH conversation USING INTEGER PRIMARY KEY (rowid=?)',
-        'SEARCH log USING PRIMARY KEY (conversation_id=?)',
-      ])
-      expect(rest.slice(3), what).toEqual(
-        walk.keys
-          .filter(([name]) => name.startsWith('tag.'))
-          .map(() =>
-            expect.stringMatching(
-              /^SEARCH own (EXISTS )?USING PRIMARY KEY \(conversation_id=\? AND name=\?\)$/,
-            ),
-          ),
-      )
-      const looked = plan(connection, lastLookedSql(walk, checked).sql)
-      expect(looked[0], what).toMatch(new RegExp(how))
-      expect(
-        looked.slice(1).filter((step) => !step.startsWith('SCAN (')),
-        what,
-      ).toEqual([])
-      if (checked.after === null && !checked.descending) {
-        const counted = plan(connection, countListSql(countWalkOf(checked), false).sql)
-        expect(
-          counted.filter((step) => !/^SEARCH|^SCAN walked$/.test(step)),
-          what,
-        ).toEqual([])
+/** Does all that a store can do, with a log that has branches. */
+async function doAll(store: Store): Promise<void> {
+  await store.createConversation({ id: 'c', tags: { a: 'x' } })
+  await store.append('c', [pause('a'), pause('b'), pause('d', 'a'), pause('e'), pause('f', 'b')])
+  await store.append('c', [pause('a'), pause('g')], { mode: 'import' })
+  await store.append('c', [pause('h')])
+  await store.read('c')
+  await store.read('c', { direction: 'backward' })
+  await store.get('c', 'a')
+  for (const filter of FILTERS)
+    for (const leafId of [undefined, 'f'])
+      for (const order of ['timestamp', 'timestamp_desc'] as const) {
+        const query = { ...filter, conversationId: 'c', ...(leafId !== undefined && { leafId }) }
+        await store.search({ ...query, order })
+        await store.count(query)
       }
-      tried += 1
+  await store.updateConversation('c', { title: 't', tags: { b: 'y' } }, { expected: { metadata: {} } })
+  await store.setStatus('c', 'idle', 7)
+  const lease = await store.acquireLease('c', 'me', 1_000)
+  await store.getLease('c')
+  await store.listLeases({ expired: true })
+  if (lease !== null) await store.releaseLease(lease)
+  await store.saveSnapshot('c', [{ part: 0, bytes: new Uint8Array(1) }], { complete: true })
+  await store.loadSnapshot('c')
+  await store.deleteSnapshot('c')
+  for (const shard of [undefined, 1])
+    for (const from of ['start', 'end'] as const)
+      await store.feed({ from, ...(shard !== undefined && { shard }) })
+  await store.changeItems([{ collection: 'k', id: 'i', put: { body: {}, keys: { k: 'v' }, dueIn: 0 } }])
+  await store.getItem('k', 'i')
+  await store.claimItems('k', { ttl: 1 })
+  for (const descending of [false, true])
+    for (const query of [{}, { by: 'k' }, { by: 'k', value: 'v' }, { by: 'k', from: 'a', below: 'z' }]) {
+      const first = await store.listItems('k', { ...query, descending, limit: 1 })
+      if (first.next_page_id !== null)
+        await store.listItems('k', { ...query, descending, limit: 1, cursor: first.next_page_id })
+      await store.countItems('k', query)
     }
-    expect(tried).toBe(864 * 4 * 2)
-  })
+  await store.changeItems([{ collection: 'k', id: 'i', put: null }])
+  for (const query of everyList()) {
+    await store.listConversations(query)
+    await store.countConversations(query)
+  }
+  const unwatch = store.watch('c', () => undefined)
+  unwatch()
+  await store.deleteConversation('c')
+}
 
-  it('items, by id, by key and when they are due', () => {
-    const byId = 'SEARCH item USING INDEX sqlite_autoindex_colloquy_item_1 (collection=? AND id=?)'
-    expect(plan(connection, FIND_ITEM)).toEqual([byId])
-    expect(plan(connection, DUE_ITEMS)).toEqual([
-      'SEARCH item USING INDEX colloquy_item_due (collection=? AND due_at<?)',
-    ])
-    for (const descending of [false, true]) {
-      const listed = (query: object): string[] =>
-        plan(connection, itemListSql('c', checkItemQuery('c', { ...query, descending })).sql)
-      expect(listed({ from: 'a' })).toEqual([byId.replace('id=?', 'id>?')])
-      const key = 'SEARCH key USING PRIMARY KEY (collection=? AND name=?'
-      expect(listed({ by: 'by' })).toEqual([`${key})`, byId])
-      expect(listed({ by: 'by', value: 'x' })).toEqual([`${key} AND value=?)`, byId])
-      expect(listed({ by: 'by', from: 'x', below: 'y' })).toEqual([`${key} AND value>? AND value<?)`, byId])
-    }
-  })
+it.each(DRIVERS)('every statement goes by an index, and none sorts, with %s', async (driver) => {
+  const inner = openDatabase(driver, ':memory:')
+  const { database, texts } = noting(inner)
+  const store = sqliteStore({ database })
+  await doAll(store)
+  const read = [...texts].filter((sql) => !/^(BEGIN|COMMIT|SAVEPOINT|RELEASE|ROLLBACK|PRAGMA)/.test(sql))
+  expect(read.length).toBeGreaterThan(100)
+  const wrong = read.flatMap((sql) =>
+    plan(inner, sql)
+      .filter((step) => !step.startsWith('SEARCH') && !MAY_WALK.test(step))
+      .map((step) => `${step}: ${sql}`),
+  )
+  expect(wrong).toEqual([])
+  await store.close()
+  inner.close()
+})
 
-  it('every key begins with the conversation, but those of the lists of conversations, of items and of the feed', () => {
-    const keys = [
-      ...MIGRATIONS.map(({ sql }) => sql)
-        .join('\n')
-        .matchAll(/(?:INDEX \w+ ON \w+|PRIMARY KEY) \(([^)]*)\)/g),
-    ]
-    expect(keys.length).toBeGreaterThan(8)
-    const others = keys
+const walk = (columns: string, way: string): string =>
+  `SEARCH colloquy_event USING INDEX colloquy_event_${columns} AND ${way})`
+
+it('a page walks the index of its order alone, both ways, from a place to a place', async () => {
+  const inner = openDatabase('node:sqlite', ':memory:')
+  const { database, texts } = noting(inner)
+  const store = sqliteStore({ database })
+  await store.createConversation({ id: 'c' })
+  const steps = async (query: Partial<EventQuery>): Promise<string[]> => {
+    texts.clear()
+    await store.search({ ...query, conversationId: 'c' })
+    return [...texts].filter((sql) => sql.includes('AS found')).flatMap((sql) => plan(inner, sql))
+  }
+  const found = ['SCAN found', 'SEARCH e USING INTEGER PRIMARY KEY (rowid=?)']
+  const instants = 'time>? AND time<?'
+  expect(await steps({})).toEqual([walk('time (log=?', instants), ...found])
+  expect(await steps({ order: 'timestamp_desc' })).toEqual([walk('time (log=?', instants), ...found])
+  const kind = walk('kind (log=? AND kind=? AND source=?', instants)
+  expect(await steps({ kinds: ['PauseEvent'] })).toEqual([kind, kind, kind, kind, ...found])
+  // From a place on, the events of its instant are walked by row.
+  const pauses = ['a', 'b'].map((id): Event => ({
+    kind: 'PauseEvent',
+    id,
+    timestamp: '2026-01-01T00:00:00Z',
+  }))
+  await store.append('c', pauses)
+  const { next_page_id: cursor } = await store.search({ conversationId: 'c', limit: 1 })
+  expect(await steps({ limit: 1, ...(cursor !== null && { cursor }) })).toEqual([
+    walk('time (log=?', 'time=? AND rowid>?'),
+    walk('time (log=?', instants),
+    ...found,
+  ])
+  await store.close()
+})
+
+it('every key begins with the log or the conversation, except those of the lists, of items and of the feed', () => {
+  const keys = SCHEMA.flatMap((sql) => [
+    ...sql.matchAll(/(?:INDEX \w+ ON \w+|PRIMARY KEY|UNIQUE) \(([^)]*)\)/g),
+  ])
+  expect(keys.length).toBeGreaterThan(8)
+  expect(
+    keys
       .map(([, columns = '']) => columns)
-      .filter((columns) => !columns.startsWith('conversation_id'))
-    expect(others).toEqual([
-      'created_at, conversation_id',
-      'updated_at, conversation_id',
-      'collection, due_at, id',
-      'collection, name, value, id',
-      'shard, place',
-      'name, value, created_at, conversation_id',
-      'name, value, created_at, conversation_id',
-      'parent_conversation_id, created_at, conversation_id',
-      'status, created_at, conversation_id',
-      'sandbox_id, created_at, conversation_id',
-      'public, created_at, conversation_id',
-    ])
-  })
+      .filter((columns) => !/^(log|number|conversation_id)\b/.test(columns)),
+  ).toEqual([
+    'created_at, conversation_id',
+    'parent_conversation_id, created_at, conversation_id',
+    'status, created_at, conversation_id',
+    'sandbox_id, created_at, conversation_id',
+    'public, created_at, conversation_id',
+    'name, value, created_at, conversation_id',
+    'updated_at, conversation_id',
+    'collection, id',
+    'collection, due_at, id',
+    'collection, name, value, id',
+    'shard, place',
+  ])
 })

@@ -13,6 +13,11 @@ export interface AppendOptions {
   /** Default: `any`. @throws `invalid_argument` for what is no such version. */
   readonly expected?: ExpectedVersion
   /**
+   * The `createdAt` of the record that the writer decided on. `version_conflict` when the conversation was deleted and
+   * created again since. Default: not checked.
+   */
+  readonly createdAt?: string
+  /**
    * `live` (default): events have an id and a timestamp, and get the parent they are found; an unknown parent is an
    * error. `import`: bodies stay as given, ids (`deriveEventId`) and times are derived where they are missing, an
    * unknown parent becomes HEAD (design D8, D15), a move of HEAD to where nothing stands is ignored, a quarantined line

@@ -26,6 +26,8 @@ export interface FeedRow {
   readonly until: number
   /** Whether the conversation that it tells of is there: the same, not one that was made anew. */
   readonly isThere: boolean
+  /** What its adapter knows the log by. */
+  readonly log?: number
 }
 
 /** What a reader has read: a row, and of its events those before `until`. */

@@ -34,9 +34,16 @@ export type { ReadOptions, Store, Unwatch } from '../contract/store.ts'
 export type { StoredEvent } from '../contract/stored-event.ts'
 
 // Appends: what the transaction reads of the log, and what it then writes.
-export { type AppendContext, EMPTY_TIP, type LaneEnd, type LogTip } from './append/append-context.ts'
+export { type AppendContext, EMPTY_TIP, type LogTip } from './append/append-context.ts'
 export { type AppendDecision, decideAppend, idsToLoad } from './append/decide-append.ts'
-export { type Lane, type LaneOrigin, type PathSegment, pathSegments, type TreeNode } from './append/lanes.ts'
+export {
+  type Lane,
+  type LaneEnd,
+  type LaneOrigin,
+  type PathSegment,
+  pathSegments,
+  type TreeNode,
+} from './append/lanes.ts'
 export type { PlacedEvent } from './append/place.ts'
 
 // Searches, lists and their pages.

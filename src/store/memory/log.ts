@@ -1,6 +1,5 @@
 /** One log in memory, with the ordered lists that searches walk. */
 
-import { ColloquyError } from '../../event/errors.ts'
 import { type EventKind, KINDS } from '../../event/kinds.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
@@ -34,7 +33,7 @@ type Groups = Map<string, Group>
 export interface MemoryLog {
   readonly rows: Row[]
   readonly ids: Map<string, number>
-  readonly lanes: Map<number, { readonly parent: LaneOrigin | null; end: number }>
+  readonly lanes: Map<number, LaneOrigin | null>
   /** What a search may find, in time order: all, by kind and source, and by lane and kind and source. */
   readonly all: Row[]
   readonly groups: Groups
@@ -64,13 +63,12 @@ export function compareRows(a: Row, b: Row): number {
 /** The log as an append may look at it. */
 export function contextIn(
   log: MemoryLog,
-  about: Pick<AppendContext, 'conversationId' | 'timeZone' | 'lease'>,
+  about: Pick<AppendContext, 'conversationId' | 'createdAt' | 'timeZone' | 'lease'>,
 ): AppendContext {
   return {
     ...about,
     tip: log.tip,
     find: (id) => rowOf(log, id)?.node ?? undefined,
-    laneEnd: (lane) => log.lanes.get(lane)?.end ?? -1,
     at: (seq) => (log.rows[seq] as Row).event,
   }
 }
@@ -84,17 +82,12 @@ export function rowOf(log: MemoryLog, id: string): Row | undefined {
 /** The path to an event, in segments; none when there is no such event. O(segments). */
 export function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
   const node = rowOf(log, leafId)?.node
-  return node ? pathSegments(node, (lane) => log.lanes.get(lane)?.parent ?? null) : []
+  return node ? pathSegments(node, (lane) => log.lanes.get(lane) ?? null) : []
 }
 
 /** Writes what an append came to. O(1) for each fact whose time is the latest, O(n) moves for one that is earlier. */
 export function write(log: MemoryLog, decision: AppendDecision): void {
-  for (const { lane, parent, end } of decision.opened) log.lanes.set(lane, { parent, end })
-  for (const { lane, end } of decision.left) {
-    const known = log.lanes.get(lane)
-    if (known === undefined) throw new ColloquyError('store_unavailable', `Lane ${lane} is gone.`)
-    known.end = end
-  }
+  for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
   for (const { event, time, node } of decision.added) {
     const row: Row = { event, time, node }
     log.rows.push(row)

@@ -69,7 +69,9 @@ function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
     return [...log.groups.values()].filter(wanted).map(({ rows }) => ({ rows, ...whole }))
   }
   return piecesTo(log, leafId).flatMap(({ lane, upTo, until }) =>
-    [...(log.laneGroups.get(lane)?.values() ?? [])].filter(wanted).map(({ rows }) => ({ rows, upTo, until })),
+    [...(log.laneGroups.get(lane)?.values() ?? [])]
+      .filter(wanted)
+      .map(({ rows }) => ({ rows, upTo, until: log.tip.inOrder ? until : null })),
   )
 }
 

@@ -1,12 +1,15 @@
 /**
- * Runs statements over the caller's pool; the schema is migrated before the first one, and closing waits for those
+ * Runs units of work over a client or a pool; the schema is created before the first one, and closing waits for those
  * under way.
  */
 
-import { ColloquyError } from '../../event/errors.ts'
+import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { storeClosed } from '../kit/errors.ts'
+import type { SqlValue, Step, Work } from '../sql/dialect.ts'
+import { DURABLE } from './dialect.ts'
 import {
+  codeOf,
   CONNECT_TIMEOUT,
   isListening,
   isPool,
@@ -14,11 +17,8 @@ import {
   type PostgresClient,
   type PreparingClient,
 } from './driver.ts'
-import { codeOf, toStoreError } from './to-store-error.ts'
-import { quoteName } from './identifier.ts'
-import { FORBIDDEN, migrate, versionOf } from './migrate.ts'
-import type { PostgresStoreOptions } from './options.ts'
-import { DURABLE } from './schema/phrases.ts'
+import type { PostgresStoreOptions } from './index.ts'
+import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 
 /**
  * The server behind a pooler does not know a statement that another server prepared, or prepared it for an older
@@ -26,8 +26,28 @@ import { DURABLE } from './schema/phrases.ts'
  */
 const UNPREPARED = ['26000', '42P05', '0A000']
 
-/** A write of nothing; what a standby shows itself, has reached one. */
-const BARRIER = `CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END`
+/** A write of nothing, which waits for the standby; what a standby shows itself has reached one. */
+const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END
+  FROM ${DURABLE}`
+
+/**
+ * What a change is made again for: the conversation was deleted meanwhile, or another transaction was in the way. A
+ * statement that failed has changed nothing.
+ */
+const RETRIED = ['23503', '40001', '40P01']
+
+const MAX_RETRIES = 3
+
+/**
+ * How the sessions of the store's own pool plan: along an index in its order, row by row. Every order that the store
+ * asks for has an index, but the planner knows the length of the average conversation at most: where most are short, or
+ * it has yet to count, it would read all of a long one and sort. What no index can order is still sorted; such a sort
+ * counts as so dear before PostgreSQL 18 that the plan would be compiled at each call (`jit`).
+ */
+export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
+  .map((name) => `SET enable_${name} = off`)
+  .concat('SET jit = off')
+  .join('; ')
 
 /** The connection of one store. */
 export class Connection {
@@ -80,28 +100,46 @@ export class Connection {
     }
   }
 
-  /**
-   * Runs one statement, in a transaction of its own. @throws what `toStoreError` says, or a failure as it is when `raw`
-   * lists its code.
-   */
-  async query<Row>(text: string, values: unknown[], raw: readonly string[] = []): Promise<Row[]> {
-    try {
-      const client = await this.open()
-      const { rows } = await this.#inTurn(client, () => this.#send(client, text, values))
-      return rows as Row[]
-    } catch (error) {
-      const code = codeOf(error)
-      if (raw.includes(code)) throw error
-      throw toStoreError(code === FORBIDDEN ? await this.#whyForbidden(error) : error)
+  /** Carries out a unit of work, each step of it as one statement, which is a transaction. */
+  readonly run = async <T>(work: () => Work<T>): Promise<T> => {
+    const steps = work()
+    for (let next = steps.next([]); ;) {
+      if (next.done === true) return next.value
+      next = steps.next(await this.#step(next.value))
     }
   }
 
-  /**
-   * Waits until all that was seen so far would outlive this server, as a write of one's own does. A commit whose writer
-   * was cut off may be seen before any standby has it: who acknowledges what it finds, or hands it on, waits for that.
-   */
-  async waitForStandby(): Promise<void> {
-    await this.query(`SELECT ${BARRIER} FROM ${DURABLE}`, [])
+  async #step(step: Step): Promise<readonly object[]> {
+    if ('confirm' in step) return this.query(BARRIER)
+    if ('sql' in step) return this.query(step.sql, step.values)
+    const { row, columns, effects } = step.change
+    const parts = [
+      `changed AS (${row.sql})`,
+      ...effects.map(({ sql }, index) => `effect_${index} AS (${sql})`),
+    ]
+    const selected = columns.map((column) => `changed.${column}`).join(', ')
+    const sql = `WITH ${parts.join(', ')} SELECT ${selected} FROM changed, ${DURABLE}`
+    const values = [row, ...effects].flatMap((one) => one.values)
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.query(sql, values)
+      } catch (error) {
+        const state = isColloquyError(error) ? String(error.data['sqlState']) : ''
+        if (attempt === MAX_RETRIES || !RETRIED.includes(state)) throw error
+      }
+    }
+  }
+
+  /** Runs one statement, in a transaction of its own. @throws what `toStoreError` says. */
+  async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<Row[]> {
+    try {
+      const client = await this.open()
+      const sent = values.map((value) => (typeof value === 'bigint' ? String(value) : value))
+      const { rows } = await this.#inTurn(client, () => this.#send(client, numbered(sql), sent))
+      return rows as Row[]
+    } catch (error) {
+      throw toStoreError(codeOf(error) === FORBIDDEN ? await this.#whyForbidden(error) : error)
+    }
   }
 
   /** Tells a user who may not write from one who may not even read. */
@@ -115,7 +153,7 @@ export class Connection {
     }
   }
 
-  /** The client, with a schema of the latest version behind it. @throws what the driver throws. */
+  /** The client, whose database has the schema. @throws what the driver throws. */
   async open(): Promise<PostgresClient> {
     // An attempt that began before this call may fail for what is mended by now: then this call makes its own.
     return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
@@ -147,7 +185,7 @@ export class Connection {
   async #start(): Promise<PostgresClient> {
     this.#client ??= await this.#makePool()
     const client = this.#client
-    await this.#inTurn(client, () => migrate(client, this.#schemaName))
+    await this.#inTurn(client, () => createSchema(client, this.#schemaName))
     return client
   }
 
@@ -157,6 +195,7 @@ export class Connection {
     const pool = new Pool({
       connectionString,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
+      onConnect: (client) => client.query(SESSION),
       // A program that forgets to close its store still ends.
       allowExitOnIdle: true,
     })
@@ -199,4 +238,55 @@ export class Connection {
     this.#names.set(text, name)
     return name
   }
+}
+
+/** The texts of statements with numbered placeholders. */
+const numberedTexts = new Map<string, string>()
+
+function numbered(sql: string): string {
+  const known = numberedTexts.get(sql)
+  if (known !== undefined) return known
+  let count = 0
+  const text = sql.replaceAll('?', () => `$${(count += 1)}`)
+  if (numberedTexts.size > 2_000) numberedTexts.clear()
+  numberedTexts.set(sql, text)
+  return text
+}
+
+/** SQLSTATE codes, whole or by their class, in the order they are looked at. */
+const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
+  ['40', 'store_busy'],
+  ['55P03', 'store_busy'],
+  ['57014', 'store_busy'],
+  ['53300', 'store_busy'],
+  ['53100', 'store_full'],
+  ['53400', 'store_full'],
+  ['25006', 'store_read_only'],
+  ['42501', 'store_read_only'],
+  ['54', 'invalid_argument'],
+]
+
+const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  store_busy: 'PostgreSQL gave way to another transaction or to a time limit; make the call again',
+  store_full:
+    'PostgreSQL has no room left, on its disk or within its limits; make room, then make the call again',
+  invalid_argument: 'PostgreSQL has no place for so much in one value, whenever it is given; give less',
+  store_read_only: 'PostgreSQL does not let this user write here; connect as one who may, to a primary',
+  store_unavailable: 'PostgreSQL cannot be reached or refused the call; make it again once the cause is gone',
+}
+
+/** The library's error for one of the database or its driver, which stands in it as the cause. O(1). */
+export function toStoreError(cause: unknown): ColloquyError {
+  if (isColloquyError(cause)) return cause
+  const sqlState = codeOf(cause)
+  const code = CODES.find(([start]) => sqlState.startsWith(start))?.[1] ?? 'store_unavailable'
+  return new ColloquyError(code, `${SENTENCES[code] ?? ''}: ${messageOf(cause)}`, { sqlState }, { cause })
+}
+
+/** The first line of what was said; a host with several addresses says it once for each, and nothing for itself. */
+function messageOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
+    return cause.errors.map(messageOf).join(', ')
+  }
+  return (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? ''
 }

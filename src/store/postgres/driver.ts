@@ -56,7 +56,11 @@ export interface LoadedDriver {
     readonly connectionString: string
     readonly connectionTimeoutMillis: number
     readonly allowExitOnIdle: boolean
-  }) => PostgresPool & { end(): Promise<void>; on(event: 'error', fail: () => void): unknown }
+    readonly onConnect: (client: PostgresClient) => Promise<unknown>
+  }) => PostgresPool & {
+    end(): Promise<void>
+    on(event: 'error', fail: () => void): unknown
+  }
   readonly Client: new (options: {
     readonly connectionString: string
     readonly connectionTimeoutMillis: number
@@ -94,3 +98,14 @@ export const isSubscribing = (client: PostgresClient): client is SubscribingClie
 /** Whether a client emits the notifications of its own connection. O(1). */
 export const isListening = (client: PostgresClient): client is ListeningClient =>
   'on' in client && typeof client.on === 'function'
+
+/**
+ * The SQLSTATE or system code of an error, or an empty text.
+ *
+ * @example
+ * codeOf(Object.assign(new Error('no'), { code: '40001' })) // '40001'
+ */
+export function codeOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : ''
+}

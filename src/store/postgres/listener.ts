@@ -11,7 +11,7 @@ import {
   type PostgresClient,
   type PostgresPool,
 } from './driver.ts'
-import { quoteName } from './identifier.ts'
+import { quoteName } from './schema.ts'
 
 /** Milliseconds until a lost connection is made again: at first, and at most. */
 const BACKOFF = { first: 100, most: 5_000 }
@@ -121,6 +121,8 @@ export class Listener {
     const held = this.#held
     this.#held = null
     this.#hears = false
+    // An end that is awaited keeps the process alive until it is done.
+    if (held?.isOwn === true) held.client?.ref?.()
     await held?.end().catch(() => undefined)
   }
 

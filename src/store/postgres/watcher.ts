@@ -5,8 +5,7 @@ import { checkPollInterval } from '../kit/query/check-value.ts'
 import { Watches } from '../kit/watches.ts'
 import type { Connection } from './connection.ts'
 import { Listener, unref } from './listener.ts'
-import { Notifier } from './notifier.ts'
-import type { PostgresStoreOptions } from './options.ts'
+import type { PostgresStoreOptions } from './index.ts'
 
 /** Milliseconds. */
 const POLL_INTERVAL = 1_000
@@ -134,9 +133,8 @@ export class Watcher {
     if (ids.size === 0) return
     try {
       const rows = await this.#connection.query<{ readonly id: string; readonly state: string }>(
-        `SELECT conversation_id AS id, version || ' ' || feed_start AS state
-        FROM ${this.#connection.schema}.conversations
-        WHERE version > 0 AND conversation_id = ANY ($1::text[])`,
+        `SELECT conversation_id AS id, version || ' ' || number AS state FROM ${this.#connection.schema}.log
+        WHERE version > 0 AND conversation_id = ANY (CAST(? AS text[]))`,
         [[...ids]],
       )
       const states = new Map(rows.map(({ id, state }) => [id, state]))
@@ -150,5 +148,54 @@ export class Watcher {
       // The next tick may find the database again, and is not left out.
       this.#skipped = RARELY
     }
+  }
+}
+
+/** Milliseconds in which appends share one notification. */
+const NOTIFY_PAUSE = 25
+
+/**
+ * Notifies other processes of appends, after they are durable. Not within their transaction: PostgreSQL lets commits
+ * that notify pass only one at a time through the whole database, and what an append waits for must not depend on who
+ * listens. Should the process end in between, polling finds the append.
+ */
+class Notifier {
+  readonly #connection: Connection
+  readonly #channel: string
+  #waiting = new Set<string>()
+  #sending: Promise<void> | null = null
+  #open = true
+
+  constructor(connection: Connection, channel: string) {
+    this.#connection = connection
+    this.#channel = channel
+  }
+
+  /** Notifies of an append to a conversation, or of its deletion, at once or with the next ones. Never throws. */
+  tell(conversationId: string): void {
+    this.#waiting.add(conversationId)
+    this.#sending ??= this.#sendAll()
+  }
+
+  /** Sends what is still waiting, without a pause. Never rejects. */
+  async flush(): Promise<void> {
+    this.#open = false
+    await this.#sending
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const ids = [...this.#waiting]
+      this.#waiting = new Set()
+      // It is a hint, of no use after a crash: a process that misses it polls.
+      await this.#connection
+        .query(
+          `SELECT set_config('synchronous_commit', 'off', true), pg_notify(CAST(? AS text), id) FROM unnest(CAST(? AS text[])) AS id`,
+          [this.#channel, ids],
+        )
+        .catch(() => undefined)
+      if (this.#open) await new Promise((resolve) => setTimeout(resolve, NOTIFY_PAUSE))
+    }
+    this.#sending = null
   }
 }

@@ -1,4 +1,7 @@
-/** The least of a SQLite driver that the store needs, so that any of them will do (design D11). */
+/** One connection to SQLite: prepared statements, transactions, units of work, and one clear error for what drivers throw. */
+
+import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
+import type { SqlValue, Step, Work } from '../sql/dialect.ts'
 
 /** What is bound to a statement. Text is well-formed and without NUL: some drivers change or cut any other. */
 export type SqliteValue = null | number | bigint | string | Uint8Array
@@ -6,11 +9,7 @@ export type SqliteValue = null | number | bigint | string | Uint8Array
 /** A prepared statement. Its `?`s are bound in order. */
 export interface SqliteStatement {
   run(...values: SqliteValue[]): unknown
-  /** The first row as an object; undefined or null when there is none. */
-  get(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown[]
-  /** Where a driver has it (node:sqlite from Node 24 on), rows come as arrays, which are faster to read. */
-  setReturnArrays?(enabled: boolean): void
 }
 
 /**
@@ -22,3 +21,217 @@ export interface SqliteDatabase {
   prepare(sql: string): SqliteStatement
   close(): unknown
 }
+
+/** A statement, and whether it returns rows: drivers refuse to read rows of one that does not. */
+interface Prepared {
+  readonly statement: SqliteStatement
+  readonly returnsRows: boolean
+}
+
+const RETURNS_ROWS = /^\s*(?:SELECT|PRAGMA|EXPLAIN|WITH RECURSIVE)|\bRETURNING\b/
+
+/** Statements that one connection keeps prepared; a text beyond them is prepared for each call. */
+const MAX_PREPARED = 500
+
+/**
+ * One connection with its statements. Every call reads all of its rows at once, so no statement is ever run again while
+ * its rows are still being read.
+ */
+export class Connection {
+  readonly database: SqliteDatabase
+  readonly #statements = new Map<string, Prepared>()
+  /** Whether a transaction is open that several units of work share. */
+  #isShared = false
+
+  constructor(database: SqliteDatabase) {
+    this.database = database
+  }
+
+  /** All rows. The caller knows what columns the text selects. */
+  all<R>(sql: string, ...values: SqlValue[]): R[] {
+    const { statement, returnsRows } = this.#prepare(sql)
+    if (returnsRows) return statement.all(...(values as SqliteValue[])) as R[]
+    statement.run(...(values as SqliteValue[]))
+    return []
+  }
+
+  /** Carries out a unit of work, step by step. */
+  run<T>(work: () => Work<T>): T {
+    const steps = work()
+    for (let next = steps.next([]); ;) {
+      if (next.done === true) return next.value
+      next = steps.next(this.#step(next.value))
+    }
+  }
+
+  /**
+   * Carries out a unit of work in one transaction beside which no other connection writes, or in its part of a shared
+   * one; nothing of it stays when it throws.
+   */
+  write<T>(work: () => Work<T>): T {
+    return this.#isShared
+      ? this.#part(() => this.run(work))
+      : this.#transaction('BEGIN IMMEDIATE', () => this.run(work))
+  }
+
+  /** Does a work whose every {@link Connection.write} is a part of one transaction, and durable when this returns. */
+  share<T>(work: () => T): T {
+    return this.#transaction('BEGIN IMMEDIATE', () => {
+      this.#isShared = true
+      try {
+        return work()
+      } finally {
+        this.#isShared = false
+      }
+    })
+  }
+
+  /** Carries out a unit of work that sees the database as it is at one time; most are one statement. */
+  read<T>(work: () => Work<T>): T {
+    const steps = work()
+    const start = steps.next([])
+    const next = start.done === true ? start : steps.next(this.#step(start.value))
+    return next.done === true ? next.value : this.#transaction('BEGIN', () => this.run(work))
+  }
+
+  #step(step: Step): readonly object[] {
+    if ('sql' in step) return this.all(step.sql, ...step.values)
+    if ('confirm' in step) return []
+    const { row, columns, effects } = step.change
+    const rows = this.all<Readonly<Record<string, SqlValue>>>(row.sql, ...row.values)
+    const [changed] = rows
+    if (changed === undefined) return rows
+    const kept = columns.map((column) => changed[column] ?? null)
+    const head = `WITH changed (${columns.join(', ')}) AS (SELECT ${columns.map(() => '?').join(', ')}) `
+    for (const { sql, values } of effects) this.all(head + sql, ...kept, ...values)
+    return rows
+  }
+
+  #transaction<T>(begin: string, work: () => T): T {
+    this.all(begin)
+    try {
+      const result = work()
+      this.all('COMMIT')
+      return result
+    } catch (error) {
+      try {
+        this.all('ROLLBACK')
+      } catch {
+        // SQLite has ended the transaction by itself, as it does when the disk is full.
+      }
+      throw error
+    }
+  }
+
+  /** @throws what the work throws, or the driver's error where SQLite has ended the whole transaction by itself. */
+  #part<T>(work: () => T): T {
+    this.all('SAVEPOINT colloquy_part')
+    try {
+      const result = work()
+      this.all('RELEASE colloquy_part')
+      return result
+    } catch (error) {
+      this.all('ROLLBACK TO colloquy_part')
+      this.all('RELEASE colloquy_part')
+      throw error
+    }
+  }
+
+  #prepare(sql: string): Prepared {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const prepared = { statement: this.database.prepare(sql), returnsRows: RETURNS_ROWS.test(sql) }
+    if (this.#statements.size < MAX_PREPARED) this.#statements.set(sql, prepared)
+    return prepared
+  }
+}
+
+/** SQLite's primary result codes, as far as they tell callers what to do. */
+const RESULTS: Readonly<Record<number, string>> = {
+  5: 'BUSY',
+  6: 'LOCKED',
+  8: 'READONLY',
+  10: 'IOERR',
+  11: 'CORRUPT',
+  13: 'FULL',
+  14: 'CANTOPEN',
+  26: 'NOTADB',
+}
+
+/** The files next to the database cannot be created or used: recovery, lock, initialisation, folder. */
+const FOLDER_FAULTS: readonly unknown[] = [
+  264,
+  520,
+  1288,
+  1544,
+  'SQLITE_READONLY_RECOVERY',
+  'SQLITE_READONLY_CANTLOCK',
+  'SQLITE_READONLY_CANTINIT',
+  'SQLITE_READONLY_DIRECTORY',
+]
+
+/** The file under an open connection is another one, or was deleted. */
+const MOVED = { name: 'SQLITE_READONLY_DBMOVED', number: 1032 } as const
+
+type Meaning = readonly [code: ErrorCode, message: string]
+
+const BUSY: Meaning = [
+  'store_busy',
+  'Another process holds the database for longer than the busy timeout; call again.',
+]
+
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  BUSY,
+  LOCKED: BUSY,
+  READONLY: [
+    'store_read_only',
+    'The database may only be read; open it for writing, and check whether its file is writable.',
+  ],
+  FULL: ['store_full', 'The disk or the database is full; make room and call again.'],
+  CORRUPT: ['store_unavailable', 'The database file is damaged; restore it from a backup.'],
+  NOTADB: ['store_unavailable', 'The file is not an SQLite database; pass the path of one.'],
+  CANTOPEN: [
+    'store_unavailable',
+    'The database file cannot be opened; check whether its folder exists and is accessible.',
+  ],
+  IOERR: ['store_unavailable', 'The disk reports an error; call again once it works.'],
+}
+
+const FOLDER_FAULT: Meaning = [
+  'store_read_only',
+  'SQLite keeps files next to the database, even to read it, and they are not writable; get permission to write in its folder.',
+]
+
+const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']
+
+/**
+ * The error of the contract for what was caught: errors of the library stay, a driver's are told apart by SQLite's
+ * result code (node:sqlite `errcode`, bun:sqlite `errno`, better-sqlite3 `code`), and what no driver throws stays as it
+ * is. O(1).
+ *
+ * @example
+ * toStoreError({ errcode: 5, message: 'database is locked' }).code // 'store_busy'
+ * toStoreError({ code: 'SQLITE_FULL', message: 'database or disk is full' }).code // 'store_full'
+ */
+export function toStoreError(error: unknown): unknown {
+  if (isColloquyError(error) || typeof error !== 'object' || error === null) return error
+  const { errcode, errno, code, message } = error as Readonly<Record<string, unknown>>
+  const number = [errcode, errno].find((value) => typeof value === 'number')
+  const name = typeof code === 'string' && code.startsWith('SQLITE_') ? code : null
+  const detail = typeof message === 'string' ? message : ''
+  if (number === undefined && name === null && !isClosed(code, detail)) return error
+  const primary = RESULTS[(number ?? 0) & 0xff] ?? name?.split('_')[1] ?? ''
+  const isMoved = number === MOVED.number || name === MOVED.name
+  const meaning = FOLDER_FAULTS.includes(number ?? name) ? FOLDER_FAULT : (MEANINGS[primary] ?? OTHER)
+  const [own, text] = isMoved ? OTHER : meaning
+  return new ColloquyError(
+    own,
+    `${text} SQLite reports: ${detail}.`,
+    { sqlite: name ?? number },
+    { cause: error },
+  )
+}
+
+/** Whether a driver complains that the connection was closed. */
+const isClosed = (code: unknown, message: string): boolean =>
+  code === 'ERR_INVALID_STATE' || /database.{0,100}(?:not open|closed)|has been finalized/i.test(message)

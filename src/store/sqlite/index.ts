@@ -1,13 +1,15 @@
 /** The entry `colloquy/sqlite`: a store in a file, or over an open database of any driver. */
 
-import { type Clock, microsNow } from '../kit/record.ts'
+import { statSync } from 'node:fs'
+import { ColloquyError } from '../../event/errors.ts'
 import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
+import { type Clock, microsNow } from '../kit/record.ts'
 import type { Store } from '../contract/store.ts'
-import type { Connection } from './connection.ts'
-import type { SqliteDatabase } from './database.ts'
-import { openFile, setUp } from './open.ts'
+import { sqlStore } from '../sql/store.ts'
+import { Connection, type SqliteDatabase } from './database.ts'
+import { append, changeItems, claimItems, readFeed, SCHEMA, SQLITE } from './dialect.ts'
+import { Poll } from './poll.ts'
 import { Runner, type ConnectionSource } from './runner.ts'
-import { SqliteStore } from './store.ts'
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
 
@@ -72,12 +74,37 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
     invalidArgument('file', 'must be the path of a file, or `database` an open database')
   if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be a number of milliseconds')
-  const setup = { synchronous, readOnly }
+  const connect = (database: SqliteDatabase): Connection => setUp(database, { synchronous, readOnly })
   const source =
     options.file === undefined
-      ? givenDatabase(options.database, (database) => setUp(database, setup))
-      : openedFile(options.file, readOnly, (database) => setUp(database, setup))
-  return new SqliteStore(new Runner(source, busyTimeout), options.clock ?? microsNow, pollInterval)
+      ? givenDatabase(options.database, connect)
+      : openedFile(options.file, readOnly, connect)
+  const runner = new Runner(source, busyTimeout)
+  const clock = options.clock ?? microsNow
+  const millis = (): number => Number(clock() / 1000n)
+  const poll = new Poll(runner, pollInterval)
+  return sqlStore(
+    { name: 'sqlite', dialect: SQLITE, clock, read: runner.read, write: runner.write },
+    {
+      async append(id, facts, options) {
+        const { events, added, tip } = await runner.write(() => append(id, facts, options, clock()))
+        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
+        return { result, isNew: added.length > 0 }
+      },
+      changeItems: (changes) => () => changeItems(changes, millis()),
+      claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),
+      feed: (query) => () => readFeed(query),
+      wake: (id) => poll.watches.wake(id),
+      watch(id, wake) {
+        runner.refuseWhenClosed()
+        return poll.watch(id, wake)
+      },
+      async close() {
+        poll.close()
+        await runner.close()
+      },
+    },
+  )
 }
 
 type SetUp = (database: SqliteDatabase) => Connection
@@ -86,18 +113,134 @@ const givenDatabase = (database: SqliteDatabase, connect: SetUp): ConnectionSour
   open: async () => connect(database),
   close: () => undefined,
   reopens: false,
+  check: () => undefined,
 })
 
-const openedFile = (file: string, readOnly: boolean, connect: SetUp): ConnectionSource => ({
-  async open() {
-    const database = await openFile(file, readOnly)
-    try {
-      return connect(database)
-    } catch (error) {
-      database.close()
-      throw error
-    }
-  },
-  close: ({ database }) => void database.close(),
-  reopens: file !== ':memory:',
-})
+/** A file that is opened by its path, and is the one that the path names for as long as it is open. */
+function openedFile(file: string, readOnly: boolean, connect: SetUp): ConnectionSource {
+  const isFile = file !== ':memory:'
+  let identity: string | null = null
+  return {
+    async open() {
+      // One that was there and was deleted is not created again, empty.
+      if (identity !== null && identityOf(file) === GONE) throw moved(file)
+      const database = await openFile(file, readOnly)
+      try {
+        const connection = connect(database)
+        if (isFile) identity = identityOf(file)
+        return connection
+      } catch (error) {
+        database.close()
+        throw error
+      }
+    },
+    close: ({ database }) => void database.close(),
+    reopens: isFile,
+    check() {
+      if (isFile && identityOf(file) !== identity) throw moved(file)
+    },
+  }
+}
+
+/** The identity of a file that does not exist. */
+const GONE = ''
+
+function identityOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found === undefined ? GONE : `${found.dev} ${found.ino}`
+}
+
+const moved = (file: string): ColloquyError =>
+  new ColloquyError(
+    'store_unavailable',
+    'The database file was deleted, moved or replaced while it was open. Restore it at its path and call again.',
+    { file },
+  )
+
+/**
+ * Opens a file with Node's own driver.
+ * @throws `store_unavailable` where the runtime has none; whatever the driver throws.
+ */
+async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase> {
+  const driver = await import('node:sqlite').catch((cause: unknown) => {
+    throw new ColloquyError(
+      'store_unavailable',
+      'This runtime has no node:sqlite; pass an open `database` of better-sqlite3 or bun:sqlite instead of a `file`.',
+      {},
+      { cause },
+    )
+  })
+  return new driver.DatabaseSync(file, { readOnly })
+}
+
+/** Bytes that the write-ahead log keeps at most once it was written back. */
+const JOURNAL_SIZE = 4 * 2 ** 20
+
+/**
+ * Makes a connection what the store expects: write-ahead log, the durability asked for, foreign keys, overwritten
+ * deletions, the schema. May be called again when it failed half way.
+ *
+ * @throws `store_unavailable` for a database in UTF-16; `store_newer`; `store_read_only` where the schema is missing and
+ * may not be created; whatever the driver throws.
+ */
+export function setUp(
+  database: SqliteDatabase,
+  { synchronous, readOnly }: { readonly synchronous: 'full' | 'normal'; readonly readOnly: boolean },
+): Connection {
+  const connection = new Connection(database)
+  // The store waits by itself, without blocking the event loop.
+  database.exec('PRAGMA busy_timeout = 0')
+  if (!readOnly) {
+    // A database in memory returns `memory` here and stays as it is.
+    const [mode] = connection.all<{ readonly journal_mode: string }>('PRAGMA journal_mode')
+    if (mode?.journal_mode !== 'wal' && mode?.journal_mode !== 'memory')
+      database.exec('PRAGMA journal_mode = WAL')
+    database.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
+    database.exec('PRAGMA secure_delete = ON')
+    database.exec(`PRAGMA journal_size_limit = ${JOURNAL_SIZE}`)
+  }
+  const [row] = connection.all<{ readonly encoding: string }>('PRAGMA encoding')
+  if (row !== undefined && row.encoding !== 'UTF-8')
+    throw new ColloquyError(
+      'store_unavailable',
+      `The database stores its text in ${row.encoding}, which orders ids otherwise; pass one in UTF-8.`,
+      { encoding: row.encoding },
+    )
+  database.exec('PRAGMA foreign_keys = ON')
+  createSchema(connection, readOnly)
+  return connection
+}
+
+/** The version of the schema; it stands in a table of its own, since the database may be shared with other tables. */
+const VERSION = 1
+
+/** Creates the schema in one transaction: of several processes that open a database at once, one does. */
+function createSchema(connection: Connection, readOnly: boolean): void {
+  if (isCreated(connection)) return
+  if (readOnly)
+    throw new ColloquyError(
+      'store_read_only',
+      'The database has no tables of Colloquy yet; open it for writing once.',
+    )
+  connection.share(() => {
+    if (isCreated(connection)) return
+    for (const sql of SCHEMA) connection.database.exec(sql)
+    connection.database.exec('CREATE TABLE colloquy_schema (version INTEGER NOT NULL) STRICT')
+    connection.database.exec(`INSERT INTO colloquy_schema (version) VALUES (${VERSION})`)
+  })
+}
+
+function isCreated(connection: Connection): boolean {
+  const [table] = connection.all(
+    `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'colloquy_schema'`,
+  )
+  if (table === undefined) return false
+  const [row] = connection.all<{ readonly version: number }>('SELECT version FROM colloquy_schema')
+  const version = row?.version ?? 0
+  if (version <= VERSION) return version === VERSION
+  throw new ColloquyError(
+    'store_newer',
+    `The database has version ${version}, and this library supports versions up to ${VERSION}; use a later one.`,
+    { version, newest: VERSION },
+  )
+}

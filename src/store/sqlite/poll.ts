@@ -1,7 +1,9 @@
 /** Looks now and then whether another connection has written, and says so to those who watch. */
 
-import type { Watches } from '../kit/watches.ts'
-import type { Connection } from './connection.ts'
+import type { Unwatch, Wake } from '../contract/store.ts'
+import { Watches } from '../kit/watches.ts'
+import type { Connection } from './database.ts'
+import type { Runner } from './runner.ts'
 
 const DATA_VERSION = 'PRAGMA data_version'
 
@@ -33,71 +35,78 @@ const START: Place = { place: 0, witness: 0 }
  * no process alive.
  */
 export class Poll {
-  readonly #watches: Watches
-  readonly #connection: () => Connection | null
+  readonly watches = new Watches()
+  readonly #runner: Runner
   /** Milliseconds. */
   readonly #interval: number
   #timer: ReturnType<typeof setInterval> | null = null
-  /** What the pragma said last; null before it was asked. */
+  /** What the pragma returned last; null before it was read. */
   #seen: number | null = null
-  /** Whom it was asked of: another connection counts anew. */
+  /** The connection that it was read on: another one counts from another number. */
   #asked: Connection | null = null
   /** Up to where the feed is known; null where it is not. */
   #place: Place | null = null
-  readonly #open: () => Promise<unknown>
   #isOpening = false
 
-  /** @param open opens the connection; may fail, and is then called again */
-  constructor(
-    watches: Watches,
-    connection: () => Connection | null,
-    open: () => Promise<unknown>,
-    interval: number,
-  ) {
-    this.#watches = watches
-    this.#connection = connection
-    this.#open = open
+  constructor(runner: Runner, interval: number) {
+    this.#runner = runner
     this.#interval = interval
   }
 
+  /** Watches a conversation, or all (null), until the function that it returns is called. */
+  watch(conversationId: string | null, wake: Wake): Unwatch {
+    const unwatch = this.watches.add(conversationId, wake)
+    this.#start()
+    return () => {
+      unwatch()
+      this.#rest()
+    }
+  }
+
+  /** Ends all watches. */
+  close(): void {
+    this.watches.clear()
+    this.#rest()
+  }
+
   /** Begins to look; what is written from now on is noticed. Does nothing while it looks already. */
-  start(): void {
+  #start(): void {
     if (this.#timer !== null) return
     this.#place = this.#last()
     // What is written in between is found by the first look.
     this.#seen = null
-    this.#asked = this.#connection()
-    this.#openAnew()
+    this.#asked = this.#runner.connection
+    this.#reopen()
     this.#timer = setInterval(() => this.#look(), this.#interval)
     this.#timer.unref?.()
   }
 
   /** Ends it with the last watch. */
-  rest(): void {
-    if (!this.#watches.isEmpty) return
+  #rest(): void {
+    if (!this.watches.isEmpty) return
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
   }
 
   /** What is written to the database shows only on an open connection. */
-  #openAnew(): void {
-    if (this.#connection() !== null || this.#isOpening) return
+  #reopen(): void {
+    if (this.#runner.connection !== null || this.#isOpening) return
     this.#isOpening = true
     const end = (): void => {
       this.#isOpening = false
     }
-    this.#open().then(end, end)
+    this.#runner.read(function* () {}).then(end, end)
   }
 
   #look(): void {
-    this.#openAnew()
-    const connection = this.#connection()
+    this.#reopen()
+    const connection = this.#runner.connection
     const last = this.#last()
     const seen = this.#all<{ readonly data_version: number }>(DATA_VERSION)?.[0]?.data_version
     // A database that cannot be read now is asked again at the next tick.
     if (last === null || seen === undefined) return
     const isSame = connection === this.#asked
-    if (!isSame || this.#place === null) this.#watches.wakeAll()
+    if (!isSame || this.#place === null) this.watches.wakeAll()
     // Else all that is new was written here, and has woken.
     else if (seen !== this.#seen && !this.#wakeSince(this.#place)) return
     this.#seen = seen
@@ -112,8 +121,8 @@ export class Poll {
     const isThere = from === START || (rows[0]?.place === from.place && rows[0].witness === from.witness)
     const news = new Set((from === START ? rows : rows.slice(1)).map(({ id }) => id))
     // A restored database has another row at the place, or none.
-    if (!isThere || rows.length > MOST_NEWS + 1) this.#watches.wakeAll()
-    else for (const id of news) this.#watches.wake(id)
+    if (!isThere || rows.length > MOST_NEWS + 1) this.watches.wakeAll()
+    else for (const id of news) this.watches.wake(id)
     return true
   }
 
@@ -125,7 +134,7 @@ export class Poll {
 
   #all<R>(sql: string, ...values: number[]): R[] | null {
     try {
-      return this.#connection()?.all<R>(sql, ...values) ?? null
+      return this.#runner.connection?.all<R>(sql, ...values) ?? null
     } catch {
       return null
     }

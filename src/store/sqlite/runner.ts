@@ -1,58 +1,62 @@
-/** Runs work on the connection in order; what drivers throw becomes an error of the contract. */
+/** Runs units of work on the connection in order, and opens and closes it; writes of one turn share a commit. */
 
-import { hasCode } from '../../event/errors.ts'
+import { hasCode, isColloquyError } from '../../event/errors.ts'
 import { storeClosed } from '../kit/errors.ts'
-import type { Connection } from './connection.ts'
-import { type Outcome, shareCommit } from './share-commit.ts'
-import { toStoreError } from './to-store-error.ts'
-import { retry } from './retry.ts'
+import type { Work } from '../sql/dialect.ts'
+import { type Connection, toStoreError } from './database.ts'
 
-/** How the connection comes and goes. */
+/** How the connection is opened and closed. */
 export interface ConnectionSource {
   /** Opens it; called again when it failed, or when the connection was dropped. */
   open(): Promise<Connection>
   /** Closes a connection that this source has opened. Does nothing for one that belongs to the caller. */
   close(connection: Connection): void
   /**
-   * Whether a connection that gives errors should be dropped and opened anew: not one in memory, and none of the
+   * Whether a connection that reports errors should be dropped and opened again: not one in memory, and none of the
    * caller's.
    */
   readonly reopens: boolean
+  /** @throws `store_unavailable` when what the connection writes to is not what its path names any more. */
+  check(): void
 }
 
-type Work<T> = (connection: Connection) => T
+/** What became of a unit of work: its value, or what it threw, after which nothing of it stays. */
+type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
-/** A work that writes, and waits for the end of the turn. */
+/** A unit of work that writes, and waits for the end of the turn. */
 interface QueuedWrite {
-  readonly work: Work<unknown>
+  readonly work: () => Work<unknown>
   readonly deadline: number
   readonly settle: (outcome: Outcome) => void
 }
 
-/** Works that share one commit at most: for as long as they are done, nothing else is. */
+/** Units of work that share one commit at most: for as long as they are done, nothing else is. */
 const LARGEST_GROUP = 256
 
 /** After so many reads the event loop gets a turn: reads that follow one another would let no write and no timer in. */
-const READS = 256
+const READS_PER_TURN = 256
 
-/** Runs work on one connection. */
+/** Milliseconds; short, since a process that writes without a break leaves little room between two transactions. */
+const LONGEST_PAUSE = 10
+
+/** Runs units of work on one connection. */
 export class Runner {
   readonly #source: ConnectionSource
   /** Milliseconds. */
-  readonly #busyTimeout: number
+  readonly #timeout: number
   #connection: Connection | null = null
   #opening: Promise<Connection> | null = null
   #closed = false
-  /** Calls that are not answered yet, but for those that were made at once. */
+  /** Calls under way, except those that were done at once. */
   readonly #pending = new Set<Promise<unknown>>()
-  /** Works that write, in the order of their calls. */
+  /** Units of work that write, in the order of their calls. */
   readonly #queue: QueuedWrite[] = []
   #isFlushing = false
   #reads = 0
 
-  constructor(source: ConnectionSource, busyTimeout: number) {
+  constructor(source: ConnectionSource, timeout: number) {
     this.#source = source
-    this.#busyTimeout = busyTimeout
+    this.#timeout = timeout
   }
 
   /** The connection while it is open. */
@@ -65,28 +69,33 @@ export class Runner {
     if (this.#closed) throw storeClosed()
   }
 
-  /** Does a work that reads. @throws what it throws, and `store_…` errors for what the driver throws. */
-  async read<T>(work: Work<T>): Promise<T> {
+  /** Runs a unit of work that reads. @throws what it throws, and `store_…` errors for what the driver throws. */
+  readonly read = async <T>(work: () => Work<T>): Promise<T> => {
     this.refuseWhenClosed()
     const deadline = this.#deadline()
+    const read = (connection: Connection): T => connection.read(work)
     this.#reads += 1
-    if (this.#reads % READS === 0)
-      return this.#later(async () => {
-        await new Promise((resolve) => setImmediate(resolve))
-        return this.#persist(work, deadline)
-      })
-    const done = this.#tryNow(work)
-    return done === null ? this.#later(() => this.#persist(work, deadline)) : done.value
+    if (this.#connection !== null && this.#reads % READS_PER_TURN !== 0) {
+      try {
+        return this.#attempt(this.#connection, read)
+      } catch (error) {
+        if (!hasCode(error, 'store_busy')) throw error
+      }
+    }
+    return this.#track(async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return this.#retry(deadline, read)
+    })
   }
 
   /**
-   * Does a work that writes, after all that were asked for before, and resolves when it is durable. Works that are
-   * asked for in one turn of the event loop share one commit (design D30). @throws as {@link Runner.read}.
+   * Runs a unit of work that writes, after all that were asked for before, and resolves when it is durable. Those that
+   * are asked for in one turn of the event loop share one commit (design D30). @throws as {@link Runner.read}.
    */
-  async write<T>(work: Work<T>): Promise<T> {
+  readonly write = async <T>(work: () => Work<T>): Promise<T> => {
     this.refuseWhenClosed()
     const deadline = this.#deadline()
-    return this.#later(
+    return this.#track(
       () =>
         new Promise((resolve, reject) => {
           const settle = (outcome: Outcome): void =>
@@ -104,21 +113,10 @@ export class Runner {
     this.#drop()
   }
 
-  /** Its result in a box; null when there is no connection yet, or it is busy. */
-  #tryNow<T>(work: Work<T>): { readonly value: T } | null {
-    if (this.#connection === null) return null
-    try {
-      return { value: this.#attempt(this.#connection, work) }
-    } catch (error) {
-      if (hasCode(error, 'store_busy')) return null
-      throw error
-    }
-  }
-
   #flushSoon(): void {
     if (this.#isFlushing || this.#queue.length === 0) return
     this.#isFlushing = true
-    // At the end of the turn: what all sockets that are ready ask for is there by then.
+    // At the end of the turn: what all sockets that are ready ask for is in the queue by then.
     setImmediate(async () => {
       await this.#commit(this.#queue.splice(0, LARGEST_GROUP))
       this.#isFlushing = false
@@ -126,38 +124,51 @@ export class Runner {
     })
   }
 
-  /** Does works in one transaction, and each by itself where one of them, or the commit, cannot be done. */
+  /** Does units of work in one transaction, and each by itself where one of them, or the commit, cannot be done. */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
-    const works = group.map(({ work }) => work)
     const deadline = Math.min(...group.map((each) => each.deadline))
     try {
-      const outcomes = await this.#persist((connection) => shareCommit(connection, works), deadline)
-      for (const [i, { settle }] of group.entries()) settle(outcomes[i] as Outcome)
+      const outcomes = await this.#retry(deadline, (connection) => {
+        const outcomes = writeGroup(connection, group)
+        this.#source.check()
+        return outcomes
+      })
+      for (const [index, { settle }] of group.entries()) settle(outcomes[index] as Outcome)
     } catch (error) {
-      // Who waits for another process waits with all: one after the other they would wait many times as long.
-      if (group.length === 1 || hasCode(error, 'store_busy'))
-        for (const { settle } of group) settle({ error })
+      // Those that wait for another process wait together: one after the other they would wait many times as long.
+      const isCommon = hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
+      if (group.length === 1 || isCommon) for (const { settle } of group) settle({ error })
       else for (const each of group) await this.#commit([each])
     }
   }
 
-  #later<T>(call: () => Promise<T>): Promise<T> {
+  #track<T>(call: () => Promise<T>): Promise<T> {
     const result = call()
     this.#pending.add(result)
-    const rest = (): boolean => this.#pending.delete(result)
-    result.then(rest, rest)
+    const forget = (): boolean => this.#pending.delete(result)
+    result.then(forget, forget)
     return result
   }
 
   #deadline(): number {
-    return performance.now() + this.#busyTimeout
+    return performance.now() + this.#timeout
   }
 
-  #persist<T>(work: Work<T>, deadline: number): Promise<T> {
-    return retry(deadline, async () => this.#attempt(this.#connection ?? (await this.#open()), work))
+  /** Tries while the database is busy, at growing intervals, at least once, until the deadline. */
+  async #retry<T>(deadline: number, work: (connection: Connection) => T): Promise<T> {
+    for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+      try {
+        return this.#attempt(this.#connection ?? (await this.#open()), work)
+      } catch (error) {
+        if (!hasCode(error, 'store_busy') || performance.now() >= deadline) throw error
+      }
+      // Two that wait for each other's gaps must not stay in step.
+      const rest = Math.min(pause * (0.5 + Math.random() / 2), deadline - performance.now())
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, rest)))
+    }
   }
 
-  #attempt<T>(connection: Connection, work: Work<T>): T {
+  #attempt<T>(connection: Connection, work: (connection: Connection) => T): T {
     try {
       return work(connection)
     } catch (error) {
@@ -189,4 +200,26 @@ export class Runner {
     this.#connection = null
     if (connection !== null) this.#source.close(connection)
   }
+}
+
+/**
+ * Does units of work one after the other, durable together. What one of them refuses is its own outcome and affects no
+ * other.
+ * @throws what the database throws, and then nothing of any of them stays; what a unit of work throws that is alone.
+ */
+function writeGroup(connection: Connection, group: readonly QueuedWrite[]): Outcome[] {
+  const [only] = group
+  if (group.length === 1 && only !== undefined) return [{ value: connection.write(only.work) }]
+  return connection.share(() =>
+    group.map(({ work }): Outcome => {
+      try {
+        return { value: connection.write(work) }
+      } catch (error) {
+        // After a fault SQLite may have undone the others as well.
+        const fault = toStoreError(error)
+        if (isColloquyError(fault) && fault.code.startsWith('store_')) throw error
+        return { error }
+      }
+    }),
+  )
 }

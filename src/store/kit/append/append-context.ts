@@ -3,7 +3,7 @@
  * writes.
  */
 
-import type { TreeNode } from './lanes.ts'
+import type { LaneEnd, TreeNode } from './lanes.ts'
 import type { StoredEvent } from '../../contract/stored-event.ts'
 
 /** The end of a log: all that its next entry depends on, kept in the conversation's row. */
@@ -13,24 +13,26 @@ export interface LogTip {
   readonly head: TreeNode | null
   /** The time of the last entry; 0 for an empty log. */
   readonly time: bigint
-  /** The latest time of any entry; 0 for an empty log. */
-  readonly maxTime: bigint
+  /** Whether no entry has an earlier instant than the one before it. */
+  readonly inOrder: boolean
   /** The lane that was appended to last, and the position of its last entry; null while there is none. */
   readonly lane: LaneEnd | null
 }
 
-/** A lane and the position of its last entry. */
-export interface LaneEnd {
-  readonly lane: number
-  readonly end: number
-}
-
 /** The tip of an empty log. */
-export const EMPTY_TIP: LogTip = Object.freeze({ version: 0, head: null, time: 0n, maxTime: 0n, lane: null })
+export const EMPTY_TIP: LogTip = Object.freeze({
+  version: 0,
+  head: null,
+  time: 0n,
+  inOrder: true,
+  lane: null,
+})
 
 /** The log as it stood before an append; a store reads it within the append's transaction. */
 export interface AppendContext {
   readonly conversationId: string
+  /** When the conversation was created, as its record says: another one of the same id was created at another time. */
+  readonly createdAt: string
   /** The record's zone, in which timestamps without one are read. */
   readonly timeZone: string | null
   readonly tip: LogTip
@@ -41,8 +43,6 @@ export interface AppendContext {
    * be HEAD.
    */
   find(id: string): TreeNode | undefined
-  /** The last entry of a lane, as its row says. Asked for lanes of entries found and of HEAD, never for the tip's. */
-  laneEnd(lane: number): number
   /**
    * The entry at a position. Asked for entries found, and by an import that names its position for what stands there.
    */

@@ -9,8 +9,8 @@ import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/append.ts'
 import { checkedFact, isFact } from './check-fact.ts'
 import { invalidArgument } from '../query/check-value.ts'
-import { leftLanes, newAppendDraft, placeNext, type PlacedEvent } from './place.ts'
-import type { LaneEnd, LogTip, AppendContext } from './append-context.ts'
+import { newAppendDraft, placeNext, type PlacedEvent } from './place.ts'
+import type { LogTip, AppendContext } from './append-context.ts'
 import type { Lane } from './lanes.ts'
 import { deduplicate, versionConflict, versionOf } from './deduplicate.ts'
 import type { StoredEvent } from '../../contract/stored-event.ts'
@@ -25,8 +25,6 @@ export interface AppendDecision {
   readonly added: readonly PlacedEvent[]
   /** New lanes, to be inserted. */
   readonly opened: readonly Lane[]
-  /** Lanes that stood before, to be updated with their last entry. */
-  readonly left: readonly LaneEnd[]
   /** The end of the log, with all that was added. */
   readonly tip: LogTip
 }
@@ -41,8 +39,8 @@ export interface AppendDecision {
  *
  * @example
  * const none = () => undefined
- * const tip = { version: 0, head: null, time: 0n, maxTime: 0n, lane: null }
- * const log = { conversationId: 'c', timeZone: null, tip, lease: null, find: none, laneEnd: none, at: none }
+ * const tip = { version: 0, head: null, time: 0n, inOrder: true, lane: null }
+ * const log = { conversationId: 'c', createdAt: '', timeZone: null, tip, lease: null, find: none, at: none }
  * const { events, tip: after } = decideAppend(log, [{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
  * events[1].fact // { kind: 'PauseEvent', id: 'b', parent_id: 'a' }
  * after.head.id // 'b'
@@ -52,12 +50,14 @@ export function decideAppend(
   given: readonly Fact[],
   options: AppendOptions = {},
 ): AppendDecision {
-  const { mode = 'live', expected = 'any' } = options
+  const { mode = 'live', expected = 'any', createdAt } = options
   const live = mode === 'live'
   if (!live && mode !== 'import') invalidArgument('mode', 'must be live or import')
   if (expected !== 'any' && expected !== 'none' && !isVersion(expected)) {
     invalidArgument('expected', 'must be any, none or a number of events')
   }
+  if (createdAt !== undefined && createdAt !== context.createdAt)
+    throw versionConflict(context, versionOf(expected))
   const facts = given.map((fact) => checkedFact(fact, live))
   const known = deduplicate(context, facts, options)
   // A repeated append is not checked again for whether it may be made.
@@ -70,7 +70,7 @@ export function decideAppend(
     else events.push(typeof existing === 'number' ? (events[existing] as StoredEvent) : existing)
   }
   const { added, opened, tip } = draft
-  return { events, added, opened: [...opened.values()], left: leftLanes(draft), tip }
+  return { events, added, opened, tip }
 }
 
 /**

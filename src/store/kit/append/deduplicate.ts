@@ -71,7 +71,7 @@ function byPosition(
 }
 
 /** The number of events that a writer believes the log to have. */
-export function versionOf(expected: Exclude<ExpectedVersion, 'any'>): number {
+export function versionOf(expected: ExpectedVersion): number {
   return typeof expected === 'number' ? expected : 0
 }
 

@@ -7,7 +7,7 @@ import { quote } from '../../../event/text.ts'
 import { canKindBeHead, effectiveParent, headAfterIn, type TreeAccess } from '../../../event/tree-rule.ts'
 import type { Event } from '../../../event/types.ts'
 import { stampedBody } from './body.ts'
-import type { LaneEnd, LogTip, AppendContext } from './append-context.ts'
+import type { LogTip, AppendContext } from './append-context.ts'
 import { type Lane, laneOf, type TreeNode } from './lanes.ts'
 import type { StoredEvent } from '../../contract/stored-event.ts'
 import { instantIn } from '../query/time-zone.ts'
@@ -30,9 +30,7 @@ export interface AppendDraft {
   /** Whether bodies are stamped, and faults are errors. */
   readonly live: boolean
   readonly added: PlacedEvent[]
-  readonly opened: Map<number, Lane>
-  /** The last entries of the lanes that this append has to do with. */
-  readonly ends: Map<number, number>
+  readonly opened: Lane[]
   /** HEAD as it stood, and the entries added so far. */
   readonly nodes: Map<string, TreeNode>
   tip: LogTip
@@ -41,10 +39,9 @@ export interface AppendDraft {
 /** A draft with nothing added. */
 export function newAppendDraft(context: AppendContext, live: boolean): AppendDraft {
   const { tip } = context
-  const ends = new Map(tip.lane === null ? [] : [[tip.lane.lane, tip.lane.end]])
   // HEAD is known already, and no announced id when a state update of this append hangs on it.
   const nodes = new Map(tip.head === null ? [] : [[tip.head.id, tip.head]])
-  return { context, live, added: [], opened: new Map(), ends, nodes, tip }
+  return { context, live, added: [], opened: [], nodes, tip }
 }
 
 /**
@@ -61,7 +58,7 @@ export function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
   const inTree = id !== null && (live || find(draft, id) === undefined)
   const parent = inTree ? parentOf(draft, fact) : null
   const time = timeOf(event, context.timeZone) ?? tip.time
-  const maxTime = seq === 0 || time > tip.maxTime ? time : tip.maxTime
+  const inOrder = tip.inOrder && (seq === 0 || time >= tip.time)
   const body = live && event !== null ? stampedBody(event, tip.head?.id ?? null, seq === 0) : fact
   const stored: StoredEvent = Object.freeze({
     conversationId,
@@ -72,20 +69,13 @@ export function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
     inTree,
     time: String(time),
   })
-  const node = inTree ? treeNodeOf(draft, stored, id, parent, maxTime) : null
+  const node = inTree ? treeNodeOf(draft, stored, parent, time) : null
   const head = headAfter(draft, event, node)
   const lane = node?.canBeHead === true ? { lane: node.lane, end: seq } : tip.lane
   if (node !== null) draft.nodes.set(node.id, node)
   draft.added.push({ event: stored, time, node })
-  draft.tip = { version: seq + 1, head, time, maxTime, lane }
+  draft.tip = { version: seq + 1, head, time, inOrder, lane }
   return stored
-}
-
-/** The lanes that stood before and are left with another last entry; the one appended to last is in the tip. */
-export function leftLanes(draft: AppendDraft): LaneEnd[] {
-  return [...draft.ends]
-    .filter(([lane]) => !draft.opened.has(lane) && lane !== draft.tip.lane?.lane)
-    .map(([lane, end]) => ({ lane, end }))
 }
 
 function find(draft: AppendDraft, id: string): TreeNode | undefined {
@@ -118,25 +108,19 @@ function timeOf(event: Event | null, timeZone: string | null): bigint | undefine
 
 function treeNodeOf(
   draft: AppendDraft,
-  stored: StoredEvent,
-  id: string,
+  { seq, id, parentId, fact }: StoredEvent,
   parent: TreeNode | null,
-  maxTime: bigint,
+  time: bigint,
 ): TreeNode {
-  const { seq, parentId, fact } = stored
-  const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
-  const canBeHead = canKindBeHead(kind)
-  const endOf = (node: TreeNode): number => draft.ends.get(node.lane) ?? draft.context.laneEnd(node.lane)
-  const lane = laneOf(seq, canBeHead, parent, endOf)
-  if (lane === seq) {
-    const from = parent === null ? null : { lane: parent.lane, seq: parent.seq, maxTime: parent.maxTime }
-    draft.opened.set(lane, { lane, parent: from, end: seq })
-  } else {
-    const opened = draft.opened.get(lane)
-    if (opened !== undefined) draft.opened.set(lane, { ...opened, end: seq })
-  }
-  draft.ends.set(lane, seq)
-  return { seq, id, parentId, canBeHead, lane, maxTime }
+  const canBeHead = canKindBeHead(isQuarantined(fact) ? fact.event_kind : fact.kind)
+  const lane = laneOf(seq, canBeHead, parent, draft.tip.lane)
+  if (lane === seq)
+    draft.opened.push({
+      lane,
+      time,
+      parent: parent && { lane: parent.lane, seq: parent.seq, time: parent.time },
+    })
+  return { seq, id: id as string, parentId, canBeHead, lane, time }
 }
 
 function headAfter(draft: AppendDraft, event: Event | null, node: TreeNode | null): TreeNode | null {

@@ -1,0 +1,169 @@
+/**
+ * What an append costs a user: `conversation.append`, from the call to the acknowledged, folded event, compared with the
+ * bare driver's insert of the same JSON into a plain table of id, position and body. Rounds of both are interleaved in
+ * one run, and medians compared.
+ *
+ * Usage: npm run bench:append [-- --length 100000] [--rounds 40] [--postgres URL]
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { createEngine } from '../src/conversation/engine.ts'
+import type { Conversation } from '../src/conversation/conversation.ts'
+import type { Event } from '../src/event/types.ts'
+import { memoryStore } from '../src/store/memory/store.ts'
+import { postgresStore } from '../src/store/postgres/index.ts'
+import { sqliteStore } from '../src/store/sqlite/index.ts'
+import type { Store } from '../src/store/contract/store.ts'
+import { ONE_KB } from './events-of-size.ts'
+import { decoded, makeLines } from './workload.ts'
+
+const { values: args } = parseArgs({
+  options: {
+    length: { type: 'string', default: '100' },
+    rounds: { type: 'string', default: '40' },
+    postgres: { type: 'string' },
+  },
+})
+const LENGTH = Number(args.length)
+const ROUNDS = Number(args.rounds)
+
+/** Appends in one round. */
+const EACH = 25
+
+interface Measured {
+  readonly name: string
+  readonly store: Store
+  /** Inserts the next event; durable as the store's when it resolves. */
+  readonly bare: (id: string, position: number, body: string) => unknown
+  /** At most this many times the bare insert. */
+  readonly target: number
+  readonly end: () => Promise<void>
+}
+
+let made = 0
+const lines = makeLines(2_000, { sizes: ONE_KB })
+
+/** The next event of a measured mix, under an id of its own. */
+function nextEvent(): Event {
+  const event = decoded(lines[made % lines.length] as string)
+  const { parent_id: _, timestamp: __, ...rest } = event as Event & Record<string, unknown>
+  return { ...rest, id: `e${(made += 1)}` } as Event
+}
+
+const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] ?? NaN
+
+async function measure({ name, store, bare, target, end }: Measured): Promise<boolean> {
+  const engine = createEngine({ store })
+  const conversation: Conversation = await engine.create({ id: 'c' })
+  for (let at = 0; at < LENGTH; at += 500)
+    await conversation.append(Array.from({ length: Math.min(500, LENGTH - at) }, nextEvent))
+  for (let at = 0; at < LENGTH; at += 1) await bare(`b${at}`, at, JSON.stringify(nextEvent()))
+  const ours: number[] = []
+  const own: number[] = []
+  const floor: number[] = []
+  let position = LENGTH
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (let i = 0; i < EACH; i += 1) {
+      const event = nextEvent()
+      const start = performance.now()
+      await conversation.append([event])
+      ours.push(performance.now() - start)
+    }
+    await store.createConversation({ id: `own ${round}` })
+    for (let i = 0; i < EACH; i += 1) {
+      const event = nextEvent()
+      const start = performance.now()
+      await store.append(`own ${round}`, [event])
+      own.push(performance.now() - start)
+    }
+    for (let i = 0; i < EACH; i += 1) {
+      const event = nextEvent()
+      const start = performance.now()
+      await bare(event.id ?? '', position, JSON.stringify(event))
+      floor.push(performance.now() - start)
+      position += 1
+    }
+  }
+  const micros = (all: readonly number[]): string => `${(1000 * median(all)).toFixed(1)} µs`.padStart(12)
+  const ratio = median(ours) / median(floor)
+  const holds = ratio <= target
+  console.log(
+    `${name.padEnd(24)}${micros(floor)}${micros(ours)}${micros(own)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
+  )
+  await engine.close()
+  await end()
+  return holds
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
+
+function sqlite(synchronous: 'full' | 'normal', target: number): Measured {
+  const store = sqliteStore({ file: join(folder, `${synchronous}.db`), synchronous })
+  const plain = new DatabaseSync(join(folder, `${synchronous}-plain.db`))
+  plain.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};
+    CREATE TABLE plain (id TEXT, position INTEGER PRIMARY KEY, body TEXT)`)
+  const insert = plain.prepare('INSERT INTO plain VALUES (?, ?, ?)')
+  return {
+    name: `SQLite, ${synchronous}`,
+    store,
+    bare: (id, position, body) => insert.run(id, position, body),
+    target,
+    end: async () => {
+      await store.close()
+      plain.close()
+    },
+  }
+}
+
+function memory(): Measured {
+  const store = memoryStore()
+  return {
+    name: 'memory (JSON round trip)',
+    store,
+    bare: (_, __, body) => JSON.parse(body),
+    target: 5,
+    end: () => store.close(),
+  }
+}
+
+async function postgres(url: string): Promise<Measured> {
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  await pool.query('DROP SCHEMA IF EXISTS bench_append CASCADE')
+  await pool.query('CREATE SCHEMA bench_append')
+  await pool.query('CREATE TABLE bench_append.plain (id text, position bigint PRIMARY KEY, body text)')
+  const store = postgresStore({ url, schema: 'bench_append_store' })
+  return {
+    name: 'PostgreSQL',
+    store,
+    bare: (id, position, body) =>
+      pool.query({
+        name: 'bare',
+        text: 'INSERT INTO bench_append.plain VALUES ($1, $2, $3)',
+        values: [id, position, body],
+      }),
+    target: 1.5,
+    end: async () => {
+      await store.close()
+      await pool.query('DROP SCHEMA IF EXISTS bench_append, bench_append_store CASCADE')
+      await pool.end()
+    },
+  }
+}
+
+try {
+  console.log(
+    `${LENGTH} events, ${ROUNDS} rounds of ${EACH}; medians: bare, conversation.append, store.append, ratio`,
+  )
+  const all = [memory(), sqlite('full', 1.5), sqlite('normal', 6)]
+  if (args.postgres !== undefined) all.push(await postgres(args.postgres))
+  let holds = true
+  for (const one of all) holds = (await measure(one)) && holds
+  if (!holds) process.exitCode = 1
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,337 @@
+/**
+ * Appends in one round trip: they are decided here, on the log as this store knows it, and written if the log is still
+ * like that; else the server returns the log as it is, and they are decided again.
+ */
+
+import { unknownConversation } from '../kit/errors.ts'
+import { ColloquyError, isColloquyError } from '../../event/errors.ts'
+import type { Fact } from '../../event/quarantine.ts'
+import type { AppendOptions, AppendResult } from '../contract/append.ts'
+import { type AppendDecision, idsToLoad } from '../kit/append/decide-append.ts'
+import { shardOf, TOLD } from '../kit/feed.ts'
+import {
+  KnownLog,
+  LOG_COLUMNS,
+  type LogRow,
+  searchColumns,
+  StaleLog,
+  TIP_COLUMNS,
+  tipValues,
+} from '../sql/append.ts'
+import { confirm, type Engine, first, type SqlValue } from '../sql/dialect.ts'
+import { eventReads } from '../sql/events.ts'
+import { NOW } from './dialect.ts'
+
+/** What was appended, and whether anything is new. */
+interface Appended {
+  readonly result: AppendResult
+  readonly isNew: boolean
+}
+
+/** An append that waits for its turn. */
+interface WaitingAppend {
+  readonly facts: readonly Fact[]
+  readonly options: AppendOptions
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The appends to one conversation, and its log as it was after the last of them. */
+interface Line {
+  readonly waiting: WaitingAppend[]
+  log: KnownLog | null
+  underWay: number
+  timer: ReturnType<typeof setTimeout> | null
+}
+
+/** Events, and characters of their bodies, that one statement writes at most, unless one append has more. */
+const [MAX_EVENTS, MAX_TEXT] = [256, 1_000_000]
+
+/** How often appends are decided again because another writer was faster; each time, another one succeeded. */
+const MAX_ATTEMPTS = 50
+
+/** Milliseconds that appends wait for one under way: its connection may be one that nothing returns from. */
+const TURN_TIMEOUT = 1_000
+
+/** Conversations whose logs are known without an append under way. */
+const MAX_LINES = 1_000
+
+/**
+ * Appends of one store. Those to one conversation that are asked for while one is under way are written together, and
+ * wait for the disk once (design D30).
+ */
+export function appender(engine: Engine, schema: string) {
+  const reads = eventReads(engine.dialect)
+  const lines = new Map<string, Line>()
+
+  function append(conversationId: string, facts: readonly Fact[], options: AppendOptions): Promise<Appended> {
+    return new Promise((resolve, reject) => {
+      const line = lines.get(conversationId) ?? { waiting: [], log: null, underWay: 0, timer: null }
+      // Set again, so that the least recently used is the first.
+      lines.delete(conversationId)
+      lines.set(conversationId, line)
+      for (const [id, { underWay }] of lines) {
+        if (lines.size <= MAX_LINES) break
+        if (underWay === 0 && id !== conversationId) lines.delete(id)
+      }
+      line.waiting.push({ facts, options, resolve, reject })
+      if (line.underWay === 0) void send(conversationId, line)
+      else setTimer(conversationId, line)
+    })
+  }
+
+  function setTimer(conversationId: string, line: Line): void {
+    line.timer ??= setTimeout(() => void send(conversationId, line), TURN_TIMEOUT)
+  }
+
+  /** Writes what waits, and what has come to wait by then. Never rejects. */
+  async function send(conversationId: string, line: Line): Promise<void> {
+    line.underWay += 1
+    while (line.waiting.length > 0) {
+      if (line.timer !== null) clearTimeout(line.timer)
+      line.timer = null
+      const group = nextGroup(line.waiting)
+      if (line.waiting.length > 0) setTimer(conversationId, line)
+      try {
+        await writeGroup(conversationId, line, group)
+      } catch (error) {
+        line.log = null
+        if (group.length === 1) group[0]?.reject(error)
+        // It may have failed for what the group is together, as when it takes longer than a statement may.
+        else for (const one of group) await writeGroup(conversationId, line, [one]).catch(one.reject)
+      }
+    }
+    line.underWay -= 1
+  }
+
+  /**
+   * Decides and writes appends as one. At first the log is taken to be as it was after the last append, new ids not to be
+   * in it, and the leases to be held: the server checks all of that. Where it does not hold, or an append is refused or
+   * found to be there already, everything is decided on what the server says.
+   *
+   * @throws what the database throws. What is refused is rejected by itself.
+   */
+  async function writeGroup(
+    conversationId: string,
+    line: Line,
+    group: readonly WaitingAppend[],
+  ): Promise<void> {
+    let known = line.log
+    line.log = null
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const isAssumed = attempt === 0
+      const log = known ?? (await findLog(conversationId))
+      const facts = group.flatMap((append) => append.facts)
+      if (isAssumed) log.assumeNew(facts.flatMap((fact) => idOf(fact) ?? []))
+      else if (log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
+      const decided: { readonly append: WaitingAppend; readonly decision: AppendDecision }[] = []
+      const refused: { readonly append: WaitingAppend; readonly error: unknown }[] = []
+      const before = log.tip.version
+      let isStale = false
+      for (const append of group) {
+        try {
+          const decision = await engine.read(() => log.decide(append.facts, append.options, isAssumed))
+          log.advance(decision)
+          decided.push({ append, decision })
+        } catch (error) {
+          if (error instanceof StaleLog) isStale = true
+          else if (!isColloquyError(error) || error.code.startsWith('store_')) throw error
+          else refused.push({ append, error })
+        }
+      }
+      known = null
+      const isKnown = decided.some(({ decision }) => decision.added.length === 0)
+      if (isStale || (isAssumed && (refused.length > 0 || isKnown))) continue
+      const isNew = log.tip.version > before
+      if (isNew) {
+        const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
+        const current = await write(
+          log,
+          before,
+          decided.map(({ decision }) => decision),
+          lease,
+        )
+        if (current === null) throw unknownConversation(conversationId)
+        if (current !== 'written') {
+          known = new KnownLog(conversationId, current, reads)
+          continue
+        }
+      } else await engine.write(confirm)
+      log.trim()
+      line.log = log
+      for (const { append, error } of refused) append.reject(error)
+      for (const { append, decision } of decided) {
+        const { events, added, tip } = decision
+        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
+        append.resolve({ result, isNew: added.length > 0 })
+      }
+      return
+    }
+    throw new ColloquyError(
+      'store_busy',
+      'Others kept writing to this conversation at the same time; make the call again.',
+      { conversationId },
+    )
+  }
+
+  async function findLog(conversationId: string): Promise<KnownLog> {
+    const sql = `SELECT ${LOG_COLUMNS} FROM ${engine.dialect.table('log')} WHERE conversation_id = ?`
+    const row = await engine.read(() => first<LogRow>(sql, conversationId))
+    if (row === undefined) throw unknownConversation(conversationId)
+    return new KnownLog(conversationId, row, reads)
+  }
+
+  /** Writes decisions: `written`; or the row of the log, which is not as it was; or null when there is no log. */
+  async function write(
+    log: KnownLog,
+    version: number,
+    decisions: readonly AppendDecision[],
+    lease: AppendOptions['lease'],
+  ): Promise<'written' | LogRow | null> {
+    const { conversationId, number, row, tip } = log
+    const added = decisions.flatMap((decision) => decision.added)
+    const found = added.map(searchColumns)
+    const opened = decisions.flatMap((decision) => decision.opened)
+    const values: readonly SqlValue[] = [
+      conversationId,
+      number,
+      row.time_zone,
+      lease?.owner ?? null,
+      lease?.generation ?? null,
+      engine.clock(),
+      shardOf(conversationId),
+      Math.floor(Math.random() * 2 ** 32),
+      version,
+      ...tipValues(tip),
+      added.map(({ event }) => event.id),
+      added.map(({ event }) => event.parentId),
+      added.map(({ event }) => event.time),
+      added.map(({ node }) => textOf(node?.lane)),
+      found.map(({ kind }) => kind),
+      found.map(({ source }) => source),
+      found.map(({ message }) => message),
+      // JSON text has no line feed of its own, and one text is read faster than a list.
+      added.map(({ event }) => JSON.stringify(event.fact)).join('\n'),
+      opened.map(({ lane }) => String(lane)),
+      opened.map(({ time }) => String(time)),
+      opened.map(({ parent }) => textOf(parent?.lane)),
+      opened.map(({ parent }) => textOf(parent?.seq)),
+      opened.map(({ parent }) => textOf(parent?.time)),
+    ]
+    const sql = `SELECT ${schema}.append(${values.map(() => '?').join(', ')}) AS appended`
+    const written = await engine.write(() =>
+      first<{ readonly appended: 'written' | LogRow | null }>(sql, ...values),
+    )
+    return written?.appended ?? null
+  }
+
+  return append
+}
+
+const textOf = (value: number | bigint | undefined): string | null =>
+  value === undefined ? null : String(value)
+
+/** The id of what may be no fact at all. */
+const idOf = (fact: Fact): string | undefined => {
+  const id = (fact as Fact | null | undefined)?.id
+  return typeof id === 'string' ? id : undefined
+}
+
+/** Takes those that are written next: the first, and as many more as are small and fit with it. O(taken). */
+function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
+  let [count, events, text] = [0, 0, 0]
+  let lease: AppendOptions['lease']
+  for (const { facts, options } of waiting) {
+    events += facts.length
+    if (waiting.length > 1) text += sizeOf(facts)
+    const own = options.lease
+    const isSame =
+      own === undefined ||
+      lease === undefined ||
+      (own.owner === lease.owner && own.generation === lease.generation)
+    if (count > 0 && (events > MAX_EVENTS || text > MAX_TEXT || !isSame)) break
+    lease ??= own
+    count += 1
+  }
+  return waiting.splice(0, count)
+}
+
+/** Characters of the bodies; one that cannot be written is refused when it is decided. */
+function sizeOf(facts: readonly Fact[]): number {
+  try {
+    return JSON.stringify(facts).length
+  } catch {
+    return MAX_TEXT
+  }
+}
+
+/** Types of the parameters that take the columns of {@link TIP_COLUMNS}. */
+const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
+  version: 'integer',
+  time: 'bigint',
+  in_order: 'integer',
+  head_id: 'text',
+  head_parent_id: 'text',
+  head_seq: 'integer',
+  head_lane: 'integer',
+  head_time: 'bigint',
+  last_lane: 'integer',
+  last_lane_end: 'integer',
+}
+
+/**
+ * `append` writes what was decided and returns "written"; or the row of the log, and has changed nothing, when the log,
+ * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation.
+ */
+export const appendFunction = (schema: string): string => `
+CREATE FUNCTION ${schema}.append(
+  p_conversation text, p_number bigint, p_zone text, p_owner text, p_generation integer,
+  p_now bigint, p_shard integer, p_witness bigint, p_from integer,
+  ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}`).join(', ')},
+  p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[], p_kinds text[], p_sources text[],
+  p_messages text[], p_bodies text, p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
+  p_opened_parent_seqs integer[], p_opened_parent_times bigint[]
+) RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+DECLARE
+  v ${schema}.log%ROWTYPE;
+BEGIN
+  SELECT * INTO v FROM ${schema}.log WHERE conversation_id = p_conversation FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  IF v.number <> p_number OR v.version <> p_from OR v.time_zone IS DISTINCT FROM p_zone
+    OR (p_owner IS NOT NULL AND (v.lease_owner IS DISTINCT FROM p_owner OR v.lease_generation <> p_generation))
+    OR EXISTS (
+      SELECT FROM unnest(p_ids, p_lanes) AS n (id, lane) CROSS JOIN LATERAL (
+        SELECT FROM ${schema}.event e
+        WHERE e.log = p_number AND e.id BETWEEN n.id AND n.id AND e.lane IS NOT NULL ORDER BY e.id LIMIT 1
+      ) e WHERE n.lane IS NOT NULL
+    )
+  THEN
+    RETURN (SELECT to_jsonb(r) FROM (
+      SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE number = v.number
+    ) r);
+  END IF;
+  IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body)
+  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body
+  FROM unnest(
+    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n')
+  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, n);
+  IF cardinality(p_opened) > 0 THEN
+    INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
+    SELECT p_number, o.* FROM unnest(
+      p_opened, p_opened_times, p_opened_parent_lanes, p_opened_parent_seqs, p_opened_parent_times
+    ) AS o;
+  END IF;
+  UPDATE ${schema}.log SET
+    ${TIP_COLUMNS.map((name) => `${name} = p_${name}`).join(', ')},
+    updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
+  WHERE number = p_number;
+  INSERT INTO ${schema}.feed (shard, witness, number, conversation_id, told, from_seq, until_seq, moment)
+  VALUES (p_shard, p_witness, p_number, p_conversation, ${TOLD.events}, p_from, p_version, ${schema}.feed_moment());
+  RETURN '"written"';
+END
+$body$`

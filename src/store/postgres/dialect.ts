@@ -1,0 +1,327 @@
+/** How PostgreSQL writes the statements of the SQL core, its schema, and what it does in its own way: items and the feed. */
+
+import type { FeedPage } from '../contract/feed.ts'
+import type { Item, ItemClaim } from '../contract/items.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
+import {
+  type CheckedFeedQuery,
+  feedEnd,
+  type FeedPart,
+  type FeedRow,
+  fillFeed,
+  planFeed,
+  rowsFor,
+  TOLD,
+} from '../kit/feed.ts'
+import { type CheckedChange, itemConflict, itemOf } from '../kit/items.ts'
+import { compareIds } from '../kit/record.ts'
+import type { Bigint } from '../kit/row.ts'
+import {
+  all,
+  confirm,
+  type Dialect,
+  type EventRange,
+  first,
+  type RangeForm,
+  type SqlValue,
+  type Statement,
+  statement,
+  type Table,
+  type Work,
+} from '../sql/dialect.ts'
+import { eventColumns, type EventRow, storedEvent } from '../sql/events.ts'
+import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
+
+/**
+ * The server's time in microseconds since 1970; as a float, which holds them exactly until the year 2255, and is fast.
+ */
+export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
+
+/**
+ * Settings of `synchronous_commit` by which what was acknowledged is lost in a crash, or when a standby takes over
+ * (design D12).
+ */
+const WEAK = `('off', 'local', 'remote_write')`
+
+/** Makes this transaction's commit wait for this disk, and for that of the synchronous standby where there is one. */
+export const BE_DURABLE = `SELECT CASE WHEN current_setting('synchronous_commit') IN ${WEAK}
+  THEN set_config('synchronous_commit', 'on', true) END`
+
+/** The same as a table of one row, to be joined. */
+export const DURABLE = `(${BE_DURABLE}) AS durable`
+
+/** A dialect for a schema, whose name is quoted. */
+export function postgresDialect(schema: string): Dialect {
+  const table = (name: Table): string => `${schema}.${name}`
+  return {
+    table,
+    by: () => '',
+    now: `coalesce(CAST(? AS bigint), ${NOW})`,
+    greatest: 'greatest',
+    find: 'strpos',
+    lock: ' FOR NO KEY UPDATE',
+    elements: 'json_array_elements_text(CAST(? AS json)) AS listed (value)',
+    entries: 'json_each_text(CAST(? AS json)) AS listed (key, value)',
+    // Looked up row by row: what the planner takes for a short table it would read as a whole.
+    lookUp: (name, alias, condition, order) =>
+      `CROSS JOIN LATERAL (SELECT * FROM ${table(name)} AS ${alias} WHERE ${condition}${
+        order === undefined ? '' : ` ORDER BY ${order}`
+      } LIMIT 1) AS ${alias}`,
+    // Bounds and order begin with all columns of one index, so that no other one has the order.
+    walk({ key, time, descending, start, end }) {
+      const prefix = key.flatMap(([column, value]) => (value === null ? [] : [column]))
+      const values = key.flatMap(([, value]) => value ?? [])
+      const marks = values.map(() => '?, ').join('')
+      const columns = [...prefix, time].join(', ')
+      const isNull = key.flatMap(([column, value]) => (value === null ? [`${column} IS NULL`] : []))
+      return {
+        sql: [
+          ...isNull,
+          `(${columns}, conversation_id) ${descending ? '<' : '>'} (${marks}?, ?)`,
+          `(${columns}) ${descending ? '>=' : '<'} (${marks}?)`,
+        ].join(' AND '),
+        values: [...values, start.time, start.id, ...values, end],
+        order: [...key.map(([column]) => column), time, 'conversation_id'],
+      }
+    },
+    place: 'seq',
+    placeOf: (_, seq) => seq,
+    seq: 'e.seq',
+    own: (name) => name,
+    // By the foreign key, which also finds what was appended while the deletion waited.
+    deleteEvents: [],
+    pageOfRanges: (form, ranges, columns, limit) =>
+      pageOfRanges(table('event'), form, ranges, columns, limit),
+    countRanges: (form, ranges) => countRanges(table('event'), form, ranges),
+    feedColumn: ', moment',
+    feedValue: `, ${schema}.feed_moment()`,
+  }
+}
+
+/** The ranges as a table `r`. */
+const RANGES = `unnest(CAST(? AS text[]), CAST(? AS text[]), CAST(? AS int[]), CAST(? AS bigint[]), CAST(? AS bigint[]),
+    CAST(? AS bigint[]), CAST(? AS bigint[])) AS r (kind, source, lane, low_time, low_seq, high_time, high_seq)`
+
+const rangeValues = (ranges: readonly EventRange[]): SqlValue[] => [
+  ranges.map(({ kind }) => kind),
+  ranges.map(({ source }) => source),
+  ranges.map(({ lane }) => (lane === null ? null : String(lane))),
+  ranges.map(({ low }) => String(low.time)),
+  ranges.map(({ low }) => String(low.seq)),
+  ranges.map(({ high }) => String(high.time)),
+  ranges.map(({ high }) => String(high.seq)),
+]
+
+/**
+ * What a range holds. Bounds and order begin with all columns of one index, so that no other one has the order,
+ * whatever the planner takes for the length of the log.
+ */
+function rangeSql(
+  form: RangeForm,
+  ranges: readonly EventRange[],
+): { readonly where: string; readonly order: string; readonly values: SqlValue[] } {
+  const prefix = form.isByKind ? 'e.kind, e.source, ' : ''
+  const value = form.isByKind ? 'r.kind, r.source, ' : ''
+  const columns = `${prefix}e.time, e.seq`
+  const way = form.descending ? ' DESC' : ''
+  return {
+    where: `e.log = ? AND e.kind IS NOT NULL
+      AND (${columns}) > (${value}r.low_time, r.low_seq) AND (${columns}) < (${value}r.high_time, r.high_seq)
+      ${ranges.some(({ lane }) => lane !== null) ? 'AND e.lane = r.lane' : ''}
+      ${form.text === null ? '' : 'AND strpos(e.message, ?) > 0'}`,
+    order: columns.replaceAll(/(?=,|$)/g, way),
+    values: [String(form.log), ...(form.text === null ? [] : [form.text])],
+  }
+}
+
+function pageOfRanges(
+  event: string,
+  form: RangeForm,
+  ranges: readonly EventRange[],
+  columns: string,
+  limit: number,
+): Statement {
+  const { where, order, values } = rangeSql(form, ranges)
+  const way = form.descending ? ' DESC' : ''
+  return statement(
+    `SELECT ${columns} FROM ${RANGES} CROSS JOIN LATERAL (
+      SELECT * FROM ${event} AS e WHERE ${where} ORDER BY ${order} LIMIT ?
+    ) AS e ORDER BY e.time${way}, e.seq${way} LIMIT ?`,
+    ...rangeValues(ranges),
+    ...values,
+    limit,
+    limit,
+  )
+}
+
+function countRanges(event: string, form: RangeForm, ranges: readonly EventRange[]): Statement {
+  const { where, order, values } = rangeSql(form, ranges)
+  return statement(
+    `SELECT coalesce(sum(e.count), 0) AS count FROM ${RANGES} CROSS JOIN LATERAL (
+      SELECT count(*) AS count FROM (SELECT 1 AS one FROM ${event} AS e WHERE ${where} ORDER BY ${order}) AS e
+    ) AS e`,
+    ...rangeValues(ranges),
+    ...values,
+  )
+}
+
+const numberOf = (value: Bigint | null | undefined): number | null =>
+  value === null || value === undefined ? null : Number(value)
+
+/** Changes items, all or none. @throws `version_conflict`. */
+export function* changeItems(
+  schema: string,
+  changes: readonly CheckedChange[],
+  now: bigint | null,
+): Work<(Item | null)[]> {
+  if (changes.length === 0) return []
+  const rows = yield* all<{
+    readonly nth: number
+    readonly put_version: Bigint | null
+    readonly put_due_at: Bigint | null
+    readonly fits: boolean
+  }>(
+    `SELECT * FROM ${schema}.change_items(?, ?, ?, ?, ?, ?, ?, ?)`,
+    changes.map(({ collection }) => collection),
+    changes.map(({ id }) => id),
+    changes.map(({ expected }) => (expected === undefined ? null : String(expected ?? 0))),
+    changes.map(({ put }) => (put === undefined ? null : String(put !== null))),
+    changes.map(({ put }) => (put?.dueIn === undefined || put.dueIn === null ? null : String(put.dueIn))),
+    changes.map(({ put }) => JSON.stringify(put?.keys ?? {})).join('\n'),
+    changes.map(({ put }) => JSON.stringify(put?.body ?? null)).join('\n'),
+    now,
+  )
+  const byNumber = new Map(rows.map((row) => [row.nth - 1, row]))
+  return changes.map((change, index) => {
+    const row = byNumber.get(index)
+    const version = numberOf(row?.put_version)
+    if (row?.fits === false) throw itemConflict(change, version)
+    if (version === null || change.put === undefined || change.put === null) return null
+    return itemOf(change, change.put, version, numberOf(row?.put_due_at))
+  })
+}
+
+/**
+ * Claims those that are due, except those that others claim or change at the same time. Which are due is decided once,
+ * whatever the plan, and they are changed where they were found: looking each up by its id costs more the more items
+ * there are. The planner does not see the limit: a plan for the one at hand would seem so cheap, where many are due,
+ * that it planned each claim again.
+ */
+export function* claimItems(
+  schema: string,
+  collection: string,
+  { ttl, limit }: Required<ItemClaim>,
+  now: bigint | null,
+): Work<Item[]> {
+  const time = `coalesce(CAST(? AS bigint), ${NOW}) / 1000`
+  const rows = yield* all<ItemRow & { readonly was: Bigint }>(
+    `WITH due AS MATERIALIZED (
+      SELECT i.ctid AS place, i.id, i.due_at AS was FROM ${schema}.item i
+      WHERE i.collection = ? AND i.due_at <= (SELECT ${time})
+      ORDER BY i.due_at, i.id LIMIT (SELECT CAST(? AS bigint)) FOR UPDATE SKIP LOCKED
+    )
+    UPDATE ${schema}.item i SET version = DEFAULT, due_at = ${time} + CAST(? AS bigint)
+    FROM due, ${DURABLE} WHERE i.ctid = ANY (ARRAY(SELECT place FROM due)) AND i.collection = ? AND i.id = due.id
+    RETURNING ${ITEM_COLUMNS}, due.was`,
+    collection,
+    now,
+    limit,
+    now,
+    ttl,
+    collection,
+  )
+  return rows.toSorted((a, b) => Number(a.was) - Number(b.was) || compareIds(a.id, b.id)).map(itemOfRow)
+}
+
+interface Row {
+  readonly moment: Bigint
+  readonly place: Bigint
+  readonly witness: Bigint
+  readonly number: Bigint
+  readonly conversation_id: string
+  readonly told: number
+  readonly from_seq: number
+  readonly until_seq: number
+  readonly is_there: boolean
+}
+
+/** Rows of one shard, or the same of each. What a transaction that runs may still place rows before is not read yet. */
+function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
+  const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
+    WHERE f.shard = ${of} AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+    ${isAfter ? 'AND (f.moment, f.place) >= (p.moment, p.place)' : ''}
+    ORDER BY f.moment ${order}, f.place ${order} LIMIT p.most`
+  const from =
+    shard === null
+      ? `generate_series(0, 63) AS s (shard) CROSS JOIN LATERAL (${rows('s.shard')}) r`
+      : `LATERAL (${rows(String(shard))}) r`
+  return `SELECT r.*, l.number IS NOT NULL AS is_there
+    FROM (SELECT CAST(? AS bigint) AS moment, CAST(? AS bigint) AS place, CAST(? AS bigint) AS most) p
+    CROSS JOIN LATERAL (
+      SELECT r.* FROM ${from} ORDER BY r.moment ${order}, r.place ${order} LIMIT p.most
+    ) r LEFT JOIN LATERAL (SELECT l.number FROM ${schema}.log l WHERE l.number = r.number LIMIT 1) l ON true
+    ORDER BY r.moment ${order}, r.place ${order}`
+}
+
+/**
+ * A page of the feed. O(limit + log n) for a shard, with all of them O(64 * limit). Where it has news, it waits for the
+ * standby: what is reported to others, and how far they have read, must not be lost afterwards.
+ */
+export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPage> {
+  const { shard, after, fromEnd } = query
+  if (fromEnd) {
+    const last = yield* first<Row>(rowsSql(schema, shard, false, 'DESC'), 0, 0, 1)
+    return feedEnd(query, last && rowOf(last))
+  }
+  const [moment = '0', place = '0'] = after?.place.split(' ') ?? []
+  const rows = yield* all<Row>(rowsSql(schema, shard, true, 'ASC'), moment, place, rowsFor(query))
+  const plan = planFeed(query, rows.map(rowOf))
+  if (plan.page.reset) yield* settleFeed(schema)
+  const events = yield* eventsOfParts(schema, plan.parts)
+  if (rows.length > (after === null ? 0 : 1)) yield* confirm()
+  return fillFeed(plan, (part) => events.get(part) ?? [])
+}
+
+/** Whatever the planner knows of lengths, each part is a range of the key. */
+function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<FeedPart, StoredEvent[]>> {
+  const wanted = parts.filter(({ row }) => row.told === TOLD.events)
+  const events = new Map(wanted.map((part): [FeedPart, StoredEvent[]] => [part, []]))
+  if (wanted.length === 0) return events
+  const rows = yield* all<EventRow & { readonly nth: number }>(
+    `SELECT ${eventColumns(postgresDialect(schema))}, w.nth::integer AS nth
+    FROM unnest(CAST(? AS bigint[]), CAST(? AS integer[]), CAST(? AS integer[])) WITH ORDINALITY AS w (log, first, beyond, nth)
+    CROSS JOIN LATERAL (
+      SELECT * FROM ${schema}.event e WHERE e.log = w.log AND e.seq >= w.first AND e.seq < w.beyond ORDER BY e.seq LIMIT 100
+    ) e ORDER BY w.nth, e.seq`,
+    wanted.map(({ row }) => String(row.log)),
+    wanted.map(({ from }) => String(from)),
+    wanted.map(({ until }) => String(until)),
+  )
+  for (const row of rows) {
+    const part = wanted[row.nth - 1]
+    if (part) events.get(part)?.push(storedEvent(part.row.conversationId, row))
+  }
+  return events
+}
+
+/**
+ * Makes the rows of a dump readable where transactions are numbered from lower on than where it was made: all that is
+ * in it precedes all that is yet to be written. Does nothing anywhere else. O(shards), and once O(rows).
+ */
+export function* settleFeed(schema: string): Work<void> {
+  yield statement(`UPDATE ${schema}.feed SET moment = 0 WHERE moment > 0 AND EXISTS (
+    SELECT FROM generate_series(0, 63) AS s (shard)
+    WHERE (SELECT max(f.moment) FROM ${schema}.feed f WHERE f.shard = s.shard) > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+  )`)
+}
+
+const rowOf = (row: Row): FeedRow => ({
+  place: `${row.moment} ${row.place}`,
+  witness: String(row.witness),
+  conversationId: row.conversation_id,
+  told: row.told,
+  from: row.from_seq,
+  until: row.until_seq,
+  isThere: row.is_there,
+  log: Number(row.number),
+})

@@ -1,0 +1,233 @@
+/** Creates the schema of PostgreSQL: its tables, and the functions that the store calls. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import { schemaOf } from '../sql/schema.ts'
+import { appendFunction } from './append.ts'
+import { BE_DURABLE, NOW, postgresDialect } from './dialect.ts'
+import { codeOf, type PostgresClient } from './driver.ts'
+
+/** The version of the schema. */
+const VERSION = 1
+
+/** The table of the version does not exist, or not yet. */
+const MISSING = ['42P01', '3F000']
+
+/** Two processes created the same thing at once, and one of them was refused: it finds it when it checks again. */
+const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000']
+
+const MAX_ATTEMPTS = 10
+
+/**
+ * Isolation in which a transaction sees what there was when it began, and not what it waited for: items and what is
+ * kept with a conversation are guarded by locks, behind which their statements read again.
+ */
+const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
+
+/** A right is missing. */
+export const FORBIDDEN = '42501'
+
+/**
+ * Creates the schema in one statement, which is a transaction and so needs no client held; reads one row where it
+ * exists. Several processes may do so at once.
+ *
+ * @throws `store_newer`; `store_unavailable` where transactions are isolated more strictly than the store supports; what
+ * the driver throws.
+ */
+export async function createSchema(client: PostgresClient, schemaName: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { version, isolation } = await versionOf(client, schemaName)
+    if (STRICTER.includes(isolation))
+      throw new ColloquyError(
+        'store_unavailable',
+        `PostgreSQL runs transactions as ${String(isolation)} by default, and the store needs read committed: ` +
+          `set default_transaction_isolation back for its user (ALTER ROLE … SET) or its connections.`,
+        { isolation },
+      )
+    if (version > VERSION)
+      throw new ColloquyError(
+        'store_newer',
+        `The schema ${schemaName} has version ${version}, and this library supports ${VERSION}; upgrade the library.`,
+        { schema: schemaName, version, known: VERSION },
+      )
+    if (version === VERSION) return
+    try {
+      await client.query(creation(schemaName))
+    } catch (error) {
+      if (!OVERTAKEN.includes(codeOf(error)) || attempt === MAX_ATTEMPTS) throw error
+    }
+  }
+}
+
+function creation(schemaName: string): string {
+  const schema = quoteName(schemaName)
+  return `DO $creation$
+BEGIN
+  IF current_setting('server_encoding') <> 'UTF8' THEN
+    RAISE EXCEPTION 'the database must have the encoding UTF8, not %', current_setting('server_encoding');
+  END IF;
+  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${quoteText(schemaName)}) THEN
+    CREATE SCHEMA ${schema};
+  END IF;
+  CREATE TABLE ${schema}.schema_version (one boolean PRIMARY KEY DEFAULT true CHECK (one), version integer NOT NULL);
+  INSERT INTO ${schema}.schema_version (version) VALUES (${VERSION});
+${schemaStatements(schema).join(';\n')};
+END
+$creation$`
+}
+
+interface Version {
+  readonly version: number
+  readonly isolation: unknown
+}
+
+const ISOLATION = `current_setting('transaction_isolation') AS isolation`
+
+/**
+ * The version of a schema, 0 where there is none, and how transactions of the connection are isolated.
+ * @throws `store_unavailable` for a user who may not even read it; what the driver throws.
+ */
+export async function versionOf(client: PostgresClient, schemaName: string): Promise<Version> {
+  try {
+    const sql = `SELECT version, ${ISOLATION} FROM ${quoteName(schemaName)}.schema_version`
+    return toVersion((await client.query(sql)).rows)
+  } catch (cause) {
+    if (MISSING.includes(codeOf(cause)))
+      return toVersion((await client.query(`SELECT 0 AS version, ${ISOLATION}`)).rows)
+    if (codeOf(cause) !== FORBIDDEN) throw cause
+    throw new ColloquyError(
+      'store_unavailable',
+      `PostgreSQL does not let this user read the schema ${schemaName}; grant the rights on it and on its tables.`,
+      { schema: schemaName, sqlState: FORBIDDEN },
+      { cause },
+    )
+  }
+}
+
+function toVersion([row]: readonly unknown[]): Version {
+  const { version = 0, isolation } = (row ?? {}) as Partial<Version>
+  return { version: Number(version), isolation }
+}
+
+/**
+ * A name in quotes, for a schema. O(length).
+ * @throws `invalid_id` for one that PostgreSQL would cut (it keeps 63 bytes), that is empty, or contains a NUL, `?`,
+ * `$body$` or `$creation$`: these mark values and functions in the statements that the name appears in.
+ *
+ * @example
+ * quoteName('my "own"') // '"my ""own"""'
+ */
+export function quoteName(name: string): string {
+  const bytes = new TextEncoder().encode(name).length
+  if (
+    bytes === 0 ||
+    bytes > 63 ||
+    ['\u0000', '?', '$body$', '$creation$'].some((mark) => name.includes(mark))
+  )
+    throw new ColloquyError(
+      'invalid_id',
+      'The name of a schema must have 1 to 63 bytes, without NUL, ?, $body$ and $creation$.',
+      { name },
+    )
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** A text as a literal. O(length). */
+const quoteText = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/** The statements that create the schema, whose name is quoted. */
+function schemaStatements(schema: string): string[] {
+  return [
+    ...schemaOf(
+      postgresDialect(schema),
+      {
+        text: 'text COLLATE "C"',
+        int: 'integer',
+        big: 'bigint',
+        bytes: 'bytea',
+        identityKey: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+        identity: 'bigint NOT NULL GENERATED ALWAYS AS IDENTITY',
+        tableOptions: '',
+        eventPlace: `\n  log bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE,\n  seq integer NOT NULL,`,
+        eventKey: ',\n  PRIMARY KEY (log, seq)',
+        feedPlace: '\n  moment bigint NOT NULL,\n  place bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
+        feedKey: ',\n  PRIMARY KEY (shard, moment, place)',
+      },
+      '',
+    ),
+    FEED_MOMENT(schema),
+    appendFunction(schema),
+    changeItemsFunction(schema),
+  ]
+}
+
+/**
+ * `feed_moment` is the order of a row of the feed. Readers take rows below the oldest transaction that runs
+ * (`pg_snapshot_xmin`), so a row's moment must be no lower than its own transaction's number: then none is placed
+ * before what was read. That number alone is not in the order of a conversation: a change takes it before it waits for
+ * the conversation's row. What has the row sees all that held it before as ended, and `pg_snapshot_xmax` is beyond
+ * whatever has ended. Selected from a table, so that the call is not inlined, and sees what is committed when it is made.
+ */
+const FEED_MOMENT = (schema: string): string => `
+CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
+  SELECT greatest(
+    pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
+  ) FROM (VALUES (1)) AS one
+$body$`
+
+/**
+ * `change_items` returns, by their numbers from 1 on, the items that were put; or one row that does not fit, the first
+ * that is not as expected, with its version, and then nothing was changed. `p_expected` is null for any version, 0 for
+ * none; `p_puts` true for a put, false for a deletion, null for a comparison. Bodies and keys are lines of JSON, one
+ * for each change.
+ *
+ * Each change holds a lock on the item's name, taken in one order by all, so that one that must not exist is not
+ * created meanwhile. Each statement of a function sees what was committed when it begins, so those after the locks see
+ * what others wrote. Claims take locks of rows only, and wait for none.
+ */
+const changeItemsFunction = (schema: string): string => {
+  const wrong = `SELECT n.nth, i.version FROM unnest(p_collections, p_ids, p_expected) WITH ORDINALITY AS n (collection, id, expected, nth)
+    LEFT JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id
+    WHERE n.expected <> coalesce(i.version, 0) ORDER BY n.nth LIMIT 1`
+  const fits = `current_setting('colloquy.fits', true) = 'true'`
+  return `
+CREATE FUNCTION ${schema}.change_items(
+  p_collections text[], p_ids text[], p_expected bigint[], p_puts boolean[], p_due_in bigint[],
+  p_keys text, p_bodies text, p_now bigint
+) RETURNS TABLE (nth integer, put_version bigint, put_due_at bigint, fits boolean) LANGUAGE sql VOLATILE AS $body$
+  ${BE_DURABLE};
+  SELECT pg_advisory_xact_lock(l.name) FROM (
+    SELECT DISTINCT hashtextextended(n.collection || E'\\n' || n.id, 0) AS name
+    FROM unnest(p_collections, p_ids) AS n (collection, id) ORDER BY 1
+  ) l;
+  SELECT 1 FROM unnest(p_collections, p_ids) AS n (collection, id)
+  JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id FOR UPDATE OF i;
+  SELECT set_config('colloquy.fits', (NOT EXISTS (${wrong}))::text, true);
+  DELETE FROM ${schema}.item_key k
+  USING unnest(p_collections, p_ids, p_puts, string_to_array(p_keys, E'\\n')) AS n (collection, id, put, keys)
+  JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id
+  CROSS JOIN LATERAL json_each_text(i.keys::json) AS o (name, value)
+  WHERE ${fits} AND n.put IS NOT NULL AND k.collection = i.collection AND k.id = i.id AND k.name = o.name
+    AND k.value = o.value AND n.keys::json ->> o.name IS DISTINCT FROM o.value;
+  DELETE FROM ${schema}.item i USING unnest(p_collections, p_ids, p_puts) AS n (collection, id, put)
+  WHERE ${fits} AND NOT n.put AND i.collection = n.collection AND i.id = n.id;
+  INSERT INTO ${schema}.item (collection, id, due_at, keys, body)
+  SELECT n.collection, n.id, coalesce(p_now, ${NOW}) / 1000 + n.due_in, n.keys, n.body
+  FROM unnest(
+    p_collections, p_ids, p_puts, p_due_in, string_to_array(p_keys, E'\\n'), string_to_array(p_bodies, E'\\n')
+  ) AS n (collection, id, put, due_in, keys, body)
+  WHERE ${fits} AND n.put
+  ON CONFLICT (collection, id) DO UPDATE SET
+    version = DEFAULT, due_at = excluded.due_at, keys = excluded.keys, body = excluded.body;
+  INSERT INTO ${schema}.item_key (collection, name, value, id)
+  SELECT n.collection, o.name, o.value, n.id
+  FROM unnest(p_collections, p_ids, p_puts, string_to_array(p_keys, E'\\n')) AS n (collection, id, put, keys)
+  CROSS JOIN LATERAL json_each_text(n.keys::json) AS o (name, value)
+  WHERE ${fits} AND n.put
+  ON CONFLICT DO NOTHING;
+  SELECT n.nth::integer, i.version, i.due_at, true
+  FROM unnest(p_collections, p_ids, p_puts) WITH ORDINALITY AS n (collection, id, put, nth)
+  JOIN ${schema}.item i ON i.collection = n.collection AND i.id = n.id WHERE ${fits} AND n.put
+  UNION ALL
+  SELECT w.nth::integer, w.version, NULL, false FROM (${wrong}) w WHERE NOT ${fits};
+$body$`
+}

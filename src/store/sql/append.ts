@@ -1,0 +1,238 @@
+/** Decides appends on what a database holds, and the columns that a decision becomes. */
+
+import { KINDS } from '../../event/kinds.ts'
+import { type Fact, isQuarantined } from '../../event/quarantine.ts'
+import { canKindBeHead } from '../../event/tree-rule.ts'
+import type { AppendOptions } from '../contract/append.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
+import type { AppendContext, LogTip } from '../kit/append/append-context.ts'
+import { type AppendDecision, decideAppend, idsToLoad } from '../kit/append/decide-append.ts'
+import { versionOf } from '../kit/append/deduplicate.ts'
+import type { TreeNode } from '../kit/append/lanes.ts'
+import type { PlacedEvent } from '../kit/append/place.ts'
+import { messageText } from '../kit/query/message-text.ts'
+import { formatInstant } from '../kit/record.ts'
+import type { Bigint } from '../kit/row.ts'
+import type { Work } from './dialect.ts'
+import { type eventReads, type EventRow, storedEvent } from './events.ts'
+
+/** The row of a log. */
+export interface LogRow {
+  readonly number: Bigint
+  readonly created_at: Bigint
+  readonly time_zone: string | null
+  readonly version: number
+  readonly time: Bigint
+  readonly in_order: number
+  readonly head_id: string | null
+  readonly head_parent_id: string | null
+  readonly head_seq: number | null
+  readonly head_lane: number | null
+  readonly head_time: Bigint | null
+  readonly last_lane: number | null
+  readonly last_lane_end: number | null
+  readonly lease_owner: string | null
+  readonly lease_generation: number
+}
+
+/** The columns of a {@link LogRow}; instants in digits, since they may be more than a driver's number holds. */
+export const LOG_COLUMNS = `number, CAST(created_at AS text) AS created_at, time_zone, version, CAST(time AS text) AS time,
+  in_order, head_id, head_parent_id, head_seq, head_lane, CAST(head_time AS text) AS head_time, last_lane, last_lane_end,
+  lease_owner, lease_generation`
+
+/** The columns that an append changes in the row of a log, and their values. */
+export const TIP_COLUMNS = [
+  'version',
+  'time',
+  'in_order',
+  'head_id',
+  'head_parent_id',
+  'head_seq',
+  'head_lane',
+  'head_time',
+  'last_lane',
+  'last_lane_end',
+] as const
+
+export const tipValues = ({ version, time, inOrder, head, lane }: LogTip) =>
+  [
+    version,
+    time,
+    Number(inOrder),
+    head?.id ?? null,
+    head?.parentId ?? null,
+    head?.seq ?? null,
+    head?.lane ?? null,
+    head?.time ?? null,
+    lane?.lane ?? null,
+    lane?.end ?? null,
+  ] as const
+
+/** What finds an event: nothing finds what is not in the tree, and no line that could not be decoded. */
+export function searchColumns({ event: { fact }, node }: PlacedEvent): {
+  readonly kind: string | null
+  readonly source: string | null
+  readonly message: string | null
+} {
+  if (node === null || isQuarantined(fact)) return { kind: null, source: null, message: null }
+  const { kind, source } = fact
+  return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }
+}
+
+/** A log as far as it is known: its row, and the entries that were looked up. */
+export class KnownLog {
+  readonly conversationId: string
+  readonly number: number
+  readonly row: LogRow
+  tip: LogTip
+  readonly #reads: ReturnType<typeof eventReads>
+  /** Null for an id that is not in the tree. */
+  readonly #nodes = new Map<string, TreeNode | null>()
+  readonly #events = new Map<number, StoredEvent>()
+
+  constructor(conversationId: string, row: LogRow, reads: ReturnType<typeof eventReads>) {
+    this.conversationId = conversationId
+    this.number = Number(row.number)
+    this.row = row
+    this.tip = tipOf(row)
+    if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
+    this.#reads = reads
+  }
+
+  /**
+   * Decides an append, loading what the decision asks for. Decisions are pure: one that asked for more is made again.
+   *
+   * @param isLeaseAssumed whether the writer is taken to hold the lease that it names
+   * @throws what `decideAppend` throws.
+   */
+  *decide(facts: readonly Fact[], options: AppendOptions, isLeaseAssumed = false): Work<AppendDecision> {
+    if (this.tip.version > 0) yield* this.load(idsToLoad(facts))
+    const { mode, expected = 'any' } = options
+    const { lease_owner: owner, lease_generation: generation } = this.row
+    const held = owner === null ? null : { owner, generation }
+    const lease = isLeaseAssumed ? (options.lease ?? null) : held
+    const from = mode === 'import' && expected !== 'any' ? versionOf(expected) : this.tip.version
+    const to = Math.min(this.tip.version, from + facts.length) - 1
+    if (from >= 0 && to >= from && Number.isSafeInteger(from))
+      this.#know(yield* this.#reads.stretch(this.conversationId, this.number, from, to))
+    for (;;) {
+      const ids = new Set<string>()
+      const places = new Set<number>()
+      const outcome = attempt(() => decideAppend(this.#context(ids, places, lease), facts, options))
+      if (ids.size === 0 && places.size === 0) {
+        if ('decision' in outcome) return outcome.decision
+        throw outcome.error
+      }
+      yield* this.load(ids)
+      for (const seq of places)
+        this.#know(yield* this.#reads.stretch(this.conversationId, this.number, seq, seq))
+      for (const seq of places) if (!this.#events.has(seq)) throw new StaleLog()
+    }
+  }
+
+  /** Takes ids for new ones until the database says otherwise. */
+  assumeNew(ids: Iterable<string>): void {
+    for (const id of ids) if (!this.#nodes.has(id)) this.#nodes.set(id, null)
+  }
+
+  /** Looks ids up, and upwards from an entry that cannot be HEAD to the next that can. */
+  *load(ids: Iterable<string>, again = false): Work<void> {
+    let missing = [...ids].filter((id) => again || !this.#nodes.has(id))
+    while (missing.length > 0) {
+      for (const id of missing) this.#nodes.set(id, null)
+      const rows = (yield* this.#reads.rowsWithIds(this.conversationId, missing)).filter(
+        ({ seq }) => seq < this.tip.version,
+      )
+      const nodes = rows.map((row) => this.#nodeOf(row))
+      missing = nodes.flatMap(({ canBeHead, parentId }) =>
+        canBeHead || parentId === null || this.#nodes.has(parentId) ? [] : [parentId],
+      )
+    }
+  }
+
+  /** Adds what was decided, before it is written: the next append is decided behind it. */
+  advance({ added, tip }: AppendDecision): void {
+    this.tip = tip
+    for (const { event, node } of added) {
+      if (node !== null) this.#nodes.set(node.id, node)
+      this.#events.set(event.seq, event)
+    }
+  }
+
+  /** Forgets what costs memory, once all is written. */
+  trim(): void {
+    this.#events.clear()
+    if (this.#nodes.size <= MAX_KNOWN) return
+    this.#nodes.clear()
+    if (this.tip.head !== null) this.#nodes.set(this.tip.head.id, this.tip.head)
+  }
+
+  #context(ids: Set<string>, places: Set<number>, lease: AppendContext['lease']): AppendContext {
+    const { conversationId, row, tip } = this
+    return {
+      conversationId,
+      createdAt: formatInstant(BigInt(row.created_at)),
+      timeZone: row.time_zone,
+      tip,
+      lease,
+      find: (id) => {
+        if (tip.version === 0) return undefined
+        const node = this.#nodes.get(id)
+        if (node === undefined) ids.add(id)
+        return node ?? undefined
+      },
+      at: (seq) => {
+        const event = this.#events.get(seq)
+        if (event !== undefined) return event
+        places.add(seq)
+        // The decision is made again once it is loaded.
+        throw new Error('not loaded')
+      },
+    }
+  }
+
+  #nodeOf(row: EventRow): TreeNode {
+    const { seq, parent_id: parentId, lane, kind, time } = row
+    const event = storedEvent(this.conversationId, row)
+    const { fact } = event
+    const canBeHead = canKindBeHead(kind ?? (isQuarantined(fact) ? fact.event_kind : fact.kind))
+    const node = { seq, id: row.id as string, parentId, canBeHead, lane: lane as number, time: BigInt(time) }
+    this.#nodes.set(node.id, node)
+    this.#events.set(seq, event)
+    return node
+  }
+
+  #know(events: readonly StoredEvent[]): void {
+    for (const event of events) this.#events.set(event.seq, event)
+  }
+}
+
+/** The log that was known was deleted: nothing can be decided on it. */
+export class StaleLog extends Error {}
+
+/** Ids that a log remembers between appends. */
+const MAX_KNOWN = 1_000
+
+function tipOf(row: LogRow): LogTip {
+  const { head_id: id, head_seq: seq, head_lane: lane, last_lane: lastLane, last_lane_end: end } = row
+  return {
+    version: row.version,
+    head:
+      id === null || seq === null || lane === null
+        ? null
+        : { id, seq, lane, parentId: row.head_parent_id, canBeHead: true, time: BigInt(row.head_time ?? 0) },
+    time: BigInt(row.time),
+    inOrder: row.in_order === 1,
+    lane: lastLane === null || end === null ? null : { lane: lastLane, end },
+  }
+}
+
+function attempt(
+  decide: () => AppendDecision,
+): { readonly decision: AppendDecision } | { readonly error: unknown } {
+  try {
+    return { decision: decide() }
+  } catch (error) {
+    return { error }
+  }
+}

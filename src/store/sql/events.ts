@@ -1,0 +1,320 @@
+/** Reads events: by position, by id, and in pages of time order. */
+
+import { isLegalId } from '../../event/ids.ts'
+import type { EventKind } from '../../event/kinds.ts'
+import { EVENT_KINDS } from '../../event/kinds.ts'
+import { SOURCES } from '../../event/shapes.ts'
+import type { EventPage } from '../contract/query.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
+import { unknownConversation } from '../kit/errors.ts'
+import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../kit/query/event-query.ts'
+import { countWithin, pageOf } from '../kit/query/page.ts'
+import { type Bigint, readEvent } from '../kit/row.ts'
+import {
+  all,
+  type Dialect,
+  type EventPlace,
+  type EventRange,
+  first,
+  type RangeForm,
+  type Work,
+} from './dialect.ts'
+
+/** An event as it is read. */
+export interface EventRow {
+  readonly seq: number
+  readonly id: string | null
+  readonly parent_id: string | null
+  readonly lane: number | null
+  readonly kind: string | null
+  /** In digits: it may be more than a driver's number holds. */
+  readonly time: string
+  readonly body: string
+}
+
+/** The columns of an {@link EventRow}, of the table `e`. */
+export const eventColumns = (d: Dialect): string =>
+  `${d.seq} AS seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body`
+
+/** The event of a row. Frozen. O(length of the body). @throws `store_unavailable` for a body that was damaged. */
+export function storedEvent(conversationId: string, row: EventRow): StoredEvent {
+  const { seq, id, parent_id: parentId, lane, time, body } = row
+  return readEvent({ conversationId, seq, id, parentId, inTree: lane !== null, time }, body)
+}
+
+/** Bytes of a body that a page reads with the others; a larger one is read by itself, if the page holds it. */
+const LARGE_BODY = 2 ** 16
+
+/** An event as a page finds it: its body, null for a large one, and how many bytes that has. */
+type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonly bytes: number }
+
+/** Before and after every instant of an event. */
+const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
+
+/** Ranges in one statement at most: a longer one takes longer to prepare than to run. */
+const MAX_RANGES = 80
+
+/** Segments of a path in its first statement; each further one has twice as many. */
+const FIRST_SEGMENTS = 2
+
+const NO_SEQ = -1
+const MAX_SEQ = 2 ** 31 - 1
+
+interface SegmentRow {
+  readonly log: number
+  readonly in_order: number
+  readonly lane: number
+  readonly up_to: number
+  readonly until: string
+  readonly since: string
+}
+
+/** The reads of events over a dialect. */
+export function eventReads(d: Dialect) {
+  const event = d.table('event')
+  const log = d.table('log')
+  const columns = eventColumns(d)
+  const found = columns.replace(
+    'e.body',
+    `CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END AS body, octet_length(e.body) AS bytes`,
+  )
+  const ofLog = `SELECT ${columns} FROM ${event} AS e WHERE e.log = ?`
+  const forward = `${ofLog} AND e.${d.place} >= ? AND e.${d.place} <= ? ORDER BY e.${d.place}`
+  const backward = `${forward} DESC`
+  const number = `SELECT number, version FROM ${log} WHERE conversation_id = ?`
+  const byId = `SELECT ${columns} FROM ${d.elements} CROSS JOIN ${log} AS l ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN listed.value AND listed.value AND e.lane IS NOT NULL', 'e.id')}
+    WHERE l.conversation_id = ?`
+  const bodies = `SELECT ${columns} FROM ${event} AS e WHERE e.log = ? AND e.${d.place} IN (SELECT CAST(listed.value AS bigint) FROM ${d.elements})`
+  const path = `WITH RECURSIVE segment (log, in_order, lane, up_to, until) AS (
+      SELECT l.number, l.in_order, e.lane, ${d.seq}, e.time FROM ${log} AS l
+      ${d.lookUp('event', 'e', 'e.log = l.number AND e.id BETWEEN ? AND ? AND e.lane IS NOT NULL', 'e.id')}
+      WHERE l.conversation_id = ?
+      UNION ALL
+      SELECT s.log, s.in_order, lane.parent_lane, lane.parent_seq, lane.parent_time FROM segment AS s
+      ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}
+      WHERE lane.parent_lane IS NOT NULL
+    )
+    SELECT s.log, s.in_order, s.lane, s.up_to, CAST(s.until AS text) AS until, CAST(lane.time AS text) AS since
+    FROM segment AS s ${d.lookUp('lane', 'lane', 'lane.log = s.log AND lane.lane = s.lane')}`
+
+  function* findLog(
+    conversationId: string,
+  ): Work<{ readonly number: number; readonly version: number } | undefined> {
+    if (!isLegalId(conversationId)) return undefined
+    const row = yield* first<{ readonly number: Bigint; readonly version: number }>(number, conversationId)
+    return row && { number: Number(row.number), version: row.version }
+  }
+
+  /** The facts of a log from one position to another. O(log n + result). */
+  function* stretch(
+    conversationId: string,
+    log: number,
+    from: number,
+    to: number,
+    down = false,
+  ): Work<StoredEvent[]> {
+    const values = [log, d.placeOf(log, from), d.placeOf(log, to)]
+    const rows = yield* all<EventRow>(down ? backward : forward, ...values)
+    return rows.map((row) => storedEvent(conversationId, row))
+  }
+
+  /** The facts from a position on. O(log n + result). @throws `unknown_conversation`. */
+  function* read(
+    conversationId: string,
+    options: { readonly from: number | null; readonly backward: boolean; readonly limit: number },
+  ): Work<StoredEvent[]> {
+    const found = yield* findLog(conversationId)
+    if (found === undefined) throw unknownConversation(conversationId)
+    const last = found.version - 1
+    const from = options.backward ? Math.min(options.from ?? last, last) : (options.from ?? 0)
+    if (from < 0 || from > last) return []
+    return options.backward
+      ? yield* stretch(conversationId, found.number, Math.max(0, from - options.limit + 1), from, true)
+      : yield* stretch(conversationId, found.number, from, Math.min(last, from + options.limit - 1))
+  }
+
+  /** The rows of the tree with these ids, in any order. O(ids · log n). */
+  function* rowsWithIds(conversationId: string, ids: readonly string[]): Work<readonly EventRow[]> {
+    const legal = ids.filter((id) => isLegalId(id))
+    if (legal.length === 0 || !isLegalId(conversationId)) return []
+    return yield* all<EventRow>(byId, JSON.stringify(legal), conversationId)
+  }
+
+  /** The events of the tree with these ids, null for each that is missing. O(ids · log n). */
+  function* getMany(conversationId: string, ids: readonly string[]): Work<(StoredEvent | null)[]> {
+    const rows = yield* rowsWithIds(conversationId, ids)
+    const events = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row)]))
+    return ids.map((id) => events.get(id) ?? null)
+  }
+
+  /** One page. O(log n + limit) for each kind and source asked for, on a path for each segment in the page as well. */
+  function* search(query: CheckedEventQuery): Work<EventPage> {
+    const { conversationId, limit, maxBytes } = query
+    const { rows, log } = yield* find(query, limit + 1)
+    const count = countWithin(rows, limit, maxBytes, ({ bytes }) => bytes)
+    const page = pageOf(rows, count, (last) => eventCursor(query, { time: last.time, seq: last.seq }))
+    const large = page.items.filter(({ body }) => body === null).map(({ seq }) => String(d.placeOf(log, seq)))
+    const read = large.length === 0 ? [] : yield* all<EventRow>(bodies, log, JSON.stringify(large))
+    const bodyAt = new Map(read.map(({ seq, body }) => [seq, body]))
+    const whole = page.items.flatMap((row): EventRow[] => {
+      const body = row.body ?? bodyAt.get(row.seq)
+      return body === undefined ? [] : [{ ...row, body }]
+    })
+    return { ...page, items: whole.map((row) => storedEvent(conversationId, row)) }
+  }
+
+  function* find(
+    query: CheckedEventQuery,
+    most: number,
+  ): Work<{ readonly rows: readonly FoundRow[]; readonly log: number }> {
+    const { descending } = query
+    const bounds = boundsOf(query)
+    if (query.leafId === null) {
+      const log = yield* findLog(query.conversationId)
+      if (log === undefined) return { rows: [], log: 0 }
+      return {
+        rows: yield* findInRanges(formOf(log.number, query), rangesOf(query, bounds), most),
+        log: log.number,
+      }
+    }
+    const segments = yield* segmentsOf(query)
+    const [leaf] = segments
+    if (leaf === undefined) return { rows: [], log: 0 }
+    const log = Number(leaf.log)
+    const form = formOf(log, query)
+    if (leaf.in_order === 0) return { rows: yield* findOnPath(query, segments, form, bounds, most), log }
+    // Segments follow one another in time: as many are read as fill the page.
+    const left = descending ? [...segments] : segments.toReversed()
+    const rows: FoundRow[] = []
+    for (let size = FIRST_SEGMENTS; rows.length < most && left.length > 0; size *= 2) {
+      const ranges = left
+        .splice(0, size)
+        .flatMap((segment) => rangesOf(query, within(segment, bounds), segment.lane))
+      rows.push(...(yield* findInRanges(form, ranges, most - rows.length)))
+    }
+    return { rows, log }
+  }
+
+  /** The first rows of some ranges, merged in order. */
+  function* findInRanges(form: RangeForm, ranges: readonly EventRange[], most: number): Work<FoundRow[]> {
+    const rows: FoundRow[][] = []
+    for (let start = 0; start < ranges.length; start += MAX_RANGES) {
+      const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), found, most)
+      rows.push([...(yield* all<FoundRow>(sql, ...values))])
+    }
+    if (rows.length < 2) return rows[0] ?? []
+    const sign = form.descending ? -1 : 1
+    return rows
+      .flat()
+      .toSorted((a, b) => sign * (Number(BigInt(a.time) - BigInt(b.time)) || a.seq - b.seq))
+      .slice(0, most)
+  }
+
+  /** Where instants go back, a path is searched for among all events. */
+  function* findOnPath(
+    query: CheckedEventQuery,
+    segments: readonly SegmentRow[],
+    form: RangeForm,
+    bounds: Bounds,
+    most: number,
+  ): Work<FoundRow[]> {
+    const upTo = new Map(segments.map((segment) => [segment.lane, segment.up_to]))
+    const rows: FoundRow[] = []
+    let left = bounds
+    for (let size = 4 * most; ; size *= 2) {
+      const next = yield* findInRanges(form, rangesOf(query, left), size)
+      for (const row of next) if (row.seq <= (upTo.get(row.lane ?? NO_SEQ) ?? NO_SEQ)) rows.push(row)
+      const last = next.at(-1)
+      if (rows.length >= most || next.length < size || last === undefined) return rows.slice(0, most)
+      const place = { time: BigInt(last.time), seq: last.seq }
+      left = form.descending ? { ...left, high: place } : { ...left, low: place }
+    }
+  }
+
+  /** How many events a filter lets through. O(log n + matches). */
+  function* count(filter: CheckedEventFilter): Work<number> {
+    const bounds = boundsOf({ ...filter, after: null, descending: false })
+    if (filter.leafId === null) {
+      const log = yield* findLog(filter.conversationId)
+      return log === undefined ? 0 : yield* countIn(formOf(log.number, filter), rangesOf(filter, bounds))
+    }
+    const segments = yield* segmentsOf(filter)
+    const [leaf] = segments
+    if (leaf === undefined) return 0
+    const form = formOf(Number(leaf.log), filter)
+    if (leaf.in_order === 1)
+      return yield* countIn(
+        form,
+        segments.flatMap((segment) => rangesOf(filter, within(segment, bounds), segment.lane)),
+      )
+    const all = { ...filter, after: null, descending: false } as CheckedEventQuery
+    return (yield* findOnPath(all, segments, form, bounds, MAX_SEQ)).length
+  }
+
+  function* countIn(form: RangeForm, ranges: readonly EventRange[]): Work<number> {
+    let sum = 0
+    for (let start = 0; start < ranges.length; start += MAX_RANGES) {
+      const { sql, values } = d.countRanges(form, ranges.slice(start, start + MAX_RANGES))
+      sum += Number((yield* first<{ readonly count: Bigint }>(sql, ...values))?.count ?? 0)
+    }
+    return sum
+  }
+
+  /** The segments of the path to a leaf, the leaf's first. O(segments). */
+  function* segmentsOf({ conversationId, leafId }: CheckedEventFilter): Work<readonly SegmentRow[]> {
+    return yield* all<SegmentRow>(path, leafId, leafId, conversationId)
+  }
+
+  return { findLog, stretch, read, rowsWithIds, getMany, search, count }
+}
+
+interface Bounds {
+  readonly low: EventPlace
+  readonly high: EventPlace
+}
+
+const formOf = (
+  log: number,
+  query: Pick<CheckedEventQuery, 'kinds' | 'source' | 'text'> & { readonly descending?: boolean },
+): RangeForm => ({
+  log,
+  isByKind: query.kinds !== null || query.source !== null,
+  descending: query.descending ?? false,
+  text: query.text,
+})
+
+/** The places between which a page lies. */
+function boundsOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'descending'>): Bounds {
+  const { from, until, after, descending } = query
+  const low = { time: from ?? EARLIEST, seq: NO_SEQ }
+  const high = { time: until ?? LATEST, seq: NO_SEQ }
+  if (after === null) return { low, high }
+  const place = { time: after.time, seq: Math.min(after.seq, MAX_SEQ) }
+  return descending ? { low, high: earlier(place, high) } : { low: later(place, low), high }
+}
+
+const isBefore = (a: EventPlace, b: EventPlace): boolean =>
+  a.time === b.time ? a.seq < b.seq : a.time < b.time
+const earlier = (a: EventPlace, b: EventPlace): EventPlace => (isBefore(a, b) ? a : b)
+const later = (a: EventPlace, b: EventPlace): EventPlace => (isBefore(a, b) ? b : a)
+
+/** The bounds within a segment of a log whose instants never go back. */
+const within = ({ lane, up_to: upTo, since, until }: SegmentRow, { low, high }: Bounds): Bounds => ({
+  low: later(low, { time: BigInt(since), seq: lane - 1 }),
+  high: earlier(high, { time: BigInt(until), seq: upTo + 1 }),
+})
+
+/** A range for each kind and source asked for, or one for all. */
+function rangesOf(
+  { kinds, source }: Pick<CheckedEventFilter, 'kinds' | 'source'>,
+  { low, high }: Bounds,
+  lane: number | null = null,
+): EventRange[] {
+  if (!isBefore(low, high)) return []
+  if (kinds === null && source === null) return [{ kind: null, source: null, lane, low, high }]
+  const sources = source === null ? SOURCES : [source]
+  const wanted: Iterable<EventKind> = kinds ?? EVENT_KINDS
+  return [...wanted].flatMap((kind) =>
+    sources.map((one): EventRange => ({ kind, source: one, lane, low, high })),
+  )
+}

@@ -1,0 +1,192 @@
+/** The tables of both databases, in one text. */
+
+import type { Dialect, Table } from './dialect.ts'
+
+/** How a database writes the types of columns. */
+export interface ColumnTypes {
+  readonly text: string
+  readonly int: string
+  readonly big: string
+  readonly bytes: string
+  /** A number that no row is given twice: as the key of its table, and as any column. */
+  readonly identityKey: string
+  readonly identity: string
+  /** Appended to each table. */
+  readonly tableOptions: string
+  /** The columns that place an event in its log, and the key of the table. */
+  readonly eventPlace: string
+  readonly eventKey: string
+  /** The columns of the feed's order, and the key of that table. */
+  readonly feedPlace: string
+  readonly feedKey: string
+}
+
+/**
+ * The statements that create everything, in order. Times are microseconds since 1970.
+ *
+ * - `conversation`: what people write about one. `number` is its identity: another conversation of the same id has
+ *   another one.
+ * - `log`: the end of its log, which every append reads and rewrites, and its lease.
+ * - `event`: one row for each position. `lane` is null for what is not in the tree, `kind` also for what no search
+ *   finds; `message` is the text that a search looks into.
+ * - `lane`: where each run of the tree branches off.
+ * - `feed`: what happened in all conversations, one row for each append and each change.
+ *
+ * Each index pays for an order that the contract promises: events by id, by time, and by kind and source; conversations
+ * by creation, by change, and by creation of each key they are listed by.
+ */
+export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
+  const {
+    text,
+    int,
+    big,
+    bytes,
+    identityKey,
+    identity,
+    tableOptions,
+    eventPlace,
+    eventKey,
+    feedPlace,
+    feedKey,
+  } = types
+  const t = (name: Table): string => dialect.table(name)
+  const create = (name: Table, columns: string): string =>
+    `CREATE TABLE ${t(name)} (${columns}\n)${tableOptions}`
+  const index = (name: string, table: Table, columns: string, where = '', kind = 'INDEX'): string =>
+    `CREATE ${kind} ${indexPrefix}${name} ON ${t(table)} (${columns})${where}`
+  const ofConversation = `${big} NOT NULL REFERENCES ${t('conversation')} (number) ON DELETE CASCADE`
+  return [
+    create(
+      'conversation',
+      `
+  number ${identityKey},
+  conversation_id ${text} NOT NULL UNIQUE,
+  title ${text},
+  title_folded ${text},
+  public ${int} NOT NULL,
+  tags ${text} NOT NULL,
+  metadata ${text} NOT NULL,
+  parent_conversation_id ${text},
+  sandbox_id ${text},
+  status ${text},
+  created_at ${big} NOT NULL`,
+    ),
+    index('conversation_created', 'conversation', 'created_at, conversation_id'),
+    ...['parent_conversation_id', 'status', 'sandbox_id', 'public'].map((column) =>
+      index(`conversation_${column.split('_')[0]}`, 'conversation', `${column}, created_at, conversation_id`),
+    ),
+    create(
+      'tag',
+      `
+  number ${ofConversation},
+  conversation_id ${text} NOT NULL,
+  name ${text} NOT NULL,
+  value ${text} NOT NULL,
+  created_at ${big} NOT NULL,
+  PRIMARY KEY (number, name)`,
+    ),
+    index('conversation_tag', 'tag', 'name, value, created_at, conversation_id'),
+    create(
+      'log',
+      `
+  number ${big} PRIMARY KEY REFERENCES ${t('conversation')} (number) ON DELETE CASCADE,
+  conversation_id ${text} NOT NULL UNIQUE,
+  created_at ${big} NOT NULL,
+  updated_at ${big} NOT NULL,
+  time_zone ${text},
+  version ${int} NOT NULL DEFAULT 0,
+  time ${big} NOT NULL DEFAULT 0,
+  in_order ${int} NOT NULL DEFAULT 1,
+  head_id ${text},
+  head_parent_id ${text},
+  head_seq ${int},
+  head_lane ${int},
+  head_time ${big},
+  last_lane ${int},
+  last_lane_end ${int},
+  lease_owner ${text},
+  lease_generation ${int} NOT NULL DEFAULT 0,
+  lease_expires_at ${big}`,
+    ),
+    index('log_updated', 'log', 'updated_at, conversation_id'),
+    index('log_lease', 'log', 'conversation_id', ' WHERE lease_owner IS NOT NULL'),
+    create(
+      'event',
+      `${eventPlace}
+  id ${text},
+  parent_id ${text},
+  time ${big} NOT NULL,
+  lane ${int},
+  kind ${text},
+  source ${text},
+  message ${text},
+  body ${text} NOT NULL${eventKey}`,
+    ),
+    index('event_id', 'event', 'log, id', ' WHERE lane IS NOT NULL', 'UNIQUE INDEX'),
+    index('event_time', 'event', `log, time${eventKey === '' ? '' : ', seq'}`, ' WHERE kind IS NOT NULL'),
+    index(
+      'event_kind',
+      'event',
+      `log, kind, source, time${eventKey === '' ? '' : ', seq'}`,
+      ' WHERE kind IS NOT NULL',
+    ),
+    create(
+      'lane',
+      `
+  log ${big} NOT NULL REFERENCES ${t('log')} (number) ON DELETE CASCADE,
+  lane ${int} NOT NULL,
+  time ${big} NOT NULL,
+  parent_lane ${int},
+  parent_seq ${int},
+  parent_time ${big},
+  PRIMARY KEY (log, lane)`,
+    ),
+    create(
+      'snapshot',
+      `
+  number ${big} PRIMARY KEY REFERENCES ${t('conversation')} (number) ON DELETE CASCADE,
+  generation ${int} NOT NULL`,
+    ),
+    create(
+      'snapshot_part',
+      `
+  number ${big} NOT NULL REFERENCES ${t('snapshot')} (number) ON DELETE CASCADE,
+  generation ${int} NOT NULL,
+  part ${int} NOT NULL,
+  bytes ${bytes} NOT NULL,
+  PRIMARY KEY (number, generation, part)`,
+    ),
+    create(
+      'item',
+      `
+  version ${identity},
+  collection ${text} NOT NULL,
+  id ${text} NOT NULL,
+  keys ${text} NOT NULL,
+  due_at ${big},
+  body ${text} NOT NULL,
+  UNIQUE (collection, id)`,
+    ),
+    index('item_due', 'item', 'collection, due_at, id', ' WHERE due_at IS NOT NULL'),
+    create(
+      'item_key',
+      `
+  collection ${text} NOT NULL,
+  name ${text} NOT NULL,
+  value ${text} NOT NULL,
+  id ${text} NOT NULL,
+  PRIMARY KEY (collection, name, value, id)`,
+    ),
+    create(
+      'feed',
+      `${feedPlace}
+  shard ${int} NOT NULL,
+  witness ${big} NOT NULL,
+  number ${big} NOT NULL,
+  conversation_id ${text} NOT NULL,
+  told ${int} NOT NULL,
+  from_seq ${int} NOT NULL,
+  until_seq ${int} NOT NULL${feedKey}`,
+    ),
+  ]
+}

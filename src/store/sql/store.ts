@@ -1,0 +1,131 @@
+/** A store over a database: every call is checked here, and carried out as a unit of work. */
+
+import { isLegalId } from '../../event/ids.ts'
+import type { Fact } from '../../event/quarantine.ts'
+import type { AppendOptions, AppendResult } from '../contract/append.ts'
+import type { FeedPage } from '../contract/feed.ts'
+import type { Item } from '../contract/items.ts'
+import type { Store, Unwatch, Wake } from '../contract/store.ts'
+import { unknownConversation } from '../kit/errors.ts'
+import { type CheckedFeedQuery, checkFeedQuery } from '../kit/feed.ts'
+import {
+  type CheckedChange,
+  checkChanges,
+  checkClaim,
+  checkItemFilter,
+  checkItemQuery,
+} from '../kit/items.ts'
+import { checkLeaseQuery } from '../kit/leases.ts'
+import {
+  checkConversationFilter,
+  checkConversationQuery,
+  checkExact,
+} from '../kit/query/conversation-query.ts'
+import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
+import { newRecord } from '../kit/record.ts'
+import { conversationWork } from './conversations.ts'
+import type { Engine, Work } from './dialect.ts'
+import { eventReads } from './events.ts'
+import { itemReads } from './items.ts'
+
+/** What a database does in its own way. */
+export interface OwnWork {
+  /** Appends, and says whether anything was added. */
+  append(
+    conversationId: string,
+    facts: readonly Fact[],
+    options: AppendOptions,
+  ): Promise<{ readonly result: AppendResult; readonly isNew: boolean }>
+  changeItems(changes: readonly CheckedChange[]): () => Work<(Item | null)[]>
+  claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
+  feed(query: CheckedFeedQuery): () => Work<FeedPage>
+  /** Wakes those who watch a conversation that this store has written. */
+  wake(conversationId: string): void
+  /** @throws `store_closed`. */
+  watch(conversationId: string | null, wake: Wake): Unwatch
+  close(): Promise<void>
+}
+
+/** The store of an engine. */
+export function sqlStore(engine: Engine, own: OwnWork): Store {
+  const events = eventReads(engine.dialect)
+  const conversations = conversationWork(engine.dialect, engine.clock)
+  const items = itemReads(engine.dialect)
+  const { read, write } = engine
+  return {
+    name: engine.name,
+
+    async append(id, facts, options = {}) {
+      if (!isLegalId(id)) throw unknownConversation(id)
+      const { result, isNew } = await own.append(id, facts, options)
+      if (isNew) own.wake(id)
+      return result
+    },
+
+    read: async (id, options = {}) => {
+      const checked = checkReadOptions(options)
+      return read(() => events.read(id, checked))
+    },
+    get: async (conversationId, id) => (await read(() => events.getMany(conversationId, [id])))[0] ?? null,
+    getMany: async (conversationId, ids) => read(() => events.getMany(conversationId, ids)),
+    search: async (query) => {
+      const checked = checkEventQuery(query)
+      return read(() => events.search(checked))
+    },
+    count: async (filter) => {
+      const checked = checkEventFilter(filter)
+      return read(() => events.count(checked))
+    },
+
+    createConversation: async (conversation) => {
+      newRecord(conversation, 0n)
+      return write(() => conversations.create(conversation))
+    },
+    getConversation: async (id) => read(() => conversations.find(id)),
+    listConversations: async (query) => {
+      const checked = checkConversationQuery(query)
+      return read(() => conversations.list(checked))
+    },
+    countConversations: async (filter, { exact } = {}) => {
+      const checked = checkConversationFilter(filter)
+      return read(() => conversations.count(checked, checkExact(exact)))
+    },
+    setStatus: async (id, status, version) => write(() => conversations.setStatus(id, status, version)),
+    updateConversation: async (id, patch, options) => write(() => conversations.update(id, patch, options)),
+    deleteConversation: async (id) => {
+      const deleted = await write(() => conversations.remove(id))
+      if (deleted) own.wake(id)
+      return deleted
+    },
+
+    acquireLease: async (id, owner, ttl) => write(() => conversations.acquireLease(id, owner, ttl)),
+    releaseLease: async (lease) => write(() => conversations.releaseLease(lease)),
+    getLease: async (id) => read(() => conversations.findLease(id)),
+    listLeases: async (query) => {
+      const checked = checkLeaseQuery(query)
+      return read(() => conversations.listLeases(checked))
+    },
+
+    saveSnapshot: async (id, parts, { complete = false } = {}) =>
+      write(() => conversations.saveSnapshot(id, parts, complete)),
+    loadSnapshot: async (id) => read(() => conversations.loadSnapshot(id)),
+    deleteSnapshot: async (id) => write(() => conversations.deleteSnapshot(id)),
+
+    feed: async (query) => read(own.feed(checkFeedQuery(query))),
+
+    getItem: async (collection, id) => read(() => items.find(collection, id)),
+    changeItems: async (changes) => write(own.changeItems(checkChanges(changes))),
+    listItems: async (collection, query) => {
+      const checked = checkItemQuery(collection, query)
+      return read(() => items.list(collection, checked))
+    },
+    countItems: async (collection, filter, { exact } = {}) => {
+      const checked = checkItemFilter(collection, filter)
+      return read(() => items.count(collection, checked, checkExact(exact)))
+    },
+    claimItems: async (collection, claim) => write(own.claimItems(collection, checkClaim(collection, claim))),
+
+    watch: (id, wake) => own.watch(id, wake),
+    close: () => own.close(),
+  }
+}

@@ -1,0 +1,356 @@
+/** How SQLite writes the statements of the SQL core, and what it does in its own way: appends, items and the feed. */
+
+import type { Fact } from '../../event/quarantine.ts'
+import type { AppendOptions } from '../contract/append.ts'
+import type { FeedPage } from '../contract/feed.ts'
+import type { Item, ItemClaim } from '../contract/items.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
+import { unknownConversation } from '../kit/errors.ts'
+import {
+  type CheckedFeedQuery,
+  feedEnd,
+  type FeedPart,
+  type FeedRow,
+  fillFeed,
+  placeNumber,
+  planFeed,
+  rowsFor,
+  shardOf,
+  TOLD,
+} from '../kit/feed.ts'
+import type { AppendDecision } from '../kit/append/decide-append.ts'
+import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
+import { readObject } from '../kit/row.ts'
+import { KnownLog, LOG_COLUMNS, type LogRow, searchColumns, TIP_COLUMNS, tipValues } from '../sql/append.ts'
+import {
+  all,
+  type Dialect,
+  type EventRange,
+  first,
+  type RangeForm,
+  type Statement,
+  statement,
+  type Work,
+} from '../sql/dialect.ts'
+import { eventReads } from '../sql/events.ts'
+import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
+import { schemaOf } from '../sql/schema.ts'
+
+/** Positions of one log: what one is multiplied with to give each event of a database a number of its own. */
+const POSITIONS = 2 ** 31
+
+const placeOf = (log: number, seq: number): number | bigint => {
+  const place = log * POSITIONS + seq
+  return Number.isSafeInteger(place) ? place : BigInt(log) * BigInt(POSITIONS) + BigInt(seq)
+}
+
+const table = (name: string): string => `colloquy_${name}`
+
+/** The dialect. */
+export const SQLITE: Dialect = {
+  table,
+  by: (index) => ` INDEXED BY colloquy_${index}`,
+  now: '?',
+  greatest: 'max',
+  find: 'instr',
+  lock: '',
+  elements: 'json_each(?) AS listed',
+  entries: 'json_each(?) AS listed',
+  lookUp: (name, alias, condition) => `CROSS JOIN ${table(name)} AS ${alias} ON ${condition}`,
+  walk({ key, time, descending, start, end }) {
+    const equal = key.map(([column, value]) => (value === null ? `${column} IS NULL` : `${column} = ?`))
+    const beyond = `(${time}, conversation_id) ${descending ? '<' : '>'} (?, ?)`
+    return {
+      sql: [...equal, beyond, `${time} ${descending ? '>=' : '<'} ?`].join(' AND '),
+      values: [...key.flatMap(([, value]) => value ?? []), start.time, start.id, end],
+      order: [time, 'conversation_id'],
+    }
+  },
+  place: 'place',
+  placeOf,
+  seq: `e.place & ${POSITIONS - 1}`,
+  own: table,
+  deleteEvents: [
+    statement(
+      `DELETE FROM colloquy_event WHERE place >= (SELECT changed.number FROM changed) * ${POSITIONS}
+      AND place < ((SELECT changed.number FROM changed) + 1) * ${POSITIONS}`,
+    ),
+  ],
+  pageOfRanges,
+  countRanges,
+  feedColumn: '',
+  feedValue: '',
+}
+
+/** The statements that create the schema. */
+export const SCHEMA: readonly string[] = schemaOf(
+  SQLITE,
+  {
+    text: 'TEXT',
+    int: 'INTEGER',
+    big: 'INTEGER',
+    bytes: 'BLOB',
+    identityKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    tableOptions: ' STRICT',
+    eventPlace: '\n  place INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
+    eventKey: '',
+    feedPlace: '\n  place INTEGER PRIMARY KEY,',
+    feedKey: '',
+  },
+  'colloquy_',
+).concat('CREATE INDEX colloquy_feed_shard ON colloquy_feed (shard, place)')
+
+/**
+ * The bounds of a range. SQLite walks an index by one instant and then by row, or by instants, but not by both: so the
+ * instants of the two ends, where only a part of their events is in the range, are walked by themselves.
+ */
+function boundsOf(log: number, { low, high }: EventRange): Statement[] {
+  const [after, before] = [placeOf(log, low.seq), placeOf(log, high.seq)]
+  const [isLowPart, isHighPart] = [low.seq >= 0, high.seq >= 0]
+  if (isLowPart && low.time === high.time)
+    return [statement('time = ? AND place > ? AND place < ?', low.time, after, before)]
+  return [
+    ...(isLowPart ? [statement('time = ? AND place > ?', low.time, after)] : []),
+    statement(`time ${isLowPart ? '>' : '>='} ? AND time < ?`, low.time, high.time),
+    ...(isHighPart ? [statement('time = ? AND place < ?', high.time, before)] : []),
+  ]
+}
+
+/** The parts of a range. The index is named: no statistics may talk the planner into another one, and into sorting. */
+function partsOf(form: RangeForm, range: EventRange, columns: string): Statement[] {
+  const { log, isByKind, text } = form
+  const { kind, source, lane } = range
+  const index = isByKind ? 'colloquy_event_kind' : 'colloquy_event_time'
+  const start = `SELECT ${columns} FROM colloquy_event INDEXED BY ${index} WHERE log = ? AND kind IS NOT NULL`
+  return boundsOf(log, range).map((bounds) =>
+    statement(
+      `${start}${isByKind ? ' AND kind = ? AND source = ?' : ''} AND ${bounds.sql}${lane === null ? '' : ' AND lane = ?'}${
+        text === null ? '' : ' AND instr(message, ?) > 0'
+      }`,
+      log,
+      ...(isByKind ? [kind, source] : []),
+      ...bounds.values,
+      ...(lane === null ? [] : [lane]),
+      ...(text === null ? [] : [text]),
+    ),
+  )
+}
+
+/** Each range is walked in its own stretch of the index, and SQLite merges the walks without sorting. */
+function pageOfRanges(
+  form: RangeForm,
+  ranges: readonly EventRange[],
+  columns: string,
+  limit: number,
+): Statement {
+  const parts = ranges.flatMap((range) => partsOf(form, range, 'time, place'))
+  const order = form.descending ? 'time DESC, place DESC' : 'time, place'
+  return statement(
+    `SELECT ${columns} FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?) AS found
+    CROSS JOIN colloquy_event AS e ON e.place = found.place`,
+    ...parts.flatMap(({ values }) => values),
+    limit,
+  )
+}
+
+function countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement {
+  const parts = ranges.flatMap((range) => partsOf(form, range, 'count(*) AS count'))
+  return statement(
+    `SELECT sum(count) AS count FROM (${parts.map(({ sql }) => sql).join(' UNION ALL ')})`,
+    ...parts.flatMap(({ values }) => values),
+  )
+}
+
+const events = eventReads(SQLITE)
+
+const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
+
+const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, parent_seq, parent_time)
+  VALUES (?, ?, ?, ?, ?, ?)`
+
+const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')}
+  WHERE number = ?`
+
+const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversation_id, told, from_seq, until_seq)
+  VALUES (?, ?, ?, ?, ${TOLD.events}, ?, ?)`
+
+/**
+ * Decides an append and writes it. O(log n) for each fact.
+ * @throws `unknown_conversation`, and what `decideAppend` throws.
+ */
+export function* append(
+  conversationId: string,
+  facts: readonly Fact[],
+  options: AppendOptions,
+  now: bigint,
+): Work<AppendDecision> {
+  const row = yield* first<LogRow>(FIND_LOG, conversationId)
+  if (row === undefined) throw unknownConversation(conversationId)
+  const log = new KnownLog(conversationId, row, events)
+  const decision = yield* log.decide(facts, options)
+  const { added, opened, tip } = decision
+  if (added.length === 0) return decision
+  const { number } = log
+  for (const placed of added) {
+    const { event, time, node } = placed
+    const { kind, source, message } = searchColumns(placed)
+    const { seq, id, parentId, fact } = event
+    const place = placeOf(number, seq)
+    // oxfmt-ignore
+    yield statement(
+      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, JSON.stringify(fact),
+    )
+  }
+  for (const { lane, time, parent } of opened) {
+    const { lane: parentLane = null, seq = null, time: parentTime = null } = parent ?? {}
+    yield statement(INSERT_LANE, number, lane, time, parentLane, seq, parentTime)
+  }
+  yield statement(UPDATE_LOG, now, ...tipValues(tip), number)
+  const witness = Math.floor(Math.random() * 2 ** 32)
+  const from = tip.version - added.length
+  yield statement(INSERT_FEED, shardOf(conversationId), witness, number, conversationId, from, tip.version)
+  return decision
+}
+
+/** What a change goes by: what is damaged can be put again, or deleted. */
+type HeldItem = Pick<ItemRow, 'version' | 'keys'>
+
+const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? AND id = ?'
+
+/** The row's number is the version: none is given twice. */
+const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
+
+export const DUE_ITEMS = `SELECT ${ITEM_COLUMNS} FROM colloquy_item AS i INDEXED BY colloquy_item_due
+  WHERE i.collection = ? AND i.due_at <= ? ORDER BY i.due_at, i.id LIMIT ?`
+
+/** Changes items, all or none; `now` in milliseconds. @throws `version_conflict`. */
+export function* changeItems(changes: readonly CheckedChange[], now: number): Work<(Item | null)[]> {
+  const before: (HeldItem | null)[] = []
+  for (const { collection, id } of changes)
+    before.push((yield* first<HeldItem>(FIND_ITEM, collection, id)) ?? null)
+  for (const [index, change] of changes.entries()) {
+    const version = before[index]?.version ?? null
+    if (change.expected !== undefined && change.expected !== version)
+      throw itemConflict(change, version === null ? null : Number(version))
+  }
+  const items: (Item | null)[] = []
+  for (const [index, change] of changes.entries()) {
+    const held = before[index] ?? null
+    const { put, collection, id } = change
+    if (put === null && held !== null) {
+      yield statement('DELETE FROM colloquy_item WHERE collection = ? AND id = ?', collection, id)
+      yield* changeKeys(change, held.keys, {})
+    }
+    items.push(put === null || put === undefined ? null : yield* putItem(held, change, put, now))
+  }
+  return items
+}
+
+/** Claims those that are due; `now` in milliseconds. O(limit · log n). */
+export function* claimItems(
+  collection: string,
+  { ttl, limit }: Required<ItemClaim>,
+  now: number,
+): Work<Item[]> {
+  const items: Item[] = []
+  for (const row of yield* all<ItemRow>(DUE_ITEMS, collection, now, limit)) {
+    const { body, keys } = itemOfRow(row)
+    items.push(yield* putItem(row, row, { body, keys, dueIn: ttl }, now))
+  }
+  return items
+}
+
+function* putItem(
+  before: HeldItem | null,
+  name: Pick<Item, 'collection' | 'id'>,
+  { body, keys, dueIn }: CheckedItem,
+  now: number,
+): Work<Item> {
+  const dueAt = dueIn === null ? null : now + dueIn
+  const values = [name.collection, name.id, JSON.stringify(keys), dueAt, JSON.stringify(body)] as const
+  const row = yield* first<{ readonly version: number }>(PUT_ITEM, ...values)
+  yield* changeKeys(name, before?.keys ?? '{}', keys)
+  return itemOf(name, { body, keys }, row?.version ?? 0, dueAt)
+}
+
+/** Writes the keys that differ. @param heldKeys as they are in the row */
+function* changeKeys(
+  { collection, id }: Pick<Item, 'collection' | 'id'>,
+  heldKeys: string,
+  after: Item['keys'],
+): Work<void> {
+  let before: Readonly<Record<string, string>> = {}
+  try {
+    before = readObject(heldKeys) as Item['keys']
+  } catch {
+    // The row is damaged: searches all of the collection for its keys.
+    yield statement('DELETE FROM colloquy_item_key WHERE collection = ? AND id = ?', collection, id)
+  }
+  const key = 'collection = ? AND name = ? AND value = ? AND id = ?'
+  for (const [name, value] of Object.entries(before))
+    if (after[name] !== value)
+      yield statement(`DELETE FROM colloquy_item_key WHERE ${key}`, collection, name, value, id)
+  for (const [name, value] of Object.entries(after))
+    if (before[name] !== value)
+      yield statement(
+        'INSERT INTO colloquy_item_key (collection, name, value, id) VALUES (?, ?, ?, ?)',
+        collection,
+        name,
+        value,
+        id,
+      )
+}
+
+const FEED_COLUMNS = `feed.place, feed.witness, feed.conversation_id AS conversationId, feed.told, feed.from_seq AS "from",
+  feed.until_seq AS "until", feed.number AS log, EXISTS (SELECT 1 FROM colloquy_log AS log WHERE log.number = feed.number) AS isThere`
+
+/** The rows from a place on: of all shards, and of one. */
+export const FEED_ROWS = ['', 'feed.shard = ? AND '].map(
+  (condition) =>
+    `SELECT ${FEED_COLUMNS} FROM colloquy_feed AS feed WHERE ${condition}feed.place >= ? ORDER BY feed.place LIMIT ?`,
+)
+
+/** The last row: of all shards, and of one. */
+export const FEED_LAST = ['', 'WHERE feed.shard = ?'].map(
+  (condition) =>
+    `SELECT ${FEED_COLUMNS} FROM colloquy_feed AS feed ${condition} ORDER BY feed.place DESC LIMIT 1`,
+)
+
+type Row = Omit<FeedRow, 'place' | 'witness' | 'isThere'> & {
+  readonly place: number
+  readonly witness: number
+  readonly isThere: number
+}
+
+/** A page of the feed. O(limit + log n). */
+export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
+  const { shard, fromEnd } = query
+  const form = shard === null ? 0 : 1
+  const shards = shard === null ? [] : [shard]
+  if (fromEnd) {
+    const last = yield* first<Row>(FEED_LAST[form] as string, ...shards)
+    return feedEnd(query, last && rowOf(last))
+  }
+  const values = [...shards, placeNumber(query), rowsFor(query)]
+  const rows = yield* all<Row>(FEED_ROWS[form] as string, ...values)
+  const plan = planFeed(query, rows.map(rowOf))
+  const found = new Map<FeedPart, readonly StoredEvent[]>()
+  for (const part of plan.parts)
+    if (part.row.told === TOLD.events)
+      found.set(
+        part,
+        yield* events.stretch(part.row.conversationId, part.row.log ?? 0, part.from, part.until - 1),
+      )
+  return fillFeed(plan, (part) => found.get(part) ?? [])
+}
+
+const rowOf = (row: Row): FeedRow => ({
+  ...row,
+  place: String(row.place),
+  witness: String(row.witness),
+  isThere: row.isThere === 1,
+})
