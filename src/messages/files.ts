@@ -3,6 +3,7 @@
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { isWellFormed, isWhitespace, objectOf as found, wellFormed } from './text.ts'
+import { base64Of, bytesOf, decodeText, isTextFile, percentBytes } from './text-files.ts'
 
 /** The formats that every provider reads. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
@@ -119,6 +120,11 @@ const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new M
   ['file-reference', ({ providerReference }) => referred(providerReference, null, null)],
   ['image-data', ({ data, mediaType }) => bytes(data, mediaType, null)],
   ['image-url', ({ url }) => image(url)],
+  ['media', ({ data, mediaType }) => bytes(data, mediaType, null)],
+  // MCP, in tool results.
+  ['audio', ({ data, mimeType }) => (isText(mimeType) ? bytes(data, mimeType, null) : null)],
+  ['resource', readResource],
+  ['resource_link', readResourceLink],
   // Results in the forms that OpenAI has for some of its calls.
   ['custom_tool_call_output', ({ output }) => words(output)],
   ['shell_call_output', readShellOutput],
@@ -153,6 +159,14 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
+/** The text of a file whose media type is text, below its name; null for any other file. O(length). */
+export function textOfFile({ from, mediaType, name }: FileRef): string | null {
+  if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType, name)) return null
+  const text = decodeText(bytesOf(from.data))
+  if (text === null || isWhitespace(text)) return null
+  return name === null ? text : `${name}\n${text}`
+}
+
 /** Whether an address is one that can be sent as it is. */
 export function isAddress(url: string, secure: boolean): boolean {
   const read = readImage(url)
@@ -180,6 +194,17 @@ function readDocument({ source, title, context }: JsonObject): Reading | null {
 function readSearchResult({ title, source, content }: JsonObject): Reading | null {
   const texts = textsIn(content)
   return texts === null ? null : words([title, source, ...texts].filter(isText).join('\n'))
+}
+
+function readResource({ resource }: JsonObject): Reading | null {
+  const { uri, mimeType, text, blob } = objectOf(resource)
+  if (!isText(uri)) return null
+  return typeof text === 'string' ? words(isText(text) ? `${uri}\n${text}` : uri) : bytes(blob, mimeType, uri)
+}
+
+function readResourceLink({ uri, name, title, description, mimeType }: JsonObject): Reading | null {
+  if (!isText(uri) || !isText(name)) return null
+  return words([title ?? name, uri, mimeType, description].filter(isText).join('\n'))
 }
 
 function readShellOutput({ output }: JsonObject): Reading | null {
@@ -241,9 +266,15 @@ const isWeb = (text: string): boolean => /^https?:/i.test(text)
 
 const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100};base64,/i
 
+/** A data URL whose text is written out, as `data:text/csv,a%2Cb`. */
+const TEXT_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100},/i
+
 function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   const match = DATA_URL.exec(url)
-  return match === null ? null : bytes(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
+  if (match !== null) return bytes(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
+  const [start = '', type = ''] = TEXT_URL.exec(url) ?? []
+  const text = start === '' ? null : percentBytes(url.slice(start.length))
+  return text === null ? null : bytes(base64Of(text), type === '' ? 'text/plain' : type.toLowerCase(), name)
 }
 
 function bytes(

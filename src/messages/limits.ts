@@ -163,6 +163,8 @@ export interface OwnKind extends Places {
 /** The kinds of parts that a grammar has, and how it says a file. */
 export interface PartTable extends Places {
   readonly kinds: Readonly<Record<string, OwnKind>>
+  /** Whether its form of a file takes text too, so that such a file goes back as it came. Default: no. */
+  readonly textFiles?: boolean
   /** A file in the grammar's words, for the places that the table names; null where it has none. */
   readonly write: (file: FileRef) => JsonObject | null
 }

@@ -14,8 +14,8 @@ import type {
 import { imageFollows, imageMoved, NO_IMAGE, partFollows, partMoved } from './phrases.ts'
 import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll, keptBeside } from './digest.ts'
-import { readImage, readPart } from './files.ts'
-import { isWhitespace, wellFormed } from './text.ts'
+import { readImage, readPart, textOfFile } from './files.ts'
+import { isWhitespace, objectOf, wellFormed } from './text.ts'
 
 /** How a part is said. */
 type PartForm =
@@ -42,14 +42,16 @@ export function formOf(part: OpenPart, table: PartTable): PartForm {
 }
 
 function read(part: OpenPart, table: PartTable): PartForm {
+  const said = readPart(part)
+  const text = said?.as === 'file' ? textOfFile(said.file) : null
   const own = Object.hasOwn(table.kinds, part.type) ? table.kinds[part.type] : undefined
-  if (own !== undefined) {
+  if (own !== undefined && (text === null || table.textFiles === true)) {
     const { cache_prompt: _, cache_control: __, ...block } = part as JsonObject
     const { user, result, item = false } = own
     if (own.fits(block)) return { as: 'block', block, user, result, item }
   }
-  const said = readPart(part)
   if (said === null) return BY_NAME
+  if (text !== null) return { as: 'text', text }
   if (said.as !== 'file') return said
   const block = table.write(said.file)
   return block === null ? BY_NAME : { as: 'block', block, user: table.user, result: table.result }
@@ -65,9 +67,8 @@ const LONGEST = 100
  * partName({ type: 'document', title: 'Plan' }) // 'document "Plan"'
  */
 export function partName(part: OpenPart): string {
-  const { type, title, filename, file, tool_name } = part
-  const inner = typeof file === 'object' && file !== null && 'filename' in file ? file.filename : null
-  const name = [title, filename, inner, tool_name].find(
+  const { type, title, filename, file, resource, tool_name } = part
+  const name = [title, filename, objectOf(file)['filename'], objectOf(resource)['uri'], tool_name].find(
     (each) => typeof each === 'string' && !isWhitespace(each),
   )
   return typeof name === 'string' ? `${oneLine(type)} "${oneLine(name)}"` : oneLine(type)

@@ -13,7 +13,7 @@ const input_file: Samples<Extract<ResponseInputContent, { type: 'input_file' }>>
     filename: 'a.pdf',
     file_data: `data:application/pdf;base64,${pdf(mark)}`,
   }),
-  (mark) => ({ type: 'input_file', filename: 'a.csv', file_data: `data:text/csv;base64,${mark}` }),
+  (mark) => ({ type: 'input_file', filename: `${mark}.csv`, file_data: `data:text/csv;base64,${mark}` }),
   (mark) => ({ type: 'input_file', file_url: url(mark), detail: 'low' }),
   (mark) => ({ type: 'input_file', file_id: mark, prompt_cache_breakpoint: { mode: 'explicit' } }),
 ]

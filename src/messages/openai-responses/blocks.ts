@@ -305,6 +305,7 @@ export type ResponsesPart = ShapeOf<typeof inputText> | ShapeOf<typeof inputImag
 export const PARTS: PartTable = {
   user: true,
   result: true,
+  textFiles: true,
   kinds: {
     input_text: { user: true, result: true, fits: inputText },
     input_image: { user: true, result: true, fits: inputImage },

@@ -1,0 +1,102 @@
+/** Files of text: every grammar sends them as text, whoever gives them. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { OpenPart } from '../../src/event/shapes.ts'
+import { base64Of, bytesOf, decodeText, isTextFile } from '../../src/messages/text-files.ts'
+import { GRAMMARS, type GrammarName } from './grammars.ts'
+
+const encoded = (text: string): string => Buffer.from(text).toString('base64')
+const dataUrl = (type: string, text: string): string => `data:${type};base64,${encoded(text)}`
+
+/** Files as UI pages, providers and servers give them, and what a model reads of each. */
+const FILES: readonly (readonly [OpenPart, string])[] = [
+  [
+    { type: 'file', mediaType: 'text/csv', filename: 'a.csv', data: dataUrl('text/csv', 'a,b\n1,2') },
+    'a.csv\na,b\n1,2',
+  ],
+  [{ type: 'file', mediaType: 'text/plain', data: dataUrl('text/plain', 'words') }, 'words'],
+  [{ type: 'file', mediaType: 'application/json', data: encoded('{"a":1}') }, '{"a":1}'],
+  [{ type: 'file', mediaType: 'text/markdown', data: { type: 'data', data: encoded('# A') } }, '# A'],
+  [{ type: 'file', mediaType: 'text/csv', data: 'data:text/csv,a%2C%C3%A9' }, 'a,é'],
+  [
+    { type: 'file', file: { filename: 'a.json', file_data: dataUrl('application/json', '[]') } },
+    'a.json\n[]',
+  ],
+  [{ type: 'file', file: { filename: 'a.md', file_data: encoded('# B') } }, 'a.md\n# B'],
+  [{ type: 'document', source: { type: 'base64', media_type: 'text/csv', data: encoded('x;y') } }, 'x;y'],
+  [{ type: 'file-data', mediaType: 'image/svg+xml', data: encoded('<svg/>') }, '<svg/>'],
+  [{ type: 'media', mediaType: 'application/ld+json', data: encoded('{"b":2}') }, '{"b":2}'],
+  [
+    { type: 'resource', resource: { uri: 'f:///a.txt', mimeType: 'text/plain', blob: encoded('words') } },
+    'f:///a.txt\nwords',
+  ],
+  [{ type: 'resource', resource: { uri: 'f:///a.txt', text: 'words' } }, 'f:///a.txt\nwords'],
+  [
+    { type: 'resource_link', uri: 'https://a.b/c', name: 'C', description: 'About c.' },
+    'C\nhttps://a.b/c\nAbout c.',
+  ],
+]
+
+const call = {
+  id: 'c',
+  name: 'do',
+  arguments: '{}',
+  origin: 'completion',
+  responses_item_id: null,
+  responses_reasoning_item: null,
+} as const
+const asked = { role: 'user', content: [{ text: 'Go' }], name: null } as const
+const reply = {
+  role: 'assistant',
+  content: [],
+  tool_calls: [call],
+  reasoning_content: null,
+  thinking_blocks: [],
+  responses_reasoning_item: null,
+} as const
+
+describe.each(Object.keys(GRAMMARS) as GrammarName[])('%s', (name) => {
+  const { write, validate } = GRAMMARS[name]
+
+  it.each(FILES)('%j', (part, text) => {
+    const given = write([{ role: 'user', content: [part], name: null }])
+    expect(JSON.stringify(given)).toContain(JSON.stringify(text).slice(1, -1))
+    expect(validate(given)).toEqual([])
+    const result = { role: 'tool', content: [part], tool_call_id: 'c', name: 'do', is_error: false } as const
+    const request = write([asked, reply, result])
+    expect(JSON.stringify(request)).toContain(JSON.stringify(text).slice(1, -1))
+    expect(validate(request)).toEqual([])
+  })
+})
+
+describe('text in bytes', () => {
+  it.each<readonly [string, number[], string | null]>([
+    ['UTF-8', [0xc3, 0xa9], 'é'],
+    ['with a mark', [0xef, 0xbb, 0xbf, 0x61], 'a'],
+    ['UTF-16', [0xff, 0xfe, 0x61, 0], 'a'],
+    ['UTF-16, the other way round', [0xfe, 0xff, 0, 0x61], 'a'],
+    ['Latin-1', [0x63, 0xe9], 'cé'],
+    ['none', [0x61, 0, 0x62], null],
+  ])('%s', (_, bytes, text) => {
+    expect(decodeText(Uint8Array.from(bytes))).toBe(text)
+  })
+
+  it('base64 is decoded and encoded as Node does it', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => {
+        expect(base64Of(bytes)).toBe(Buffer.from(bytes).toString('base64'))
+        expect(bytesOf(base64Of(bytes))).toEqual(bytes)
+      }),
+    )
+  })
+
+  it('is known by its type, or by a name where the type says nothing', () => {
+    expect(isTextFile('text/x-python', null)).toBe(true)
+    expect(isTextFile('application/vnd.ms-excel', 'a.csv')).toBe(true)
+    expect(isTextFile(null, 'a.md')).toBe(true)
+    expect(isTextFile('application/vnd.ms-excel', 'a.xls')).toBe(false)
+    expect(isTextFile('application/zip', 'a.txt')).toBe(false)
+    expect(isTextFile('application/jsonp-zip', null)).toBe(false)
+  })
+})
