@@ -1,14 +1,10 @@
 /** Tools of the AI SDK: the model is asked with them, and this library executes them. */
 
 import { ColloquyError } from '../event/errors.ts'
-import type { Content, JsonObject, Observation } from '../event/shapes.ts'
-import {
-  TOOL_OBSERVATION,
-  type ToolContext,
-  type ToolDescription,
-  type ToolOutput,
-  type StepTool,
-} from './tool.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import { LIMITS } from '../messages/ai-sdk/blocks.ts'
+import { readModelOutput } from './tool-result.ts'
+import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
 
 /** What `tool()` of the `ai` package gives, as far as it is read here. */
 export interface AiSdkTool {
@@ -36,8 +32,8 @@ export function stepToolOf(name: string, tool: AiSdkTool): StepTool {
       const { tool_call_id: toolCallId } = call
       const options = { toolCallId, messages: [], abortSignal: signal }
       const output = await lastOf(execute.call(tool, args, options))
-      if (show === undefined) return typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
-      return shownOutput((await show.call(tool, { toolCallId, input: args, output })) as JsonObject)
+      if (show === undefined) return output as ToolOutput
+      return readModelOutput(await show.call(tool, { toolCallId, input: args, output }), LIMITS.parts.kinds)
     },
   }
 }
@@ -48,31 +44,6 @@ async function lastOf(given: unknown): Promise<unknown> {
   let last: unknown
   for await (const output of given as AsyncIterable<unknown>) last = output
   return last
-}
-
-/** What a tool wants the model to be shown. */
-function shownOutput({ type, value, reason }: JsonObject): ToolOutput {
-  if (type === 'content' && Array.isArray(value)) return value.map(partOf)
-  const shown = type === 'execution-denied' ? (reason ?? 'The execution was denied.') : value
-  const text = typeof shown === 'string' ? shown : (JSON.stringify(shown) ?? '')
-  const isError = type === 'error-text' || type === 'error-json' || type === 'execution-denied'
-  if (!isError) return text
-  const observation: Observation = {
-    kind: TOOL_OBSERVATION,
-    content: [{ type: 'text', text }],
-    is_error: true,
-  }
-  return observation
-}
-
-function partOf(part: JsonObject): Content {
-  const { type, text, data, url, mediaType } = part
-  if (type === 'text' && typeof text === 'string') return { type: 'text', text }
-  const isImage = typeof mediaType === 'string' && mediaType.startsWith('image/')
-  if (isImage && typeof data === 'string')
-    return { type: 'image', image_urls: [`data:${mediaType};base64,${data}`] }
-  if (type === 'image-url' && typeof url === 'string') return { type: 'image', image_urls: [url] }
-  return { type: 'text', text: JSON.stringify(part) }
 }
 
 /**

@@ -5,11 +5,10 @@ import type { StepInput } from '../conversation/run/step.ts'
 import { WORKING } from '../event/completion.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { quote } from '../event/text.ts'
-import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
+import type { JsonObject, Observation } from '../event/shapes.ts'
 import type { ActionEvent, AgentErrorEvent, ObservationEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { readArguments } from '../messages/text.ts'
-import { readPart } from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
 import {
   type BackgroundOptions,
@@ -17,10 +16,10 @@ import {
   LaterResult,
   type SchemaIssue,
   type StepTool,
-  TOOL_OBSERVATION,
   type ToolContext,
   type ToolOutput,
 } from './tool.ts'
+import { errorText, failure, readAsText, readToolResult, textObservation } from './tool-result.ts'
 
 type Call = EventEntry<ActionEvent>
 type Result = AgentErrorEvent | ObservationEvent
@@ -84,7 +83,7 @@ async function resultOf(
     work.completeWith(completionFrom(context.call, blocks, async () => output.result))
     return workingResult(id, event, output.options)
   } catch (error) {
-    return kept(id, event, failure(wordsOf(error)))
+    return kept(id, event, failure(errorText(error)))
   }
 }
 
@@ -113,29 +112,17 @@ export async function completionFrom(
 ): Promise<CallCompletion> {
   const result = await work().then(
     (output) => keptOutput(call.id, call, output, blocks),
-    (error: unknown) => kept(call.id, call, failure(wordsOf(error))),
+    (error: unknown) => kept(call.id, call, failure(errorText(error))),
   )
   if (result.kind === 'AgentErrorEvent') return { content: result.error, outcome: 'failed' }
   const { content = [], is_error } = result.observation
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** What a tool gave back; where it only looks like content, as JSON. @throws for what is no JSON. */
+/** What a tool gave back; where it only looks like content, as JSON. Total. */
 function keptOutput(id: string, event: ActionEvent, output: ToolOutput, blocks: PartTable['kinds']): Result {
-  const observation = observationOf(output, blocks)
-  const result = resultWith(id, event, observation)
-  if (decodeEvent(result).ok) return result
-  return kept(id, event, isAllJson(output) ? textObservation(jsonOf(output)) : observation)
-}
-
-/** Whether JSON leaves nothing of a value out. O(size). */
-function isAllJson(output: ToolOutput): boolean {
-  let isAll = true
-  JSON.stringify(output, (_, value: unknown) => {
-    if (typeof value === 'function' || typeof value === 'symbol') isAll = false
-    return value
-  })
-  return isAll
+  const result = resultWith(id, event, readToolResult(output, blocks))
+  return decodeEvent(result).ok ? result : kept(id, event, readAsText(output))
 }
 
 /**
@@ -192,54 +179,3 @@ const resultWith = (action_id: string, event: ActionEvent, observation: Observat
   action_id,
   observation,
 })
-
-const failure = (text: string): Observation => ({ ...textObservation(text), is_error: true })
-
-/** What a tool gave back as an observation. @throws for what is no JSON. */
-function observationOf(output: ToolOutput, blocks: PartTable['kinds']): Observation {
-  if (isObservation(output)) return output
-  if (Array.isArray(output) && output.length > 0 && output.every((part) => isPart(part, blocks)))
-    return { kind: TOOL_OBSERVATION, content: output as readonly Content[] }
-  return textObservation(jsonOf(output))
-}
-
-const jsonOf = (output: ToolOutput): string =>
-  typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
-
-const textObservation = (text: string): Observation => ({
-  kind: TOOL_OBSERVATION,
-  content: text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }],
-})
-
-/** Whether an object is an observation, and not JSON that happens to have a kind. */
-const isObservation = (output: unknown): output is Observation => {
-  if (typeof output !== 'object' || output === null) return false
-  const { kind, content } = output as { readonly kind?: unknown; readonly content?: unknown }
-  return typeof kind === 'string' && Array.isArray(content)
-}
-
-/** Whether an element of a list is a part of content, and the list not just any JSON. */
-function isPart(part: unknown, blocks: PartTable['kinds']): boolean {
-  if (typeof part !== 'object' || part === null) return false
-  const { type, text, image_urls: urls } = part as Readonly<Record<string, unknown>>
-  if (type !== undefined && typeof type !== 'string') return false
-  const has = (...fields: readonly string[]): boolean =>
-    Object.keys(part).every((key) => key === 'type' || key === 'cache_prompt' || fields.includes(key))
-  if ((type ?? 'text') === 'text' && typeof text === 'string') return has('text')
-  if ((type ?? 'image') === 'image') return Array.isArray(urls)
-  // Rows of a table may have a type too.
-  if (type === undefined || type === 'text') return false
-  // A provider takes some parts as they are, which no other may.
-  const block = Object.hasOwn(blocks, type) ? blocks[type] : undefined
-  return readPart(part as OpenPart) !== null || block?.fits(part) === true
-}
-
-/** Whatever a tool has thrown, in words. Never throws. */
-function wordsOf(error: unknown): string {
-  try {
-    const words = error instanceof Error ? error.message || error.name : String(error)
-    return words.toWellFormed() || 'The tool failed.'
-  } catch {
-    return 'The tool failed.'
-  }
-}

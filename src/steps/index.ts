@@ -10,6 +10,7 @@ export {
   openaiResponsesStep,
   type OpenAIResponsesStepOptions,
 } from './openai-responses.ts'
+export { type McpClient, type McpTool, mcpTools, type McpToolOptions } from './mcp.ts'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './tool.ts'
 export { subagent, type SubagentOptions } from './subagent.ts'
 export type { StepOptions } from './step-of.ts'

@@ -89,15 +89,17 @@ export const background = (result: PromiseLike<ToolOutput>, options: BackgroundO
   new LaterResult(result, options)
 
 /**
- * What a tool gives back: a text, parts of content, or an observation (`kind` and `content`), which says itself whether
- * it is an error (`is_error`) and may have fields of its own. Anything else is given to the model as JSON.
+ * What a tool returns: a text, parts of content in the form of any provider, an MCP result, an `Error`, bytes, or an
+ * observation (`kind` and `content`), which can be an error (`is_error`) and can have fields of its own. The model reads
+ * any other value as JSON, in which images and files are replaced by parts that follow it.
  */
 export type ToolOutput =
   | string
   | readonly Content[]
   | Observation
-  | JsonObject
+  | object
   | number
+  | bigint
   | boolean
   | null
   | void

@@ -62,7 +62,7 @@ it.each<readonly [keyof typeof TOOLS, string, unknown]>([
     {
       content: [
         { type: 'text', text: 'of c' },
-        { type: 'image', image_urls: ['data:image/png;base64,AA=='] },
+        { type: 'file-data', mediaType: 'image/png', data: 'AA==' },
       ],
     },
   ],

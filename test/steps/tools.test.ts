@@ -113,17 +113,6 @@ describe('what a tool gives', () => {
       content: [{ type: 'text', text: 'No such file: a.txt' }],
       is_error: true,
     })
-    const getter = {
-      get kind(): string {
-        throw new Error('no kind')
-      },
-    }
-    expect(await observed(() => getter as unknown as ToolOutput)).toMatchObject({ is_error: true })
-    const cycle: Record<string, unknown> = {}
-    cycle['me'] = cycle
-    expect(await observed(() => cycle as unknown as ToolOutput)).toMatchObject({ is_error: true })
-    const bad = { kind: 'X', content: [{ text: () => 'code' }] }
-    expect(JSON.stringify(await observed(() => bad as unknown as ToolOutput))).toContain('was executed')
   })
 })
 

@@ -1,0 +1,502 @@
+/** Reads what a tool returned, whichever library made it, as an observation. Total: nothing is thrown. */
+
+import { isObject } from '../event/json.ts'
+import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
+import { readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
+import type { PartTable } from '../messages/limits.ts'
+import { base64Of, decodeUtf8 } from '../messages/text-files.ts'
+import { objectOf } from '../messages/text.ts'
+import { TOOL_OBSERVATION } from './tool.ts'
+
+type Kinds = PartTable['kinds']
+
+/**
+ * The observation of what a tool returned: a text, an observation, an MCP result, parts of content in the words of any
+ * grammar, an error, bytes, and any other value as JSON. The same value gives the same observation. O(size).
+ * @example
+ * readToolResult({ content: [{ type: 'text', text: 'No such file' }], isError: true }, {}).is_error // true
+ */
+export function readToolResult(output: unknown, blocks: Kinds): Observation {
+  if (output === undefined) return textObservation('')
+  if (typeof output === 'string') return textObservation(output)
+  try {
+    if (isError(output)) return failure(errorText(output))
+    const value = snapshot(output)
+    return observationIn(value, blocks) ?? mcpResult(value, blocks) ?? asContent(value, blocks)
+  } catch {
+    return failure('The tool was executed; what it returned is too large to keep.')
+  }
+}
+
+/** What a tool returned as text, where its fields are no event's. Total. O(size). */
+export const readAsText = (output: unknown): Observation =>
+  readSafely(() => observation(jsonContent(snapshot(output), {})))
+
+/** What `toModelOutput` of the AI SDK returned, in the forms of versions 5, 6 and 7. Total. O(size). */
+export function readModelOutput(output: unknown, blocks: Kinds): Observation {
+  return readSafely(() => {
+    const value = snapshot(output)
+    const { type, value: shown, reason } = objectOf(value)
+    switch (type) {
+      case 'content':
+        return Array.isArray(shown) ? observation(partsOrJson(shown, blocks)) : asContent(value, blocks)
+      case 'text':
+      case 'json':
+        return observation(jsonContent(shown, blocks))
+      case 'error-text':
+      case 'error-json':
+        return { ...observation(jsonContent(shown, blocks)), is_error: true }
+      case 'execution-denied':
+        return failure(typeof reason === 'string' ? reason : 'The execution was denied.')
+      default:
+        return readToolResult(output, blocks)
+    }
+  })
+}
+
+function readSafely(read: () => Observation): Observation {
+  try {
+    return read()
+  } catch {
+    return failure('The tool was executed; what it returned is too large to keep.')
+  }
+}
+
+/** An error result. */
+export const failure = (text: string): Observation => ({ ...textObservation(text), is_error: true })
+
+/** A result of one text, or of nothing. */
+export const textObservation = (text: string): Observation => observation(textContent(text))
+
+const observation = (content: readonly Content[]): Observation => ({ kind: TOOL_OBSERVATION, content })
+
+const textContent = (text: string): Content[] =>
+  text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }]
+
+/** How many causes of an error are told. */
+const MAX_CAUSES = 5
+
+/** What was thrown, or returned as an error, in words: its message, those of its causes. Never throws. */
+export function errorText(error: unknown, depth = 0): string {
+  try {
+    if (!isError(error)) {
+      const { message } = objectOf(error)
+      if (typeof message === 'string' && message !== '') return message.toWellFormed()
+      const text = typeof error === 'object' && error !== null ? jsonText(snapshot(error)) : String(error)
+      return text.toWellFormed() || 'The tool failed.'
+    }
+    const { message, name, cause, errors } = error as AggregateError
+    const inner = [...(Array.isArray(errors) ? errors : []), ...(cause === undefined ? [] : [cause])]
+    const causes = depth === MAX_CAUSES ? [] : inner.slice(0, MAX_CAUSES)
+    const own = String(message || name || 'The tool failed.').toWellFormed()
+    return [own, ...causes.map((each) => `Caused by: ${errorText(each, depth + 1)}`)].join('\n')
+  } catch {
+    return 'The tool failed.'
+  }
+}
+
+const isError = (value: unknown): boolean => {
+  try {
+    return value instanceof Error || tagOf(value) === 'Error'
+  } catch {
+    return false
+  }
+}
+
+function tagOf(value: unknown): string {
+  try {
+    return Object.prototype.toString.call(value).slice('[object '.length, -1)
+  } catch {
+    return 'Object'
+  }
+}
+
+/** An observation is taken as it is, with content of any grammar; null for JSON that happens to have a kind. */
+function observationIn(value: unknown, blocks: Kinds): Observation | null {
+  const { kind, content, ...rest } = objectOf(value)
+  if (typeof kind !== 'string' || !Array.isArray(content)) return null
+  const parts = content.map((part) => partOf(part, blocks))
+  return parts.every((part) => part !== null)
+    ? ({ kind, content: parts, ...objectOf(plain(rest)) } as Observation)
+    : null
+}
+
+/** The result of `callTool` of an MCP client; null for anything else. */
+function mcpResult(value: unknown, blocks: Kinds): Observation | null {
+  if (!isObject(value)) return null
+  const { content = [], structuredContent, isError: failed, _meta, resultType: _, ...rest } = objectOf(value)
+  if (!Array.isArray(content) || typeof (failed ?? false) !== 'boolean') return null
+  const isMarked = failed !== undefined || isObject(structuredContent)
+  const isContent = 'content' in value && content.every((part) => partOf(part, blocks) !== null)
+  if (Object.keys(rest).length > 0 ? !isMarked || !('content' in value) : !isMarked && !isContent) return null
+  const parts = [
+    ...partsOrJson(content, blocks),
+    ...(structuredContent === undefined || isTold(structuredContent, content)
+      ? []
+      : jsonContent(structuredContent, blocks)),
+    ...(Object.keys(rest).length === 0 ? [] : jsonContent(rest, blocks)),
+  ]
+  return {
+    ...observation(parts),
+    ...(failed === true && { is_error: true }),
+    ...(isObject(_meta) && { _meta: plain(_meta) as JsonObject }),
+  }
+}
+
+/** Whether a server repeats its structured content as a text, as the protocol wants for older clients. */
+function isTold(structured: unknown, content: readonly unknown[]): boolean {
+  const json = sortedJson(structured)
+  return content.some((part) => {
+    const { text } = objectOf(part)
+    if (typeof text !== 'string' || !/^\s*[[{]/.test(text)) return false
+    try {
+      return sortedJson(JSON.parse(text)) === json
+    } catch {
+      return false
+    }
+  })
+}
+
+const sortedJson = (value: unknown): string =>
+  JSON.stringify(value, (_, each: unknown) =>
+    isObject(each) ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))) : each,
+  )
+
+/** A part, a list of parts, or any other value as JSON. */
+function asContent(value: unknown, blocks: Kinds): Observation {
+  if (value instanceof Bytes) return observation(value.parts())
+  const list = Array.isArray(value) ? value : 'type' in objectOf(value) ? [value] : []
+  const parts = list.map((part) => partOf(part, blocks))
+  const isContent = parts.length > 0 && parts.every((part) => part !== null)
+  return observation(isContent ? parts : jsonContent(value, blocks))
+}
+
+/** The parts of what is content for certain: one that cannot be read is told as JSON. */
+const partsOrJson = (parts: readonly unknown[], blocks: Kinds): Content[] =>
+  parts.flatMap((part) => {
+    const read = partOf(part, blocks)
+    return read === null ? jsonContent(part, blocks) : [read]
+  })
+
+/** What a text may have beside its words without being a row of a table. */
+const TEXT_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'text',
+  'cache_prompt',
+  'cache_control',
+  'citations',
+  'annotations',
+  '_meta',
+  'providerOptions',
+  'providerMetadata',
+])
+
+/** One part of content as the log has it; null for a value that is none. */
+function partOf(part: unknown, blocks: Kinds): Content | null {
+  if (!isObject(part)) return null
+  const { type, text, cache_prompt, cache_control, image_urls, inlineData, image, document } = objectOf(part)
+  const keys = Object.keys(part)
+  if (type === undefined) {
+    if (typeof text === 'string' && keys.every((key) => key === 'text' || key === 'cache_prompt'))
+      return part as unknown as Content
+    if (Array.isArray(image_urls)) return plain(part) as Content
+    if (keys.length !== 1) return null
+    if (inlineData !== undefined) return inlinePart(objectOf(inlineData))
+    return bedrockPart(objectOf(image ?? document), image === undefined ? 'application' : 'image')
+  }
+  if (typeof type !== 'string') return null
+  if (type === 'text') {
+    if (typeof text !== 'string' || !keys.every((key) => TEXT_FIELDS.has(key))) return null
+    const isMarked = cache_prompt === true || isObject(cache_control)
+    return { type, text, ...(isMarked && { cache_prompt: true }) }
+  }
+  if (type === 'image')
+    return Array.isArray(image_urls) ? (plain(part) as Content) : imagePart(objectOf(part))
+  const open = plain(part) as OpenPart
+  const block = Object.hasOwn(blocks, type) ? blocks[type] : undefined
+  return readPart(open) !== null || block?.fits(open) === true ? open : null
+}
+
+const inlinePart = ({ data, mimeType, displayName }: JsonObject | Readonly<Record<string, unknown>>) =>
+  bytesPart(data, mimeType, displayName)
+
+/** An image of MCP, Anthropic or the AI SDK. */
+function imagePart(part: Readonly<Record<string, unknown>>): Content | null {
+  const { data, mimeType, mediaType, image, source } = part
+  const { data: inner, media_type, url } = objectOf(source)
+  const given = inner ?? data ?? image ?? url
+  if (typeof given === 'string' && readImage(given) !== null) return { type: 'image', image_urls: [given] }
+  return bytesPart(given, media_type ?? mimeType ?? mediaType ?? 'image', null)
+}
+
+const BEDROCK_TEXTS: ReadonlySet<unknown> = new Set(['txt', 'md', 'csv', 'html'])
+
+function bedrockPart(
+  { format, name, source }: Readonly<Record<string, unknown>>,
+  kind: 'application' | 'image',
+): Content | null {
+  const { bytes } = objectOf(source)
+  if (typeof format !== 'string') return null
+  return bytesPart(bytes, `${BEDROCK_TEXTS.has(format) ? 'text' : kind}/${format}`, name)
+}
+
+/** Bytes, or their base64, as an image or a file; null for what is neither. */
+function bytesPart(given: unknown, type: unknown, name: unknown): Content | null {
+  const data = given instanceof Bytes ? given.base64 : base64In(given)
+  if (data === null) return null
+  const mediaType = typeof type === 'string' && type.includes('/') ? type : 'application/octet-stream'
+  const image = readImage(`data:${mediaType};base64,${data}`)
+  if (image !== null) return { type: 'image', image_urls: [urlOf(image)] }
+  return {
+    type: 'file',
+    mediaType: data.startsWith('JVBERi0') ? 'application/pdf' : mediaType,
+    data: { type: 'data', data },
+    ...(typeof name === 'string' && name !== '' && { filename: name }),
+  }
+}
+
+/** Base64 of either alphabet in the standard one; null for a text that is none. */
+function base64In(text: unknown): string | null {
+  if (typeof text !== 'string') return null
+  const data = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '')
+  if (data === '' || data.length % 4 === 1 || !/^[a-z0-9+/]+$/i.test(data)) return null
+  return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
+}
+
+/** A value as JSON text; images and files in it follow as parts, and the JSON has their numbers. */
+function jsonContent(value: unknown, blocks: Kinds): Content[] {
+  if (typeof value === 'string') return textContent(value)
+  const parts: Content[] = []
+  const text = jsonText(value, (each) => {
+    const lifted = each instanceof Bytes ? each.parts() : isObject(each) ? binaryIn(each, blocks) : []
+    const [first] = lifted
+    if (first === undefined) return each
+    if ('text' in first && typeof first.text === 'string') return first.text
+    parts.push(first)
+    return `[Part ${parts.length}, which follows]`
+  })
+  return [...textContent(text), ...parts]
+}
+
+/** A part with bytes in it, which no model reads as text. */
+function binaryIn(value: object, blocks: Kinds): Content[] {
+  const part = partOf(value, blocks)
+  if (part === null || 'text' in part) return []
+  if ('image_urls' in part) {
+    const [url] = part.image_urls as readonly unknown[]
+    return typeof url === 'string' && url.startsWith('data:') ? [part] : []
+  }
+  const said = readPart(part as OpenPart)
+  if (said?.as === 'image') return said.url.startsWith('data:') ? [part] : []
+  if (said?.as !== 'file' || !('data' in said.file.from)) return []
+  const text = textOfFile(said.file)
+  return [text === null ? part : { type: 'text', text }]
+}
+
+const jsonText = (value: unknown, replace: (value: unknown) => unknown = (each) => each): string =>
+  JSON.stringify(value, (_, each: unknown) => replace(each)) ?? ''
+
+/** A snapshot as JSON: bytes as base64, which a part has in its own field. */
+const plain = (value: unknown): unknown =>
+  JSON.parse(jsonText(value, (each) => (each instanceof Bytes ? each.base64 : each)))
+
+/** Bytes in a snapshot. */
+class Bytes {
+  readonly bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
+
+  get base64(): string {
+    return base64Of(this.bytes)
+  }
+
+  /** Text where they are UTF-8, else an image or a file. */
+  parts(): Content[] {
+    if (this.bytes.length === 0) return []
+    const text = decodeUtf8(this.bytes)
+    // oxlint-disable-next-line no-control-regex
+    if (text !== null && !/[\0-\x08\x0e-\x1f]/.test(text) && !text.startsWith('%PDF-'))
+      return textContent(text)
+    const part = bytesPart(this, null, `${this.bytes.length} bytes`)
+    return part === null ? [] : [part]
+  }
+}
+
+const MAX_DEPTH = 500
+const MAX_VALUES = 1_000_000
+
+/**
+ * A value as plain JSON that nothing can change any more, with bytes among it. What JSON has no form for is told in
+ * words: cycles, functions, numbers that are none, values that cannot be read.
+ */
+function snapshot(given: unknown): unknown {
+  let count = 0
+  const above: unknown[] = []
+  return read(given, true)
+
+  function read(value: unknown, mayConvert: boolean): unknown {
+    count += 1
+    if (count > MAX_VALUES) return `[Left out: more than ${MAX_VALUES} values]`
+    switch (typeof value) {
+      case 'bigint':
+        return String(value)
+      case 'number':
+        return Number.isFinite(value) ? value : String(value)
+      case 'function':
+        return `[Function${typeof value.name === 'string' && value.name !== '' ? ` ${value.name}` : ''}]`
+      case 'symbol':
+        return String(value)
+      case 'object':
+        break
+      default:
+        return value
+    }
+    if (value === null) return null
+    if (above.includes(value)) return '[Circular]'
+    if (above.length === MAX_DEPTH) return `[Left out: nested more than ${MAX_DEPTH} deep]`
+    above.push(value)
+    try {
+      return readObject(value, mayConvert)
+    } catch (error) {
+      return `[Unreadable: ${errorText(error)}]`
+    } finally {
+      above.pop()
+    }
+  }
+
+  function readObject(value: object, mayConvert: boolean): unknown {
+    const bytes = bytesIn(value)
+    if (bytes !== null) return new Bytes(bytes)
+    if (Array.isArray(value) || ArrayBuffer.isView(value)) return readList(value as readonly unknown[])
+    if (isError(value)) return readError(value as Error)
+    const known = builtIn(value)
+    if (known !== value) return Array.isArray(known) ? readList(known) : read(known, false)
+    if (mayConvert) {
+      const json = convert(value)
+      if (json !== value) return read(json, false)
+    }
+    return readFields(value)
+  }
+
+  function readList(list: readonly unknown[]): unknown[] {
+    const out: unknown[] = []
+    for (let index = 0; index < list.length; index += 1) {
+      if (count > MAX_VALUES) break
+      out.push(field(list, String(index)) ?? null)
+    }
+    return out
+  }
+
+  function readError(error: Error): unknown {
+    const { name, message, cause, ...rest } = error as Error & Readonly<Record<string, unknown>>
+    return read({ name, message, ...rest, ...(cause === undefined ? {} : { cause }) }, false)
+  }
+
+  function readFields(value: object): unknown {
+    const keys = Object.keys(value)
+    const proto: unknown = Object.getPrototypeOf(value)
+    const isPlain = proto === null || Object.getPrototypeOf(proto) === null
+    if (keys.length === 0 && !isPlain) return `[${nameOf(value)}]`
+    const out: Record<string, unknown> = {}
+    for (const key of keys) {
+      if (count > MAX_VALUES) break
+      const each = field(value, key)
+      // A field of this name would set the prototype.
+      if (each !== undefined)
+        Object.defineProperty(out, key, { value: each, enumerable: true, writable: true, configurable: true })
+    }
+    return out
+  }
+
+  function field(value: object, key: string): unknown {
+    let each: unknown
+    try {
+      each = (value as Readonly<Record<string, unknown>>)[key]
+    } catch (error) {
+      return `[Unreadable: ${errorText(error)}]`
+    }
+    return read(each, true)
+  }
+}
+
+/** What `toJSON` gives; the value itself where it has none, or one that throws. */
+function convert(value: object): unknown {
+  try {
+    const { toJSON } = value as { readonly toJSON?: unknown }
+    return typeof toJSON === 'function' ? (toJSON.call(value, '') as unknown) : value
+  } catch {
+    return value
+  }
+}
+
+function nameOf(value: object): string {
+  const tag = tagOf(value)
+  if (tag !== 'Object') return tag
+  const { constructor } = value
+  const name: unknown = typeof constructor === 'function' ? constructor.name : ''
+  return typeof name === 'string' && name !== '' ? name : 'Object'
+}
+
+type Built = Readonly<
+  Record<string, { readonly prototype: { [Symbol.iterator](): IterableIterator<unknown> } } | undefined>
+>
+
+/** The entries of a collection; only a real one has them. */
+const entriesOf =
+  (name: string) =>
+  (value: object): unknown => [
+    ...((globalThis as unknown as Built)[name]?.prototype[Symbol.iterator].call(value) ?? []),
+  ]
+
+/** How values of JavaScript and the web are told, which have no fields of their own. */
+const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map<string, (value: object) => unknown>(
+  [
+    ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map(
+      (name) => [name, entriesOf(name)] as const,
+    ),
+    ['Date', dateText],
+    ['RegExp', (value) => RegExp.prototype.toString.call(value)],
+    ['Number', (value) => Number.prototype.valueOf.call(value)],
+    ['String', (value) => String.prototype.valueOf.call(value)],
+    ['Boolean', (value) => Boolean.prototype.valueOf.call(value)],
+    ['BigInt', (value) => BigInt.prototype.valueOf.call(value)],
+    ['Symbol', (value) => Symbol.prototype.valueOf.call(value)],
+    ['Blob', blobText],
+    ['File', blobText],
+  ],
+)
+
+/** What a value of JavaScript or the web holds; the value itself where it is none of them. */
+function builtIn(value: object): unknown {
+  try {
+    return BUILT_IN.get(tagOf(value))?.(value) ?? value
+  } catch {
+    // It has the name of one alone.
+    return value
+  }
+}
+
+function dateText(value: object): string {
+  return Number.isNaN(Date.prototype.getTime.call(value))
+    ? 'Invalid Date'
+    : Date.prototype.toISOString.call(value)
+}
+
+function blobText(value: object): string {
+  const { name = 'Blob', type, size } = value as Readonly<Record<string, unknown>>
+  return `[${String(name)}: ${String(type || 'unknown type')}, ${String(size)} bytes, not read]`
+}
+
+function bytesIn(value: object): Uint8Array | null {
+  if (value instanceof Uint8Array || value instanceof Uint8ClampedArray || value instanceof DataView)
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  const tag = tagOf(value)
+  if (tag !== 'ArrayBuffer' && tag !== 'SharedArrayBuffer') return null
+  try {
+    return new Uint8Array(value as ArrayBuffer)
+  } catch {
+    return null
+  }
+}
