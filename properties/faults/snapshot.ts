@@ -4,6 +4,18 @@ import type { Fault } from './fault.ts'
 
 export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
+    name: 'a snapshot forgets a call that works',
+    file: 'state/snapshot/record.ts',
+    find: 'of record.workingCalls)',
+    replace: 'of record.workingCalls.slice(1))',
+  },
+  {
+    name: 'a snapshot forgets which call a message completes',
+    file: 'state/snapshot/record.ts',
+    find: '...(unit[3] !== undefined &&',
+    replace: '...(unit[3] === -1 &&',
+  },
+  {
     name: 'the fold goes on where nothing is held',
     file: 'state/snapshot.ts',
     find: 'return isFine(entry.parent) && isFine(head)',

@@ -4,6 +4,18 @@ import type { Fault } from './fault.ts'
 
 export const STATE_FAULTS: readonly Fault[] = [
   {
+    name: 'a completion leaves its call working',
+    file: 'state/branch.ts',
+    find: 'completed === undefined ? branch.workingCalls :',
+    replace: 'completed?.rank !== -2 ? branch.workingCalls :',
+  },
+  {
+    name: 'a completion does not want a run',
+    file: 'state/header.ts',
+    find: "event.source === 'user' || completes",
+    replace: "event.source === 'user' || (completes && false)",
+  },
+  {
     name: 'a forgotten call cannot be answered',
     file: 'state/branch.ts',
     find: 'return { ...branch, pendingCalls, workingCalls, dropped }',
