@@ -35,7 +35,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['R', ['properties/replay.test.ts', 'properties/regressions.test.ts']],
   ['T', ['properties/tree.test.ts', 'properties/laws.test.ts']],
   ['P1 P2 P3 P4 P5 P12', ['properties/pairing.test.ts']],
-  ['I8', ['test/conversation/background.test.ts']],
+  ['I8', ['properties/background.test.ts', 'test/conversation/background.test.ts']],
   ['P I', [EXECUTION]],
   ['V', ['properties/view.test.ts']],
   ['M11', ['properties/replies.test.ts']],
