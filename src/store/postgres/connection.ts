@@ -15,9 +15,9 @@ import {
   isPool,
   loadDriver,
   type PostgresClient,
+  type PostgresStoreOptions,
   type PreparingClient,
 } from './driver.ts'
-import type { PostgresStoreOptions } from './index.ts'
 import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 
 /**

@@ -1,13 +1,12 @@
 /** `colloquy/postgres`: a store over PostgreSQL, for any number of processes. */
 
 import type { Store } from '../contract/store.ts'
-import type { Clock } from '../kit/record.ts'
 import type { Work } from '../sql/dialect.ts'
 import { sqlStore } from '../sql/store.ts'
 import { appender } from './append.ts'
 import { Connection } from './connection.ts'
 import { changeItems, claimItems, postgresDialect, readFeed, settleFeed } from './dialect.ts'
-import type { PostgresClient } from './driver.ts'
+import type { PostgresStoreOptions } from './driver.ts'
 import { Watcher } from './watcher.ts'
 
 export type {
@@ -15,42 +14,9 @@ export type {
   ListeningClient,
   PostgresClient,
   PostgresPool,
+  PostgresStoreOptions,
   SubscribingClient,
 } from './driver.ts'
-
-/**
- * Options of `postgresStore`: a URL, or a client that is there already, and never both. No transaction may be open on
- * the client: what the store has acknowledged would be rolled back with it.
- */
-export type PostgresStoreOptions = Common &
-  (
-    | { readonly url: string; readonly client?: undefined }
-    | { readonly client: PostgresClient; readonly url?: undefined }
-  )
-
-interface Common {
-  /** The schema that holds the tables; it is made if need be. Default: colloquy. */
-  readonly schema?: string
-  /**
-   * Whether to wake other processes by NOTIFY, and to be woken by LISTEN over one connection, held from the first watch
-   * on. Default: true. Where no connection can be held, or a pooler lets no notification through, polling does it
-   * alone.
-   */
-  readonly listen?: boolean
-  /**
-   * Milliseconds between looks at the conversations that are watched. Default: 1,000; ten times that while
-   * notifications arrive.
-   */
-  readonly pollInterval?: number
-  /** Gives the time of records and leases. Default: the server's, which all processes share. */
-  readonly clock?: Clock
-  /**
-   * Whether statements are prepared by name, which saves planning; the client must then take `{ name, text, values }`,
-   * as `pg` does. A pooler that loses prepared statements is noticed, and they are given up. Default: true for a URL,
-   * false for a client.
-   */
-  readonly prepare?: boolean
-}
 
 /**
  * A store in a PostgreSQL database, for any number of processes. Nothing is connected until the first call, which also

@@ -4,8 +4,8 @@ import type { Unwatch, Wake } from '../contract/store.ts'
 import { checkPollInterval } from '../kit/query/check-value.ts'
 import { Watches } from '../kit/watches.ts'
 import type { Connection } from './connection.ts'
+import type { PostgresStoreOptions } from './driver.ts'
 import { Listener, unref } from './listener.ts'
-import type { PostgresStoreOptions } from './index.ts'
 
 /** Milliseconds. */
 const POLL_INTERVAL = 1_000
