@@ -27,7 +27,7 @@ describe('O, on the screen', () => {
       checkTimeline(facts, (situation) => met.add(situation))
       tally.count(met)
     }
-    always(settled, check, RUNS / 4)
+    always(settled, check, RUNS / 2)
     alwaysOnLegal(check)
     const statuses = ['pending', 'waiting', 'approved', 'held', 'started', 'completed', 'failed', 'rejected']
     tally.require([...statuses, 'forgotten', 'evicted', 'evicted and whole'])
@@ -39,7 +39,7 @@ describe('O, on the screen', () => {
       checkUIMessages(facts, (situation) => met.add(situation))
       tally.count(met)
     }
-    always(settled, check, RUNS / 8)
+    always(settled, check, RUNS / 4)
     alwaysOnLegal(check)
     tally.require(['reply in an earlier turn'])
   })

@@ -29,6 +29,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'properties/faults/*',
     'test/conversation/{after-crash,hooks-run,hooks-shell,hooks-shell-start,kill,races,subscribe-processes}',
     'test/store/{json-processes,sqlite-processes}',
+    'test/messages/toy-grammar',
     'test/testing/{colloquy-server,drive,example-server,seeded-bugs}',
   ],
   'listen at a port': ['test/steps/official', 'test/testing/{provider,server-client}'],
@@ -44,7 +45,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
   ],
   'run over SQLite and PostgreSQL as Node has them': [
     'test/context/redact-store',
-    'test/conversation/follow',
+    'test/conversation/{background,follow}',
     'test/inventory/live',
     'test/store/{counts,feed,items-agreement,paths,tree-rule}',
     'test/store/{postgres,postgres-*}',
