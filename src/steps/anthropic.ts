@@ -7,7 +7,8 @@ import { type AnthropicReply, collectAnthropic, fromAnthropic } from '../message
 import type { AnthropicRequest } from '../messages/anthropic/blocks.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import type { CacheTime } from '../messages/cache-marks.ts'
-import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import type { ToolDescription } from './tool.ts'
 
 /** What is asked: a client of the `@anthropic-ai/sdk` package, or anything of that shape. */
 export interface AnthropicClient {
@@ -35,22 +36,16 @@ export interface AnthropicStepOptions extends StepOptions {
 export function anthropicStep(options: AnthropicStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
-  const tools = [
-    ...sorted.described.map(({ name, description, parameters }) => ({
-      name,
-      description,
-      input_schema: parameters,
-    })),
-    ...sorted.given,
-  ]
+  const tools = [...describe(sorted.described), ...sorted.given]
   return stepOf(
     {
       model: options.model,
       limits: LIMITS,
       tools,
+      describe,
       write: (messages, writing) => ({
         ...rest,
-        ...(tools.length === 0 ? {} : { tools }),
+        ...toolList(writing),
         ...withContainer(
           toAnthropic(messages, { ...writing, cached: timeOf(rest['cache_control']) }),
           rest['container'],
@@ -66,6 +61,9 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
     { ...options, prove: options.prove ?? !hasBudget(rest['thinking']) },
   )
 }
+
+const describe = (tools: readonly ToolDescription[]): object[] =>
+  tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }))
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 

@@ -4,7 +4,8 @@ import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/google/blocks.ts'
 import { collectGoogle, fromGoogle, type GoogleReply } from '../messages/google/read.ts'
 import { toGoogle } from '../messages/google/write.ts'
-import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import type { ToolDescription } from './tool.ts'
 
 /** What is asked: a client of the `@google/genai` package, or anything of that shape. */
 export interface GoogleClient {
@@ -44,24 +45,16 @@ export function googleStep(options: GoogleStepOptions): Step {
   } = options
   const { models } = client
   const sorted = sortTools(given)
-  const functionDeclarations = sorted.described.map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parametersJsonSchema: parameters,
-  }))
-  const tools = [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.given]
   return stepOf(
     {
       model: options.model,
       limits: LIMITS,
       tools,
+      ...('tools' in config ? {} : { describe }),
       write: (messages, writing) => {
         const { contents, ...front } = toGoogle(messages, writing)
-        return {
-          ...rest,
-          contents,
-          config: { ...config, ...front, ...(tools.length === 0 ? {} : { tools }) },
-        }
+        return { ...rest, contents, config: { ...config, ...front, ...toolList(writing) } }
       },
       send: (request, signal) => {
         const { config: asked } = request as { readonly config: object }
@@ -75,3 +68,16 @@ export function googleStep(options: GoogleStepOptions): Step {
     options,
   )
 }
+
+const describe = (tools: readonly ToolDescription[]): object[] =>
+  tools.length === 0
+    ? []
+    : [
+        {
+          functionDeclarations: tools.map(({ name, description, parameters }) => ({
+            name,
+            description,
+            parametersJsonSchema: parameters,
+          })),
+        },
+      ]

@@ -4,7 +4,8 @@ import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-chat/blocks.ts'
 import { type ChatReply, collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { toOpenAIChat } from '../messages/openai-chat/write.ts'
-import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import type { ToolDescription } from './tool.ts'
 
 /** What is asked: a client of the `openai` package, or anything of that shape. */
 export interface OpenAIChatClient {
@@ -45,19 +46,17 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
     ...rest
   } = options
   const sorted = sortTools(given)
-  const tools = [
-    ...sorted.described.map((described) => ({ type: 'function', function: described })),
-    ...sorted.given,
-  ]
+  const tools = [...describe(sorted.described), ...sorted.given]
   return stepOf(
     {
       model: options.model,
       limits: LIMITS,
       tools,
+      describe,
       write: (messages, writing) => ({
         ...(stream ? { stream_options: { include_usage: true } } : {}),
         ...rest,
-        ...(tools.length === 0 ? {} : { tools }),
+        ...toolList(writing),
         messages: toOpenAIChat(messages, { ...writing, plainText }),
         stream,
       }),
@@ -69,3 +68,6 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
     options,
   )
 }
+
+const describe = (tools: readonly ToolDescription[]): object[] =>
+  tools.map((described) => ({ type: 'function', function: described }))

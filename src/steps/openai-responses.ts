@@ -8,7 +8,8 @@ import {
   type ResponsesReply,
 } from '../messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
-import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import type { ToolDescription } from './tool.ts'
 
 /** What is asked: a client of the `openai` package, or anything of that shape. */
 export interface OpenAIResponsesClient {
@@ -37,21 +38,18 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
 export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
-  const tools = [
-    // Strict schemas are another dialect, in which no argument is optional.
-    ...sorted.described.map((described) => ({ type: 'function', ...described, strict: false })),
-    ...sorted.given,
-  ]
+  const tools = [...describe(sorted.described), ...sorted.given]
   return stepOf(
     {
       model: options.model,
       limits: LIMITS,
       tools,
+      describe,
       write: (messages, writing) => ({
         store: false,
         include: ['reasoning.encrypted_content'],
         ...rest,
-        ...(tools.length === 0 ? {} : { tools }),
+        ...toolList(writing),
         ...toOpenAIResponses(messages, writing),
         stream,
       }),
@@ -63,3 +61,7 @@ export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
     options,
   )
 }
+
+/** Strict schemas are another dialect, in which no argument is optional. */
+const describe = (tools: readonly ToolDescription[]): object[] =>
+  tools.map((described) => ({ type: 'function', ...described, strict: false }))

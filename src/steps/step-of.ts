@@ -12,6 +12,7 @@ import { modelName, type WriteOptions } from '../messages/prefix.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
 import { completionFrom, executeCalls } from './execute.ts'
+import { toolName } from '../messages/text.ts'
 import { tooLong } from './too-long.ts'
 import {
   definitionOf,
@@ -52,6 +53,8 @@ export interface Provider {
   readonly limits: Limits
   /** The tool list of the request. */
   readonly tools: readonly object[]
+  /** Tools as the provider's tool list has them, for calls of the history where a step has no tools. */
+  readonly describe?: (tools: readonly ToolDescription[]) => readonly object[]
   /** The request, as one of the writers begins it. */
   readonly write: (messages: readonly NeutralMessage[], options: WriteOptions) => object
   /** A whole reply, or the events of one. */
@@ -80,6 +83,10 @@ export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): Sor
   }
 }
 
+/** The tool list of a request; none where there are no tools. */
+export const toolList = ({ tools }: WriteOptions): { readonly tools?: readonly object[] } =>
+  tools === undefined ? {} : { tools }
+
 /** The step of a provider. */
 export function stepOf(
   provider: Provider,
@@ -107,9 +114,9 @@ export function stepOf(
       yield prompt
       state = reduce(state, prompt)
     }
-    const { tools } = provider
     const model = modelName(provider.model)
     const messages = write(state)
+    const tools = provider.tools.length > 0 ? provider.tools : toolsOfHistory(messages, provider)
     const request = provider.write(messages.length === 0 ? EMPTY : messages, {
       onPrefix,
       prove,
@@ -134,6 +141,23 @@ export function stepOf(
           )
     }) satisfies Step['resume'],
   })
+}
+
+/** Tools that the history has called: several servers refuse calls and results in a request without a tool list. */
+function toolsOfHistory(
+  messages: readonly NeutralMessage[],
+  { describe, limits }: Pick<Provider, 'describe' | 'limits'>,
+): readonly object[] {
+  if (describe === undefined) return []
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
+  const names = new Set(calls.map(({ name }) => toolName(name, limits.toolNameLength)))
+  return describe(
+    Array.from(names, (name) => ({
+      name,
+      description: 'This tool is not available any more. Do not call it.',
+      parameters: { type: 'object', properties: {} },
+    })),
+  )
 }
 
 /** What is sent where everything that users said is blank. */

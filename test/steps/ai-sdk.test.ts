@@ -5,7 +5,8 @@ import { MockLanguageModelV4 } from 'ai/test'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { aiSdkStep } from '../../src/steps/index.ts'
-import { begin, branch } from '../conversation/agent.ts'
+import type { Content } from '../../src/event/shapes.ts'
+import { begin, branch, call } from '../conversation/agent.ts'
 import { type SaidCall, STEP_WIRES, streamed, streamOf } from './wires.ts'
 
 const INPUT = z.object({ n: z.coerce.number().default(7) })
@@ -94,4 +95,108 @@ it('a tool that nothing executes is refused, unless the provider executes it', (
   const ofProvider = { type: 'provider', id: 'p.shell', args: {}, inputSchema: INPUT }
   expect(make({ ...ofProvider, isProviderExecuted: false })).toThrow(/execute/)
   expect(make({ ...ofProvider, isProviderExecuted: true })).not.toThrow()
+})
+
+/** What version 6 takes of a prompt, as its own schema has it; `refuseAll` stands for any other version. */
+function streamTextOf6(seen: unknown[], refuseAll = false) {
+  const options = { providerOptions: z.object().optional() }
+  const text = z.strictObject({ type: z.literal('text'), text: z.string(), ...options })
+  const file = z.strictObject({
+    type: z.enum(['file']),
+    data: z.string(),
+    mediaType: z.string(),
+    filename: z.string().optional(),
+    ...options,
+  })
+  const image = z.strictObject({ type: z.literal('image'), image: z.string(), ...options })
+  const shown = z.strictObject({
+    type: z.enum(['image-data', 'file-data']),
+    data: z.string(),
+    mediaType: z.string(),
+    filename: z.string().optional(),
+    ...options,
+  })
+  const output = z.union([
+    z.object({ type: z.literal('text'), value: z.string() }),
+    z.object({ type: z.literal('content'), value: z.array(z.union([text, shown])) }),
+  ])
+  const parts = z.array(
+    z.union([
+      text,
+      file,
+      image,
+      z.object({ type: z.literal('tool-call') }),
+      z.object({ type: z.literal('tool-result'), output }),
+    ]),
+  )
+  const schema = z.array(z.object({ role: z.string(), content: z.union([z.string(), parts]) }))
+  return ({ messages }: { readonly messages: unknown }) => ({
+    fullStream: (async function* () {
+      yield { type: 'start' }
+      if (refuseAll || !schema.safeParse(messages).success) {
+        yield {
+          type: 'error',
+          error: Object.assign(new Error('Invalid prompt'), { name: 'AI_InvalidPromptError' }),
+        }
+        return
+      }
+      seen.push(messages)
+      yield { type: 'text-start', id: '1' }
+      yield { type: 'text-delta', id: '1', text: 'Seen.' }
+      yield { type: 'text-end', id: '1' }
+      yield {
+        type: 'finish-step',
+        finishReason: 'stop',
+        rawFinishReason: 'stop',
+        usage: {},
+        response: { id: `r${seen.length}` },
+      }
+    })(),
+  })
+}
+
+const PNG = 'iVBORw0KGgo='
+const FILES: readonly Content[] = [
+  { text: 'See' },
+  { type: 'image', image_urls: [`data:image/png;base64,${PNG}`, 'https://a.b/c.png'] },
+  { type: 'file', mediaType: 'application/pdf', data: 'JVBERi0xLjcK', filename: 'a.pdf' },
+  { type: 'file', mediaType: 'text/plain', data: { type: 'text', text: 'words' } },
+  { type: 'file', mediaType: 'application/pdf', data: { type: 'reference', reference: { openai: 'f' } } },
+]
+
+it('with version 6, files of users and tools are in its own form, in this request and in later ones', async () => {
+  const seen: unknown[] = []
+  const step = aiSdkStep({ streamText: streamTextOf6(seen) as never, model: 'm' })
+  const conversation = await begin()
+  await conversation.append([
+    { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: FILES } },
+    { ...call('c', 'shot'), id: 'a' },
+    {
+      kind: 'ObservationEvent',
+      source: 'environment',
+      action_id: 'a',
+      tool_name: 'shot',
+      tool_call_id: 'c',
+      observation: { kind: 'ToolObservation', content: FILES },
+    },
+  ])
+  expect((await conversation.run(step)).status).toBe('finished')
+  await conversation.sendMessage('Go on.')
+  expect((await conversation.run(step)).status).toBe('finished')
+  expect(seen).toHaveLength(2)
+  const said = JSON.stringify(seen[1])
+  for (const part of [
+    { type: 'file', mediaType: 'image/png', data: PNG },
+    { type: 'image', image: 'https://a.b/c.png' },
+    { type: 'text', text: 'words' },
+    { type: 'image-data', mediaType: 'image/png', data: PNG },
+  ])
+    expect(said).toContain(JSON.stringify(part).slice(1, -1))
+})
+
+it('a version that refuses both forms is named', async () => {
+  const conversation = await begin()
+  const step = aiSdkStep({ streamText: streamTextOf6([], true) as never, model: 'm' })
+  const run = conversation.run(step).catch((error: unknown) => error)
+  expect(JSON.stringify([await run, await branch(conversation)])).toContain('Use version 6 or 7')
 })

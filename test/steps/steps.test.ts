@@ -243,6 +243,23 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
   })
 })
 
+it.each(Object.values(STEP_WIRES))(
+  '$name: a request with calls has a tool list, also of a step without tools',
+  async (wire) => {
+    const conversation = await begin('What is 1 + 2?')
+    await conversation.run(scripted(wire, [{ calls: CALLS }], { tools: [add, list] }).step)
+    await conversation.sendMessage('Sum up.')
+    const { step, asked } = scripted(wire, [])
+    expect((await conversation.run(step)).status).toBe('finished')
+    const tools = JSON.stringify(wire === STEP_WIRES.google ? asked[0]?.['config'] : asked[0]?.['tools'])
+    for (const { name } of CALLS) expect(tools).toContain(`"${name}"`)
+    const fresh = await begin('Hello.')
+    const other = scripted(wire, [])
+    await fresh.run(other.step)
+    expect(JSON.stringify(other.asked)).not.toContain('not available')
+  },
+)
+
 it('a condensation that is requested when all is said, of a run that has no condenser, is refused in words', async () => {
   const conversation = await begin('Hello.')
   const { step, asked } = scripted(STEP_WIRES.chat, [])

@@ -1,0 +1,135 @@
+/** Version 6 of the AI SDK: it refuses the files of version 7, and every later request with them. */
+
+import { ColloquyError } from '../event/errors.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
+import { placeholderOf } from '../messages/pieces.ts'
+import { objectOf } from '../messages/text.ts'
+
+interface Request {
+  readonly messages: readonly object[]
+}
+
+/** Whether the installed version is 6, once a request has shown it. */
+export interface Version {
+  current: 6 | 7
+}
+
+type Stream = AsyncIterable<object>
+
+/**
+ * Opens a stream of the AI SDK. Where the SDK refuses the messages, which it does before it asks a model, they are sent
+ * again in the form of version 6, and so are all later ones.
+ * @throws ColloquyError `invalid_argument` where the SDK refuses both forms.
+ */
+export async function openStream<R extends Request>(
+  version: Version,
+  request: R,
+  open: (request: R) => Stream,
+): Promise<Stream> {
+  if (version.current === 7) {
+    const { stream, refusal } = await begin(open(request))
+    if (refusal === null) return stream
+  }
+  const { stream, refusal } = await begin(open({ ...request, messages: request.messages.map(messageIn6) }))
+  if (refusal !== null)
+    throw new ColloquyError(
+      'invalid_argument',
+      'The installed version of `ai` refuses the messages. Use version 6 or 7.',
+      {},
+      { cause: refusal },
+    )
+  version.current = 6
+  return stream
+}
+
+/** Reads a stream up to the part that shows whether the SDK refuses the messages. */
+async function begin(given: Stream): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
+  const iterator = given[Symbol.asyncIterator]()
+  const first: IteratorResult<object>[] = []
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop
+    const result = await iterator.next()
+    first.push(result)
+    if (result.done === true || (result.value as JsonObject)['type'] !== 'start') break
+  }
+  const last = first.at(-1)
+  const refusal = last === undefined || last.done === true ? null : refusalIn(last.value)
+  if (refusal !== null) await iterator.return?.()
+  const next = (): Promise<IteratorResult<object>> => {
+    const known = first.shift()
+    return known === undefined ? iterator.next() : Promise.resolve(known)
+  }
+  return {
+    stream: {
+      [Symbol.asyncIterator]: () => ({
+        next,
+        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+      }),
+    },
+    refusal,
+  }
+}
+
+/** The error with which the SDK refuses messages. */
+function refusalIn(part: object): object | null {
+  const { type, error } = part as { readonly type?: unknown; readonly error?: unknown }
+  if (type !== 'error' || typeof error !== 'object' || error === null) return null
+  return (error as { readonly name?: unknown }).name === 'AI_InvalidPromptError' ? error : null
+}
+
+function messageIn6(message: object): object {
+  const { role, content } = message as JsonObject
+  if (!Array.isArray(content)) return message
+  const parts = content.filter(isObject)
+  switch (role) {
+    case 'user':
+      return { role, content: parts.map(userPartIn6) }
+    case 'assistant':
+      return { role, content: parts.filter(({ type }) => type !== 'custom' && type !== 'reasoning-file') }
+    case 'tool':
+      return { role, content: parts.map(resultIn6) }
+    default:
+      return message
+  }
+}
+
+function resultIn6(part: JsonObject): JsonObject {
+  const { type, value } = objectOf(part['output']) as JsonObject
+  if (type !== 'content' || !Array.isArray(value)) return part
+  return { ...part, output: { type, value: value.filter(isObject).map(resultPartIn6) } }
+}
+
+function userPartIn6(part: JsonObject): JsonObject {
+  const { type, mediaType, providerOptions } = part
+  if (type !== 'file') return part
+  const options = providerOptions === undefined ? {} : { providerOptions }
+  const data = dataIn6(part)
+  if (data === null) return wordsOf(part)
+  // Version 6 reads the address of an image in this form alone.
+  return mediaType === 'image' ? { type: 'image', image: data, ...options } : { ...part, data }
+}
+
+function resultPartIn6(part: JsonObject): JsonObject {
+  const { type, mediaType } = part
+  if (type !== 'file') return part
+  const data = dataIn6(part)
+  if (data === null) return wordsOf(part)
+  const isImage = typeof mediaType === 'string' && mediaType.startsWith('image/')
+  return { ...part, type: isImage ? 'image-data' : 'file-data', data }
+}
+
+/** Base64 or an address; null for a text, and for a file that a provider has. */
+function dataIn6({ data }: JsonObject): string | null {
+  if (typeof data === 'string') return data
+  const { type, data: inner } = objectOf(data)
+  return type === 'data' && typeof inner === 'string' ? inner : null
+}
+
+function wordsOf(part: JsonObject): JsonObject {
+  const { type, text } = objectOf(part['data'])
+  const name: JsonValue | undefined = part['filename']
+  if (type !== 'text' || typeof text !== 'string')
+    return { type: 'text', text: placeholderOf(part as OpenPart) }
+  return { type: 'text', text: typeof name === 'string' ? `${name}\n${text}` : text }
+}
