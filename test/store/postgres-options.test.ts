@@ -115,3 +115,38 @@ setTimeout(() => console.log('something is'), 5_000).unref()`
   expect(stdout).toBe('0\n')
   await database.drop()
 })
+
+it('ends after a watch has ended, with nothing else alive', async () => {
+  const database = await testDatabase()
+  const source = join(inject('built'), 'store/postgres/index.ts')
+  const program = `
+import { postgresStore } from '${source}'
+const store = postgresStore({ url: process.argv[1] })
+await store.createConversation({ id: 'c' })
+const unwatch = store.watch('c', () => undefined)
+await store.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+unwatch()
+await store.close()
+console.log('closed')`
+  const args = ['--input-type=module', '-e', program, database.url]
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  expect(stdout).toBe('closed\n')
+  await database.drop()
+})
+
+it('waits for no server that does not respond, not even to close', async () => {
+  const silent = postgresStore({ client: { query: () => new Promise<never>(() => undefined) }, timeout: 60 })
+  const start = performance.now()
+  const calls = [
+    silent.getConversation('c'),
+    silent.append('c', [{ kind: 'PauseEvent', id: 'a' }]),
+    silent.feed(),
+  ]
+  for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'store_unavailable' })
+  await silent.close()
+  expect(performance.now() - start).toBeLessThan(2_000)
+  for (const timeout of [0, -1, Number.NaN, '5'])
+    expect(() => postgresStore({ url: 'postgres://localhost/x', timeout: timeout as number })).toThrow(
+      expect.objectContaining({ code: 'invalid_argument' }),
+    )
+})

@@ -6,6 +6,7 @@
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
 import { storeClosed } from '../kit/errors.ts'
+import { checkInteger, invalidArgument } from '../kit/query/check-value.ts'
 import type { SqlValue, Step, Work } from '../sql/dialect.ts'
 import { DURABLE } from './dialect.ts'
 import {
@@ -56,6 +57,8 @@ export class Connection {
   readonly #schemaName: string
   readonly #options: PostgresStoreOptions
   readonly #calls = new Set<Promise<unknown>>()
+  /** Milliseconds that a call may take. */
+  readonly #timeout: number
   readonly #names = new Map<string, string>()
   #prepare: boolean
   #client: PostgresClient | null
@@ -71,6 +74,7 @@ export class Connection {
         'postgresStore needs either a url or a client, and not both.',
       )
     }
+    this.#timeout = checkInteger('timeout', options.timeout, 1, LONGEST_TIMEOUT, TIMEOUT, invalidArgument)
     this.#schemaName = options.schema ?? 'colloquy'
     this.schema = quoteName(this.#schemaName)
     this.#options = options
@@ -88,16 +92,17 @@ export class Connection {
     if (this.#closed) throw storeClosed()
   }
 
-  /** Makes a call of the store, which `close` waits for. @throws `store_closed`; what the call throws. */
+  /**
+   * Makes a call of the store, which `close` waits for. @throws `store_closed`; `store_unavailable` when it takes too
+   * long; what the call throws.
+   */
   async call<T>(run: () => Promise<T>): Promise<T> {
     this.checkOpen()
     const call = run()
     this.#calls.add(call)
-    try {
-      return await call
-    } finally {
-      this.#calls.delete(call)
-    }
+    const forget = (): boolean => this.#calls.delete(call)
+    call.then(forget, forget)
+    return within(call, this.#timeout)
   }
 
   /** Carries out a unit of work, each step of it as one statement, which is a transaction. */
@@ -169,17 +174,19 @@ export class Connection {
     return opening
   }
 
-  /** Refuses further calls, waits for those that were made, and ends the pool if it is the store's own. */
-  async close(): Promise<void> {
+  /**
+   * Refuses further calls, waits for those that were made, does some last work, and ends the pool if it is the store's
+   * own; for the time of a call at most. Never rejects.
+   */
+  async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true
-    await Promise.allSettled(this.#calls)
-  }
-
-  /** Ends the pool if it is the store's own. */
-  async end(): Promise<void> {
-    const own = this.#own
-    this.#own = null
-    await own?.end()
+    const close = async (): Promise<void> => {
+      await Promise.allSettled(this.#calls)
+      await lastWork()
+      await this.#own?.end()
+    }
+    // Its timer also keeps the process alive: the pool's connections do not, and would never end.
+    await within(close(), this.#timeout).catch(() => undefined)
   }
 
   async #start(): Promise<PostgresClient> {
@@ -195,6 +202,9 @@ export class Connection {
     const pool = new Pool({
       connectionString,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
+      // A connection that nothing returns from is given up with the call that waits for it.
+      query_timeout: this.#timeout,
+      keepAlive: true,
       onConnect: (client) => client.query(SESSION),
       // A program that forgets to close its store still ends.
       allowExitOnIdle: true,
@@ -238,6 +248,23 @@ export class Connection {
     this.#names.set(text, name)
     return name
   }
+}
+
+/** Milliseconds that a call may take unless the options say otherwise, and at most: a timer cannot wait longer. */
+const [TIMEOUT, LONGEST_TIMEOUT] = [10_000, 2 ** 31 - 1]
+
+/** The result of a call that comes in time. @throws `store_unavailable` when it does not; what the call throws. */
+function within<T>(call: Promise<T>, timeout: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const message = `PostgreSQL did not respond within ${timeout} ms; make the call again once it does.`
+    const timer = setTimeout(
+      () => reject(new ColloquyError('store_unavailable', message, { timeout })),
+      timeout,
+    )
+    const settle = (): void => clearTimeout(timer)
+    call.then(resolve, reject)
+    call.then(settle, settle)
+  })
 }
 
 /** The texts of statements with numbered placeholders. */

@@ -37,6 +37,11 @@ interface Common {
    * notifications arrive.
    */
   readonly pollInterval?: number
+  /**
+   * Milliseconds that a call may take before it fails with `store_unavailable`, also when the server does not respond;
+   * what it has sent may still be carried out. `close` takes as long at most. Default: 10,000.
+   */
+  readonly timeout?: number
   /** Gives the time of records and leases. Default: the server's, which all processes share. */
   readonly clock?: Clock
   /**
@@ -90,6 +95,8 @@ export interface LoadedDriver {
   readonly Pool: new (options: {
     readonly connectionString: string
     readonly connectionTimeoutMillis: number
+    readonly query_timeout: number
+    readonly keepAlive: boolean
     readonly allowExitOnIdle: boolean
     readonly onConnect: (client: PostgresClient) => Promise<unknown>
   }) => PostgresPool & {

@@ -67,10 +67,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
         return watcher.watch(id, wake)
       },
       close: () => {
-        closing ??= connection
-          .close()
-          .then(() => watcher.close())
-          .then(() => connection.end())
+        closing ??= connection.close(() => watcher.close())
         return closing
       },
     },
