@@ -1,6 +1,16 @@
 /** Whatever goes wrong below ends in one clear error, and the next call works once the cause is gone. */
 
-import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PauseEvent } from '../../src/event/types.ts'
@@ -349,5 +359,62 @@ describe('options', () => {
         expect.objectContaining({ foreign_keys: 1 }),
       )
     }
+  })
+})
+
+describe('a file that is not what its path names any more', () => {
+  const replaced: Readonly<Record<string, (file: string, backup: string) => void>> = {
+    deleted: (file) => rmSync(file),
+    moved: (file) => renameSync(file, `${file}.moved`),
+    replaced: (file, backup) => renameSync(backup, file),
+  }
+
+  it.each(Object.entries(replaced))('%s, takes no write that is acknowledged', async (name, change) => {
+    const file = FILES.next()
+    const store = await begin('node:sqlite', file)
+    const backup = `${file}.backup`
+    const kept = sqliteStore({ file: backup })
+    await kept.createConversation({ id: 'c' })
+    await kept.close()
+    change(file, backup)
+    await fails(store.append('c', [pause('b')]), 'store_unavailable', /deleted, moved or replaced/)
+    if (name === 'replaced') {
+      for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true })
+      expect((await store.append('c', [pause('b')])).version).toBe(1)
+      return
+    }
+    await fails(store.append('c', [pause('b')]), 'store_unavailable', /deleted, moved or replaced/)
+    expect(existsSync(file)).toBe(false)
+  })
+})
+
+const secret = (n: number): string => `secret-${n}-${'s'.repeat(300)}`
+
+describe('what was deleted', () => {
+  it('is in no byte of the file, nor in its write-ahead log, which shrinks', async () => {
+    const file = FILES.next()
+    const store = closing(sqliteStore({ file, synchronous: 'normal' }))
+    for (const id of ['gone', 'kept']) {
+      const tags = id === 'gone' ? { user: 'secret-tag' } : {}
+      await store.createConversation({ id, title: id === 'gone' ? 'secret-title' : 'T', tags })
+      const text = (n: number): string => (id === 'gone' ? secret(n) : `public-${n}`)
+      for (let batch = 0; batch < 40; batch += 1)
+        await store.append(
+          id,
+          Array.from({ length: 50 }, (_, i) => ({
+            kind: 'MessageEvent' as const,
+            id: `${id} ${batch} ${i}`,
+            source: 'user' as const,
+            llm_message: { role: 'user' as const, content: [{ text: text(batch * 50 + i) }] },
+          })),
+        )
+    }
+    await store.saveSnapshot('gone', [{ part: 0, bytes: new TextEncoder().encode('secret-snapshot') }])
+    await store.deleteConversation('gone')
+    await expect.poll(() => statSync(`${file}-wal`).size, { timeout: 10_000 }).toBe(0)
+    const bytes = readFileSync(file)
+    expect(bytes.includes('public-1999')).toBe(true)
+    for (const words of ['secret-1', 'secret-tag', 'secret-title', 'secret-snapshot', 'sssssssss'])
+      expect(bytes.includes(words), words).toBe(false)
   })
 })

@@ -36,6 +36,9 @@ const LARGEST_GROUP = 256
 /** After so many reads the event loop gets a turn: reads that follow one another would let no write and no timer in. */
 const READS_PER_TURN = 256
 
+/** Milliseconds without a write after which the write-ahead log is written back and emptied. */
+const IDLE = 1_000
+
 /** Milliseconds; short, since a process that writes without a break leaves little room between two transactions. */
 const LONGEST_PAUSE = 10
 
@@ -52,6 +55,7 @@ export class Runner {
   /** Units of work that write, in the order of their calls. */
   readonly #queue: QueuedWrite[] = []
   #isFlushing = false
+  #idleTimer: ReturnType<typeof setTimeout> | null = null
   #reads = 0
 
   constructor(source: ConnectionSource, timeout: number) {
@@ -110,6 +114,7 @@ export class Runner {
   async close(): Promise<void> {
     this.#closed = true
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending)
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
     this.#drop()
   }
 
@@ -134,11 +139,27 @@ export class Runner {
         return outcomes
       })
       for (const [index, { settle }] of group.entries()) settle(outcomes[index] as Outcome)
+      this.#idleTimer ??= setTimeout(() => this.#shrink(), IDLE)
+      this.#idleTimer.unref?.()
     } catch (error) {
       // Those that wait for another process wait together: one after the other they would wait many times as long.
       const isCommon = hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
       if (group.length === 1 || isCommon) for (const { settle } of group) settle({ error })
       else for (const each of group) await this.#commit([each])
+    }
+  }
+
+  /**
+   * Empties the write-ahead log, which SQLite would keep at the size that a slow reader once made it, with what was
+   * deleted in it. While there are writes it waits; a reader of another process may prevent it until the next idle time.
+   */
+  #shrink(): void {
+    this.#idleTimer = null
+    if (this.#queue.length > 0 || this.#connection === null) return
+    try {
+      this.#connection.all('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // Another process holds the database: it does the same.
     }
   }
 
