@@ -17,6 +17,7 @@ const NAMES = {
   'Anthropic Messages': 'anthropic',
   'AI SDK': 'ai-sdk',
   Gemini: 'google',
+  'Gemini Interactions': 'interactions',
 } as const
 
 const CALL: NeutralToolCall = {

@@ -18,6 +18,7 @@ import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
+import { toInteractions } from '../../src/messages/interactions/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
@@ -29,6 +30,7 @@ import { type BatchUnit, isPending, type Unit } from '../../src/view/unit.ts'
 import { validateAiSdk } from '../../test/validators/ai-sdk.ts'
 import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
 import { validateGoogle } from '../../src/messages/google/rules.ts'
+import { validateInteractions } from '../../src/messages/interactions/rules.ts'
 import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
 import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
 import { type Violation, isBlank } from '../../src/messages/rules.ts'
@@ -69,6 +71,12 @@ export const GRAMMARS: readonly Grammar[] = [
   },
   { law: 'M4', name: 'AI SDK', write: toAiSdk, judge: (request) => validateAiSdk(request) },
   { law: 'M16', name: 'Gemini', write: toGoogle, judge: (request) => validateGoogle(request) },
+  {
+    law: 'M19',
+    name: 'Gemini Interactions',
+    write: toInteractions,
+    judge: (request) => validateInteractions(request),
+  },
 ]
 
 /** The states whose messages are looked at: that at HEAD, and from each other branch of the tree. */
@@ -80,7 +88,7 @@ export function branchesOf(facts: readonly Fact[]): State[] {
   return [state, ...ends.slice(-6).map((entry) => switchTo(state, entry.id ?? ''))]
 }
 
-/** M1 to M4, M6 and M16: every grammar is total, and passes its validator, but for the rules that are given. */
+/** M1 to M4, M6, M16 and M19: every grammar is total, and passes its validator, but for the rules that are given. */
 export function checkGrammars(facts: readonly Fact[], unordered: readonly string[] = []): void {
   const modes: readonly MessageOptions[] = [
     {},

@@ -23,6 +23,7 @@ export const READY_SITUATIONS: readonly ReadySituation[] = [
   'asked openai-chat',
   'asked openai-responses',
   'asked google',
+  'asked interactions',
   'asked ai-sdk',
 ]
 

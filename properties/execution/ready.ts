@@ -5,6 +5,7 @@ import {
   aiSdkStep,
   anthropicStep,
   googleStep,
+  interactionsStep,
   openaiChatStep,
   openaiResponsesStep,
   type StepOptions,
@@ -34,6 +35,8 @@ export function readyStep(grammar: WireGrammar, create: Create, given: Options):
         ...options,
         client: { models: { generateContent: create, generateContentStream: create } },
       })
+    case 'interactions':
+      return interactionsStep({ ...options, client: { interactions: { create } } })
     case 'ai-sdk':
       // A reply that comes whole: the SDK's own streams are another matter.
       return aiSdkStep({ ...options, streamText: (request: object) => ({ fullStream: create(request) }) })

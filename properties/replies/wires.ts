@@ -6,6 +6,7 @@ import type { NeutralMessage } from '../../src/messages/message.ts'
 import { AI_SDK } from './ai-sdk.ts'
 import { ANTHROPIC } from './anthropic.ts'
 import { GOOGLE } from './google.ts'
+import { INTERACTIONS } from './interactions.ts'
 import { OPENAI_CHAT } from './openai-chat.ts'
 import { OPENAI_RESPONSES } from './openai-responses.ts'
 
@@ -56,6 +57,7 @@ export const REPLY_WIRES = {
   'Anthropic Messages': wire(ANTHROPIC),
   'AI SDK': wire(AI_SDK),
   Gemini: wire(GOOGLE),
+  'Gemini Interactions': wire(INTERACTIONS),
   'OpenAI Chat Completions': wire(OPENAI_CHAT),
   'OpenAI Responses': wire(OPENAI_RESPONSES),
 } as const

@@ -147,6 +147,26 @@ const RAW: Readonly<Record<WireGrammar, Write>> = {
       },
     ],
   }),
+  interactions: (parts, about, end, calls) => ({
+    ...about,
+    status: end === null ? (calls ? 'requires_action' : 'completed') : 'incomplete',
+    steps: parts.map((part): Json => {
+      if (part.is === 'text') return { type: 'model_output', content: [{ type: 'text', text: part.text }] }
+      if (part.is === 'thinking') {
+        const summary = part.thinking === '' ? {} : { summary: [{ type: 'text', text: part.thinking }] }
+        return { type: 'thought', ...summary, signature: part.signature }
+      }
+      return part.is === 'call'
+        ? {
+            ...part.more,
+            type: 'function_call',
+            id: part.id,
+            name: part.name,
+            arguments: JSON.parse(part.text),
+          }
+        : {}
+    }),
+  }),
   'ai-sdk': (parts, { id, model }, end, calls) => ({
     response: { id, modelId: model },
     finishReason: end === null ? (calls ? 'tool-calls' : 'stop') : 'length',

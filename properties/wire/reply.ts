@@ -9,6 +9,8 @@ import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { LIMITS as GOOGLE } from '../../src/messages/google/blocks.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
+import { LIMITS as INTERACTIONS } from '../../src/messages/interactions/blocks.ts'
+import { toInteractions } from '../../src/messages/interactions/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { LIMITS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
@@ -38,6 +40,7 @@ export const WIRES = {
   anthropic: { limits: ANTHROPIC, write: toAnthropic },
   'ai-sdk': { limits: AI_SDK, write: toAiSdk },
   google: { limits: GOOGLE, write: toGoogle },
+  interactions: { limits: INTERACTIONS, write: toInteractions },
   'openai-responses': { limits: RESPONSES, write: toOpenAIResponses },
   'openai-chat': { limits: CHAT, write: toOpenAIChat },
 } as const satisfies Readonly<Record<string, Wire>>
@@ -84,9 +87,10 @@ export function replyParts(
   const calls: { id: string; item: string; args: string; reasoning: (typeof reasoning)[number] | null }[] = []
   const refs: JsonObject[] = []
   let signedCalls = 0
+  const seal = SEALS[grammar]
   const said = (content: object, token: string | null = null): void => {
     // Of what Gemini thinks it sees only what it has signed.
-    const given = grammar === 'google' && token !== null ? { ...content, thoughtSignature: token } : content
+    const given = seal !== undefined && token !== null ? { ...content, [seal]: token } : content
     blocks.push(
       ...grammarNamed(grammar)
         .sight.contentBlocks({ ...given })
@@ -94,7 +98,7 @@ export function replyParts(
     )
   }
   const signed = (content: object): string => {
-    const given = grammar === 'google' ? { ...content, thoughtSignature: '' } : content
+    const given = seal === undefined ? content : { ...content, [seal]: '' }
     const token = sign(
       { ...seen, blocks },
       grammarNamed(grammar).sight.contentBlocks({ ...given })[0]?.body ?? '',
@@ -200,6 +204,9 @@ export function replyParts(
   return { model: `r${n}`, parts: refs, events, calls: answered, signed: count, isMixed }
 }
 
+/** Where Google signs. */
+const SEALS: Readonly<Record<string, string>> = { google: 'thoughtSignature', interactions: 'signature' }
+
 /** What the provider has looked for by itself, which no field of events holds. */
 function searched(grammar: string, name: string, query: string): JsonObject[] {
   if (grammar === 'openai-responses')
@@ -210,6 +217,11 @@ function searched(grammar: string, name: string, query: string): JsonObject[] {
     const search = { id: `tool-${name}`, toolType: 'GOOGLE_SEARCH_WEB' }
     return [{ toolCall: { ...search, args: { query } } }, { toolResponse: { ...search, response: {} } }]
   }
+  if (grammar === 'interactions')
+    return [
+      { type: 'google_search_call', id: `search-${name}`, arguments: { queries: [query] } },
+      { type: 'google_search_result', call_id: `search-${name}`, result: [] },
+    ]
   if (grammar === 'ai-sdk') {
     const search = { toolCallId: `srv_${name}`, toolName: 'web_search' }
     return [
@@ -226,6 +238,8 @@ function searched(grammar: string, name: string, query: string): JsonObject[] {
 /** A thought as the provider sees it. */
 function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
   if (grammar === 'google') return { text, thought: true }
+  if (grammar === 'interactions')
+    return { type: 'thought', ...(text === '' ? {} : { summary: [{ type: 'text', text }] }) }
   if (grammar === 'ai-sdk') return { type: 'reasoning', text }
   return isOpen ? { type: 'thinking', thinking: text } : { type: 'redacted_thinking' }
 }
@@ -233,6 +247,7 @@ function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
 /** Words as the provider sees them. */
 function wordsBody(grammar: string, text: string): object {
   if (grammar === 'google') return { text }
+  if (grammar === 'interactions') return { type: 'model_output', content: [{ type: 'text', text }] }
   if (grammar === 'openai-responses') return { type: 'message', role: 'assistant', content: text }
   return { type: 'text', text }
 }
@@ -241,7 +256,7 @@ function wordsBody(grammar: string, text: string): object {
 function legalParts(grammar: string, given: readonly Part[]): Part[] {
   const wanted = given
     .filter((part) => grammar !== 'openai-chat' || part !== 'search')
-    .map((part): Part => (grammar === 'google' && part === 'redacted' ? 'think' : part))
+    .map((part): Part => (grammar in SEALS && part === 'redacted' ? 'think' : part))
   const calls = wanted.filter((part) => part === 'call')
   const others = wanted.filter((part) => part !== 'call')
   const end: Part[] = calls.length > 0 ? [] : ['say']

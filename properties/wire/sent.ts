@@ -38,6 +38,8 @@ export function toolsOf(grammar: WireGrammar): readonly object[] {
   switch (grammar) {
     case 'anthropic':
       return described.map((tool) => ({ ...tool, input_schema: PARAMETERS }))
+    case 'interactions':
+      return described.map((tool) => ({ type: 'function', ...tool, parameters: PARAMETERS }))
     case 'openai-chat':
       return described.map((tool) => ({ type: 'function', function: { ...tool, parameters: PARAMETERS } }))
     case 'openai-responses':

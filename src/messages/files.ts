@@ -68,6 +68,12 @@ function readDataUrl(url: string): Image | null {
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
+/** The media type of an image, by the ending of its address; JPEG where that has none. */
+export function typeOfUrl(url: string): string {
+  const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''
+  return ['gif', 'heic', 'heif', 'png', 'webp'].includes(ending) ? `image/${ending}` : 'image/jpeg'
+}
+
 /** The format that the first bytes tell; a provider refuses an image whose declared type is not this one. */
 function sniff(base64: string): ImageType | undefined {
   if (base64.startsWith('/9j/')) return 'image/jpeg'

@@ -4,11 +4,19 @@ import { AI_SDK } from './ai-sdk/grammar.ts'
 import { ANTHROPIC } from './anthropic/grammar.ts'
 import { GOOGLE } from './google/grammar.ts'
 import type { Grammar } from './grammar.ts'
+import { INTERACTIONS } from './interactions/grammar.ts'
 import { OPENAI_CHAT } from './openai-chat/grammar.ts'
 import { OPENAI_RESPONSES } from './openai-responses/grammar.ts'
 
 /** All grammars, in the order in which tools list them. */
-export const GRAMMARS: readonly Grammar[] = [OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GOOGLE, AI_SDK]
+export const GRAMMARS: readonly Grammar[] = [
+  OPENAI_CHAT,
+  OPENAI_RESPONSES,
+  ANTHROPIC,
+  GOOGLE,
+  INTERACTIONS,
+  AI_SDK,
+]
 
 /** The grammar in which a log is judged that names none. */
 export const DEFAULT_GRAMMAR = ANTHROPIC.name

@@ -26,6 +26,15 @@ export { collectGoogle } from './google/read.ts'
 export { fromGoogle, type GoogleReply } from './google/read.ts'
 export type { GoogleContent, GooglePart, GoogleRequest } from './google/blocks.ts'
 export { toGoogle } from './google/write.ts'
+export { collectInteractions, fromInteractions, type InteractionsReply } from './interactions/read.ts'
+export type {
+  InteractionsContent,
+  InteractionsMedia,
+  InteractionsRequest,
+  InteractionsStep,
+  InteractionsText,
+} from './interactions/blocks.ts'
+export { toInteractions } from './interactions/write.ts'
 export type {
   AssistantMessage,
   MessageOptions,

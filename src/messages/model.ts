@@ -35,6 +35,7 @@ function itemsOf(request: RequestBody): readonly Raw[] {
 const isResult = (item: Raw): boolean =>
   item['role'] === 'tool' ||
   item['type'] === 'function_call_output' ||
+  item['type'] === 'function_result' ||
   (Array.isArray(item['content']) && item['content'].at(-1)?.type === 'tool_result') ||
   (Array.isArray(item['parts']) && item['parts'].at(-1)?.functionResponse !== undefined)
 
@@ -55,7 +56,11 @@ function textsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(textsIn)
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, field]) =>
-    typeof field === 'string' ? (['text', 'content', 'output'].includes(key) ? [field] : []) : textsIn(field),
+    typeof field === 'string'
+      ? ['text', 'content', 'output', 'result'].includes(key)
+        ? [field]
+        : []
+      : textsIn(field),
   )
 }
 

@@ -23,8 +23,15 @@ const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as 
 
 /** Where usages say each of them; of several places, the first that says a number above 0 counts. */
 const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
-  input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens'],
-  output: ['output', 'output_tokens', 'completion_tokens', 'candidatesTokenCount', 'outputTokens'],
+  input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens', 'total_input_tokens'],
+  output: [
+    'output',
+    'output_tokens',
+    'completion_tokens',
+    'candidatesTokenCount',
+    'outputTokens',
+    'total_output_tokens',
+  ],
   cache_read: [
     'cache_read',
     'cache_read_input_tokens',
@@ -33,6 +40,7 @@ const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
     'prompt_cache_hit_tokens',
     'cachedContentTokenCount',
     'inputTokenDetails.cacheReadTokens',
+    'total_cached_tokens',
   ],
   cache_write: [
     'cache_write',
@@ -48,12 +56,18 @@ const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
     'completion_tokens_details.reasoning_tokens',
     'thoughtsTokenCount',
     'outputTokenDetails.reasoningTokens',
+    'total_thought_tokens',
   ],
 }
 
 /** What stands beside the input or the output of some providers, where all others count it within. */
-const BESIDE_INPUT = ['cache_read_input_tokens', 'cache_creation_input_tokens', 'toolUsePromptTokenCount']
-const BESIDE_OUTPUT = ['thoughtsTokenCount']
+const BESIDE_INPUT = [
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'toolUsePromptTokenCount',
+  'total_tool_use_tokens',
+]
+const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 
 /** Samplings within a reply of Anthropic that its own counts leave out. */
 const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
@@ -133,7 +147,8 @@ function addCounts(usage: JsonObject, counts: Counts): void {
     counts[count] = finite((counts[count] ?? 0) + (first.found[count] ?? 0))
   // xAI counts reasoning beside the completion, which only the total tells.
   const [input, output, , , reasoning] = first.found
-  if (reasoning > 0 && usage['total_tokens'] === input + output + reasoning)
+  const isBeside = usage['total_thought_tokens'] !== undefined
+  if (reasoning > 0 && !isBeside && usage['total_tokens'] === input + output + reasoning)
     counts[1] = finite(counts[1] + reasoning)
 }
 
@@ -168,6 +183,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'iterations',
   'raw',
   'total_tokens',
+  'initial_input_tokens',
   'totalTokens',
   'totalTokenCount',
   'prompt_cache_miss_tokens',
@@ -245,7 +261,7 @@ function beyond(value: JsonObject, path: string): JsonObject {
     const field = value[key]
     if (field === undefined || KNOWN.has(place)) continue
     if (Array.isArray(field)) {
-      const list = field.filter((each) => !isObject(each) || each['modality'] !== 'TEXT')
+      const list = field.filter((each) => !isObject(each) || !/^text$/i.test(String(each['modality'])))
       if (list.length > 0) kept.push([key, list])
     } else if (isObject(field)) {
       const inner = path === '' ? beyond(field, `${place}.`) : field

@@ -104,6 +104,7 @@ const ORDINARY_STOPS: ReadonlySet<string> = new Set([
   'tool-calls',
   'completed',
   'STOP',
+  'requires_action',
 ])
 
 /** The record of a reply: what is not in its events, and what it stood behind. O(length). */

@@ -89,6 +89,12 @@ export function toolName(given: string, maxLength: number): string {
   return given.replace(/[^a-zA-Z0-9_-]/gu, '_').slice(0, maxLength) || 'tool'
 }
 
+/** The name of a function where dots and colons are legal, and the first character is a letter or an underscore. */
+export function functionName(given: string, maxLength: number): string {
+  const legal = given.replace(/[^a-zA-Z0-9_.:-]/gu, '_') || 'tool'
+  return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, maxLength)
+}
+
 /** The kind of a tool's actions, made from its name: `file_editor` gives `FileEditorAction`. */
 export function actionKind(name: string): string {
   const known = ACTION_KINDS.get(name)

@@ -127,9 +127,17 @@ describe('view', () => {
 })
 
 describe('messages', () => {
-  const FORMATS = ['neutral', 'openai-chat', 'openai-responses', 'anthropic', 'google', 'ai-sdk']
+  const FORMATS = [
+    'neutral',
+    'openai-chat',
+    'openai-responses',
+    'anthropic',
+    'google',
+    'interactions',
+    'ai-sdk',
+  ]
 
-  it('gives an array, or for three grammars an object with the system prompt apart', async () => {
+  it('gives an array, or for four grammars an object with the system prompt apart', async () => {
     for (const format of FORMATS) {
       const { code, all } = await answers(['messages', SAMPLE, '--format', format])
       expect(code).toBe(0)
@@ -141,6 +149,8 @@ describe('messages', () => {
         expect(Object.keys(messages).toSorted()).toEqual(['messages', 'system'])
       else if (format === 'google')
         expect(Object.keys(messages).toSorted()).toEqual(['contents', 'systemInstruction'])
+      else if (format === 'interactions')
+        expect(Object.keys(messages).toSorted()).toEqual(['input', 'system_instruction'])
       else expect(messages[0]?.role).toBe('system')
     }
     expect((await answers(['messages', SAMPLE])).all).toEqual(

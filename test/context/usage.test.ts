@@ -197,13 +197,21 @@ const SAYINGS: Readonly<Record<string, (took: Took) => JsonObject>> = {
     candidatesTokenCount: words,
     thoughtsTokenCount: thoughts,
   }),
+  interactions: ({ fresh, read, written, words, thoughts }) => ({
+    total_input_tokens: fresh + read,
+    total_tool_use_tokens: written,
+    total_cached_tokens: read,
+    total_output_tokens: words,
+    total_thought_tokens: thoughts,
+    total_tokens: fresh + read + words + thoughts,
+  }),
 }
 
 const countsOf = ({ fresh, read, written, words, thoughts }: Took, grammar: string): TokenCounts => ({
   prompt_tokens: fresh + read + written,
   completion_tokens: words + thoughts,
   cache_read_tokens: read,
-  cache_write_tokens: grammar === 'google' ? 0 : written,
+  cache_write_tokens: grammar === 'google' || grammar === 'interactions' ? 0 : written,
   reasoning_tokens: thoughts,
   context_window: 0,
 })

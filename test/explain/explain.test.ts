@@ -108,7 +108,7 @@ describe('an event that HEAD is not behind', () => {
 })
 
 describe('the repairs of a grammar', () => {
-  it.each(['openai-chat', 'openai-responses', 'anthropic', 'google', 'ai-sdk'] as const)(
+  it.each(['openai-chat', 'openai-responses', 'anthropic', 'google', 'interactions', 'ai-sdk'] as const)(
     'say of %s that a user has to speak first',
     (grammar) => {
       const texts = findings([agent('hello'), user('hi')], { grammars: [grammar] }).map(({ text }) => text)

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
 import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
 import type { ReplyCollector } from '../../src/messages/reply.ts'
+import { collectInteractions } from '../../src/messages/interactions/read.ts'
 import { collectGoogle } from '../../src/messages/google/read.ts'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { collectOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
@@ -35,6 +36,8 @@ const item = (output_index: number, given: object): object => ({
 })
 
 const candidate = (...parts: readonly object[]): object => ({ candidates: [{ content: { parts } }] })
+
+const stepDelta = (index: number, delta: object) => ({ event_type: 'step.delta', index, delta })
 
 const STREAMS: Readonly<Record<string, Stream>> = {
   'Anthropic Messages': {
@@ -106,6 +109,19 @@ const STREAMS: Readonly<Record<string, Stream>> = {
       },
     ],
     end: { type: 'finish-step', finishReason: 'stop' },
+  },
+  'Gemini Interactions': {
+    collect: collectInteractions,
+    words: (pieces) => pieces.map((text) => stepDelta(0, { type: 'text', text })),
+    call: (no, pieces) => [
+      {
+        event_type: 'step.start',
+        index: no,
+        step: { type: 'function_call', id: `c${no}`, name: 'ls', arguments: {} },
+      },
+      ...pieces.map((text) => stepDelta(no, { type: 'arguments_delta', arguments: text })),
+    ],
+    end: { event_type: 'interaction.completed', interaction: { status: 'completed' } },
   },
   Gemini: {
     collect: collectGoogle,

@@ -3,6 +3,8 @@
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
+import { validateInteractions } from '../../src/messages/interactions/rules.ts'
+import { toInteractions } from '../../src/messages/interactions/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
@@ -23,6 +25,7 @@ export const GRAMMARS = {
   'OpenAI Responses': { write: toOpenAIResponses, validate: validateOpenAiResponses },
   'Anthropic Messages': { write: toAnthropic, validate: (request) => validateAnthropic(request) },
   Gemini: { write: toGoogle, validate: validateGoogle },
+  'Gemini Interactions': { write: toInteractions, validate: validateInteractions },
   'AI SDK': { write: toAiSdk, validate: validateAiSdk },
 } as const satisfies Readonly<Record<string, Grammar>>
 

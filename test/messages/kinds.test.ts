@@ -2,13 +2,14 @@
 
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
 import type { ContentBlock } from '@anthropic-ai/sdk/resources/messages'
-import type { Part } from '@google/genai'
+import type { Interactions, Part } from '@google/genai'
 import type { ContentPart, ToolSet } from 'ai'
 import type { ChatCompletionMessage, ChatCompletionMessageToolCall } from 'openai/resources/chat/completions'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import { expect, it } from 'vitest'
 import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
+import { KINDS as INTERACTIONS } from '../../src/messages/interactions/blocks.ts'
 import { KINDS as GOOGLE } from '../../src/messages/google/blocks.ts'
 import { isTold, replyPlaceholder } from '../../src/messages/reply-parts.ts'
 import { isReturnable, type Kinds } from '../../src/messages/blocks.ts'
@@ -22,8 +23,9 @@ const missing: {
   readonly chat: Exclude<keyof ChatCompletionMessage, 'role' | keyof typeof CHAT>[]
   readonly calls: Exclude<ChatCompletionMessageToolCall['type'], 'function' | 'custom'>[]
   readonly google: Exclude<keyof Part, keyof typeof GOOGLE>[]
+  readonly steps: Exclude<(Interactions.Step | Interactions.Content)['type'], keyof typeof INTERACTIONS>[]
   readonly responses: Exclude<ResponseOutputItem['type'], keyof typeof RESPONSES>[]
-} = { anthropic: [] satisfies never[], aiSdk: [], chat: [], calls: [], google: [], responses: [] }
+} = { anthropic: [] satisfies never[], aiSdk: [], chat: [], calls: [], google: [], steps: [], responses: [] }
 
 type None<Kinds extends never> = Kinds
 
@@ -33,6 +35,7 @@ export type NoneIsMissing = None<
   | (typeof missing)['chat'][number]
   | (typeof missing)['calls'][number]
   | (typeof missing)['google'][number]
+  | (typeof missing)['steps'][number]
   | (typeof missing)['responses'][number]
 >
 
@@ -40,6 +43,7 @@ const TABLES: readonly [string, Kinds][] = [
   ['anthropic', ANTHROPIC],
   ['ai-sdk', AI_SDK],
   ['google', GOOGLE],
+  ['interactions', INTERACTIONS],
   ['openai-responses', RESPONSES],
 ]
 

@@ -5,7 +5,7 @@ import type {
   MessageParam,
   TextBlockParam,
 } from '@anthropic-ai/sdk/resources/messages'
-import type { Content, GenerateContentParameters, GenerateContentResponse } from '@google/genai'
+import type { Content, GenerateContentParameters, GenerateContentResponse, Interactions } from '@google/genai'
 import type { ModelMessage } from 'ai'
 import type {
   ChatCompletionCreateParamsNonStreaming,
@@ -21,6 +21,8 @@ import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { fromGoogle } from '../../src/messages/google/read.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
+import { fromInteractions } from '../../src/messages/interactions/read.ts'
+import { toInteractions } from '../../src/messages/interactions/write.ts'
 import type { Reply } from '../../src/messages/reply.ts'
 import type { NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
@@ -67,6 +69,23 @@ it('Gemini takes the contents, and its replies are read', () => {
     1,
     { parts: [{ text: 'be brief' }] },
     fromGoogle,
+  ])
+})
+
+const readInteraction: (reply: Interactions.Interaction) => Reply = fromInteractions
+
+it('Interactions takes the steps, and its replies are read', () => {
+  const { system_instruction, input } = toInteractions(HELLO)
+  const taken: Interactions.Step[] = input
+  const request: Interactions.InteractionCreateParams.CreateModelInteractionParamsNonStreaming = {
+    model: 'any',
+    input: taken,
+    ...(system_instruction === undefined ? {} : { system_instruction }),
+  }
+  expect([request.system_instruction, taken.length, readInteraction]).toEqual([
+    'be brief',
+    1,
+    fromInteractions,
   ])
 })
 

@@ -8,6 +8,7 @@ import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import {
   anthropicStep,
   googleStep,
+  interactionsStep,
   openaiChatStep,
   openaiResponsesStep,
   type StepOptions,
@@ -63,6 +64,14 @@ const CLIENTS: readonly (readonly [string, (url: string, options: StepOptions) =
       return googleStep({ client, model, ...options })
     },
     'calls',
+  ],
+  [
+    'Gemini Interactions',
+    (url, options) => {
+      const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: url } })
+      return interactionsStep({ client, model, ...options })
+    },
+    'thoughts',
   ],
 ]
 

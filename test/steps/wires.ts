@@ -10,12 +10,14 @@ import {
   aiSdkStep,
   anthropicStep,
   googleStep,
+  interactionsStep,
   openaiChatStep,
   openaiResponsesStep,
   type StepOptions,
 } from '../../src/steps/index.ts'
 import { ANTHROPIC } from '../../src/messages/anthropic/grammar.ts'
 import { GOOGLE } from '../../src/messages/google/grammar.ts'
+import { INTERACTIONS } from '../../src/messages/interactions/grammar.ts'
 import type { Grammar } from '../../src/messages/grammar.ts'
 import { halves, type ProviderGrammar } from '../../src/messages/provider.ts'
 import { OPENAI_CHAT } from '../../src/messages/openai-chat/grammar.ts'
@@ -132,6 +134,20 @@ const google: StepWire = {
   }),
 }
 
+const interactions: StepWire = {
+  name: 'Gemini Interactions',
+  ...said(INTERACTIONS),
+  step: (create, options) =>
+    interactionsStep({
+      ...options,
+      client: {
+        interactions: { create: (params, { signal } = {}) => create(params, signal as AbortSignal) },
+      },
+      model: 'm',
+    }),
+  tooLong: google.tooLong,
+}
+
 const usage = {
   inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: 5, text: 5, reasoning: undefined },
@@ -187,7 +203,7 @@ const aiSdk: StepWire = {
   ),
 }
 
-export const STEP_WIRES = { anthropic, chat, responses, google, aiSdk } as const
+export const STEP_WIRES = { anthropic, chat, responses, google, interactions, aiSdk } as const
 
 /** A step whose model says one thing after the other, and what it was asked. */
 export function scripted(

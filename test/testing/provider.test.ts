@@ -11,6 +11,7 @@ import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import {
   anthropicStep,
   googleStep,
+  interactionsStep,
   openaiChatStep,
   openaiResponsesStep,
   type StepOptions,
@@ -67,6 +68,14 @@ const GRAMMARS: readonly (readonly [
       turns = playTurns(script)
       const client = new GoogleGenAI({ apiKey: 'none', httpOptions: { baseUrl: server.url } })
       return [server, googleStep({ client, model, ...options })]
+    },
+  ],
+  [
+    'Gemini Interactions',
+    (options, script) => {
+      turns = playTurns(script)
+      const client = new GoogleGenAI({ apiKey: 'none', httpOptions: { baseUrl: server.url } })
+      return [server, interactionsStep({ client, model, ...options })]
     },
   ],
 ]

@@ -3,7 +3,7 @@
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
-import { type FileRef, isAddress, isPdf } from '../files.ts'
+import { type FileRef, isAddress, isPdf, typeOfUrl } from '../files.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
 import type { PartTable, FieldRef, AssistantTurn, Limits, PairHalf } from '../limits.ts'
@@ -148,16 +148,6 @@ function half(is: 'call' | 'result', of: string, value: unknown): PairHalf | nul
   const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
   return typeof id === 'string' ? { half: is, id: `${of} ${id}`, waits: true } : null
 }
-
-/** The type of the image at an address, by the end of that, since the provider wants to be told; a JPEG else. */
-export function typeOfUrl(url: string): string {
-  const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''
-  return TYPES.get(ending) ?? 'image/jpeg'
-}
-
-const TYPES: ReadonlyMap<string, string> = new Map(
-  ['gif', 'heic', 'heif', 'png', 'webp'].map((ending) => [ending, `image/${ending}`]),
-)
 
 /** What the model has signed of its reasoning, on the part with which it came. */
 export interface GoogleSignature {

@@ -114,10 +114,13 @@ const PROVIDER: ProviderGrammar = {
   named: false,
   last: '',
   ends: 1,
-  error(refusal, said) {
-    const [code, status, message] = ERRORS[refusal]
-    return { status: code, body: { error: { code, message: message || said, status } } }
-  },
+  error: googleError,
+}
+
+/** An error as Google's servers answer it. */
+export function googleError(refusal: Refusal, explanation: string): ReturnType<ProviderGrammar['error']> {
+  const [code, status, message] = ERRORS[refusal]
+  return { status: code, body: { error: { code, message: message || explanation, status } } }
 }
 
 /** Google Gemini. */

@@ -4,13 +4,13 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
 import { keptBeside } from '../digest.ts'
-import type { Image } from '../files.ts'
+import { type Image, typeOfUrl } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts, pieceDigest, textPiece } from '../pieces.ts'
 import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import type { WriteOptions, Written } from '../prefix.ts'
-import { argumentObject, wellFormed } from '../text.ts'
+import { argumentObject, functionName, wellFormed } from '../text.ts'
 import { replyBlocks, writeConversation } from '../write.ts'
 import {
   type GoogleContent,
@@ -25,7 +25,6 @@ import {
   saysMore,
   signatureOf,
   thoughtAt,
-  typeOfUrl,
 } from './blocks.ts'
 
 /** What the provider takes in place of a signature, where a call was made by another model or lost its own. */
@@ -109,7 +108,7 @@ function reply(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] {
       return {
         functionCall: {
           ...(lacks(ref, 'id') ? {} : { id }),
-          name: functionName(source.name),
+          name: functionName(source.name, LIMITS.toolNameLength),
           ...(isBare ? {} : { args }),
         },
         ...more,
@@ -147,17 +146,11 @@ function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): Go
   return {
     functionResponse: {
       ...(withoutId(turn).has(call) ? {} : { id: call.id }),
-      name: functionName(call.source.name),
+      name: functionName(call.source.name, LIMITS.toolNameLength),
       response: isError ? { error: text } : { output: text },
       ...(images.length === 0 ? {} : { parts: images }),
     },
   }
-}
-
-/** The provider takes some names that others refuse, and demands of each that no digit or dash leads it. */
-function functionName(given: string): string {
-  const legal = given.replace(/[^a-zA-Z0-9_.:-]/gu, '_') || 'tool'
-  return (/^[a-zA-Z_]/.test(legal) ? legal : `_${legal}`).slice(0, LIMITS.toolNameLength)
 }
 
 function pieceBlock(piece: Piece): GooglePart {

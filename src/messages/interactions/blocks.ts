@@ -1,0 +1,165 @@
+/** The steps of Gemini's Interactions, and what the provider accepts; readers of its replies use it too. */
+
+import type { JsonObject, ThinkingBlock } from '../../event/shapes.ts'
+import type { Kinds } from '../blocks.ts'
+import { type FileRef, isAddress, isPdf } from '../files.ts'
+import type { AssistantTurn, FieldRef, Limits, PairHalf, PartTable } from '../limits.ts'
+import type { AssistantMessage } from '../message.ts'
+import { pairParts } from '../pairs.ts'
+import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
+import { base64, boolean, hasFields, listOf, object, objects, optional, string, where } from '../shape.ts'
+import { isWellFormed } from '../text.ts'
+
+/** A step of a tool that the provider executes. */
+const STEP = { in: 'part', side: 'assistant', signed: 'signature' } as const
+const CALL = {
+  ...STEP,
+  needs: { id: string, arguments: optional(object), signature: optional(string) },
+} as const
+const RESULT = { ...STEP, needs: { call_id: string, signature: optional(string) } } as const
+const MEDIA = {
+  in: 'part',
+  side: 'both',
+  needs: { data: optional(base64), uri: optional(string), mime_type: optional(string) },
+} as const
+
+const CONTENTS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'document', 'video'])
+
+/** Whether an object is a content, and no step. O(1). */
+export const isContent = (value: { readonly type?: unknown }): value is InteractionsContent =>
+  CONTENTS.has(value.type)
+
+const content = /* @__PURE__ */ where(
+  object,
+  (value) => isContent(value) && hasFields(value, value['type'] === 'text' ? { text: string } : MEDIA.needs),
+)
+
+export const KINDS = {
+  user_input: { in: 'standard', side: 'user' },
+  /** Kept whole where it holds nothing but files, directly behind another one. */
+  model_output: { in: 'standard', side: 'assistant', needs: { content: listOf(content, 1) } },
+  thought: { in: 'standard', side: 'assistant', more: { summary: objects } },
+  function_call: { in: 'standard', side: 'assistant', more: { signature: string } },
+  function_result: { in: 'standard', side: 'user' },
+  code_execution_call: CALL,
+  code_execution_result: RESULT,
+  file_search_call: CALL,
+  file_search_result: RESULT,
+  google_maps_call: CALL,
+  google_maps_result: RESULT,
+  google_search_call: CALL,
+  google_search_result: RESULT,
+  mcp_server_tool_call: { ...CALL, needs: { ...CALL.needs, name: string, server_name: string } },
+  mcp_server_tool_result: RESULT,
+  processing_call: CALL,
+  processing_result: RESULT,
+  retrieval_call: CALL,
+  retrieval_result: RESULT,
+  url_context_call: CALL,
+  url_context_result: RESULT,
+  /** Contents of an output. `begins` is ours: the text begins an output directly behind another. */
+  text: { in: 'standard', side: 'both', more: { annotations: objects, begins: boolean } },
+  image: MEDIA,
+  audio: MEDIA,
+  document: MEDIA,
+  video: MEDIA,
+} as const satisfies Kinds
+
+const PARTS: PartTable = { user: true, result: true, kinds: {}, write: writeFile }
+
+/** A PDF, a sound or a film, by its bytes or by its address. */
+function writeFile(file: FileRef): JsonObject | null {
+  const { from, mediaType } = file
+  if ('id' in from) return null
+  const mime_type = isPdf(file) ? 'application/pdf' : mediaType
+  const type =
+    mime_type === 'application/pdf' ? 'document' : /^(?:audio|video)(?=\/)/.exec(mime_type ?? '')?.[0]
+  if (type === undefined) return null
+  if ('data' in from) return { type, mime_type, data: from.data }
+  return isAddress(from.url, true) ? { type, mime_type, uri: from.url } : null
+}
+
+export const LIMITS: Limits = {
+  grammar: 'interactions',
+  namedBy: 'type',
+  origin: 'completion',
+  table: KINDS,
+  callId: { illegal: /[^!-~]/gu, maxLength: 128 },
+  toolNameLength: 64,
+  takesImage: (image) => image.from === 'data' || image.secure,
+  parts: PARTS,
+  kinds: THINKING_KINDS,
+  order: thinkingFirst,
+  callsLast: false,
+  isSigned: (message, ref) => signatureOf(message, ref) !== null,
+  more: { text: KINDS.text.more, thinking: KINDS.thought.more, call: KINDS.function_call.more },
+  pairOf,
+  pairs: pairParts,
+  says: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
+  pauses: false,
+  appends: false,
+}
+
+/** A thought of this provider; null where there is none: it refuses the signatures of others. */
+export function thoughtAt({ reply, thinking_blocks }: AssistantMessage, index: number): ThinkingBlock | null {
+  const block = reply?.grammar === LIMITS.grammar ? thinking_blocks[index] : undefined
+  return block !== undefined && 'thinking' in block ? block : null
+}
+
+/** The signature with which a thought or a call came; null where it has none that can be sent. */
+export function signatureOf(message: AssistantMessage, { kind, at, more }: FieldRef): string | null {
+  const block = kind === 'thinking' ? thoughtAt(message, at) : null
+  const signature = kind === 'thinking' ? block?.signature : kind === 'call' ? more?.['signature'] : null
+  const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
+  return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
+}
+
+/** A tool of the provider has an id in common with its result. */
+function pairOf({ type, id, call_id }: JsonObject): PairHalf | null {
+  const match = typeof type === 'string' ? /^(.+)_(call|result)$/.exec(type) : null
+  if (match === null || match[1] === 'function') return null
+  const shared = match[2] === 'call' ? id : call_id
+  return typeof shared === 'string'
+    ? { half: match[2] as PairHalf['half'], id: `${match[1]} ${shared}`, waits: true }
+    : null
+}
+
+export interface InteractionsText {
+  readonly type: 'text'
+  readonly text: string
+}
+
+/** A file by its bytes in base64, or by its address. */
+export interface InteractionsMedia {
+  readonly type: 'image' | 'audio' | 'document' | 'video'
+  readonly mime_type?: string
+  readonly data?: string
+  readonly uri?: string
+}
+
+export type InteractionsContent = InteractionsText | InteractionsMedia
+
+/** A step of a request. Steps of the provider's own tools are written as they came. */
+export type InteractionsStep =
+  | { readonly type: 'user_input' | 'model_output'; readonly content: InteractionsContent[] }
+  | { readonly type: 'thought'; readonly signature: string; readonly summary?: InteractionsText[] }
+  | {
+      readonly type: 'function_call'
+      readonly id: string
+      readonly name: string
+      readonly arguments: JsonObject
+    }
+  | {
+      readonly type: 'function_result'
+      readonly call_id: string
+      readonly name: string
+      readonly result: string | InteractionsContent[]
+      readonly is_error?: true
+    }
+
+/** What is written of a request of `interactions.create`. */
+export interface InteractionsRequest {
+  /** Absent where there is no system prompt. */
+  readonly system_instruction?: string
+  readonly input: InteractionsStep[]
+}

@@ -1,0 +1,131 @@
+/** Gemini's Interactions as Google's servers speak it: thoughts are signed, and calls need one before them. */
+
+import { defineGrammar } from '../grammar.ts'
+import { googleError } from '../google/grammar.ts'
+import {
+  argumentObject,
+  callsLast,
+  halves,
+  isEmpty,
+  type ProviderGrammar,
+  type ReplyAbout,
+  seenText,
+  type SeenBlock,
+  type Sight,
+  type Wire,
+} from '../provider.ts'
+import { LIMITS } from './blocks.ts'
+import { collectInteractions, fromInteractions } from './read.ts'
+import { validateInteractions } from './rules.ts'
+import { NO_SIGNATURE, toInteractions } from './write.ts'
+
+const STATUS: Readonly<Record<string, string>> = { truncated: 'incomplete', failed: 'failed' }
+
+const interactionOf = (steps: readonly Wire[], { no, end }: ReplyAbout): Wire => ({
+  id: `int_${no}`,
+  object: 'interaction',
+  model: 'scripted',
+  status:
+    STATUS[end ?? ''] ??
+    (steps.some(({ type }) => type === 'function_call') ? 'requires_action' : 'completed'),
+  usage: { total_input_tokens: 10, total_output_tokens: 5, total_tokens: 15 },
+})
+
+/** The events of a step: its texts and arguments come in pieces, a signature behind them. */
+function eventsOf(step: Wire, index: number): readonly Wire[] {
+  const { content, summary, arguments: args, signature, ...start } = step
+  const texts = (content ?? summary ?? []) as readonly Wire[]
+  const isCall = step['type'] === 'function_call'
+  const rest = !isCall && args !== undefined ? { arguments: args } : {}
+  const deltas: Wire[] = [
+    ...texts.flatMap(({ text }) =>
+      halves(String(text)).map((half): Wire => {
+        const piece = { type: 'text', text: half }
+        return summary === undefined ? piece : { type: 'thought_summary', content: piece }
+      }),
+    ),
+    ...(isCall
+      ? halves(JSON.stringify(args)).map((half) => ({ type: 'arguments_delta', arguments: half }))
+      : []),
+    ...(signature === undefined ? [] : [{ type: 'thought_signature', signature }]),
+  ]
+  return [
+    { event_type: 'step.start', index, step: { ...start, ...rest } },
+    ...deltas.map((delta) => ({ event_type: 'step.delta', index, delta })),
+    { event_type: 'step.stop', index },
+  ]
+}
+
+const SIGHT: Sight = {
+  see(request, tools = null) {
+    const { system_instruction = null, input } = request as Wire
+    const steps =
+      typeof input === 'string' ? [{ type: 'user_input', content: [{ type: 'text', text: input }] }] : input
+    return {
+      front: seenText([system_instruction, tools]),
+      blocks: (steps as readonly Wire[]).flatMap(stepBlocks),
+    }
+  },
+  contentBlocks: stepBlocks,
+}
+
+/** A step as the provider sees it; a word in place of a signature is none, and a thought without one says nothing. */
+function stepBlocks(step: Wire): SeenBlock[] {
+  const { type, content, signature, ...rest } = step
+  const isUser = type === 'user_input' || type === 'function_result'
+  const role = isUser ? 'user' : 'assistant'
+  if (content !== undefined)
+    return (content as readonly Wire[])
+      .filter((part) => !isEmpty(part))
+      .map((part) => ({ role, body: seenText(part), token: null }))
+  const isSigned = signature !== undefined && signature !== NO_SIGNATURE
+  if (type === 'thought' && !isSigned) return []
+  return [{ role, body: seenText({ type, ...rest }), token: isSigned ? String(signature) : null }]
+}
+
+const PROVIDER: ProviderGrammar = {
+  route: (path, body) => (path.endsWith('/interactions') ? body['stream'] === true : null),
+  sight: SIGHT,
+  judge: ({ system_instruction, input }) =>
+    validateInteractions({ ...(system_instruction === undefined ? {} : { system_instruction }), input }),
+  arrange: callsLast,
+  contents(part, at) {
+    if (typeof part === 'string') return [{ type: 'model_output', content: [{ type: 'text', text: part }] }]
+    if ('think' in part)
+      return [{ type: 'thought', signature: '', summary: [{ type: 'text', text: part.think }] }]
+    if ('search' in part)
+      return [
+        { type: 'google_search_call', id: `search_${at}`, arguments: { queries: [part.search] } },
+        { type: 'google_search_result', call_id: `search_${at}`, result: [] },
+      ]
+    const { call: name, args, id = `call_${at}` } = part
+    return [{ type: 'function_call', id, name, arguments: argumentObject(args) }]
+  },
+  signs: ({ type }) => type === 'thought',
+  signed: (content, signature) => ({ ...content, signature }),
+  owed: () => [],
+  whole: (steps, about) => ({ ...interactionOf(steps, about), steps }),
+  stream: (steps, about) => [
+    { event_type: 'interaction.created', interaction: { id: `int_${about.no}`, status: 'in_progress' } },
+    ...steps.flatMap(eventsOf),
+    { event_type: 'interaction.completed', interaction: interactionOf(steps, about) },
+  ],
+  named: true,
+  last: '',
+  ends: 1,
+  error: googleError,
+}
+
+/** Google Gemini, in its Interactions API. */
+export const INTERACTIONS = defineGrammar({
+  name: 'interactions',
+  title: 'Gemini Interactions',
+  law: 'M19',
+  limits: LIMITS,
+  write: toInteractions,
+  list: 'input',
+  reply: fromInteractions,
+  stream: collectInteractions,
+  rules: validateInteractions,
+  provider: PROVIDER,
+})

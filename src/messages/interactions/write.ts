@@ -1,0 +1,136 @@
+/** Writes neutral messages for Gemini's Interactions, and proves of each reply that it stands behind what it saw. */
+
+import type { JsonObject } from '../../event/shapes.ts'
+import { sentMore } from '../blocks.ts'
+import { digestOf } from '../digest.ts'
+import { typeOfUrl } from '../files.ts'
+import type { AssistantTurn, Piece, Result, TextPiece } from '../limits.ts'
+import type { NeutralMessage } from '../message.ts'
+import { isText, joinTexts } from '../pieces.ts'
+import type { WriteOptions, Written } from '../prefix.ts'
+import { argumentObject, functionName, wellFormed } from '../text.ts'
+import { replyBlocks, writeConversation } from '../write.ts'
+import {
+  type InteractionsContent,
+  type InteractionsMedia,
+  type InteractionsRequest,
+  type InteractionsStep,
+  isContent,
+  LIMITS,
+  signatureOf,
+  thoughtAt,
+} from './blocks.ts'
+
+/** What the provider accepts in place of the signature of a thought, before a call that another model made. */
+export const NO_SIGNATURE = 'skip_thought_signature_validator'
+
+/** A content of an output, or a step. */
+type Block = InteractionsContent | InteractionsStep
+
+/**
+ * The system instruction and the steps of an `interactions.create` request; valid whatever the log holds (law M). The
+ * whole history is written, so that nothing has to be stored at the provider (`store: false`). A reply goes back as it
+ * came, with its signatures as long as it stands behind what it saw; thoughts without a signature are refused, and left
+ * out. Before a call without a signed thought stands the provider's own word for that. O(content).
+ *
+ * @throws ColloquyError `empty_view` when there are no messages.
+ * @example
+ * const { input } = toInteractions([{ role: 'user', content: [{ text: 'hi' }], name: null }])
+ * input // [{ type: 'user_input', content: [{ type: 'text', text: 'hi' }] }]
+ */
+export function toInteractions(
+  messages: readonly NeutralMessage[],
+  options: WriteOptions = {},
+): InteractionsRequest {
+  const input: InteractionsStep[] = []
+  let system: string | null = null
+  const { record } = writeConversation<Block>(messages, options, {
+    limits: LIMITS,
+    piece: contentOf,
+    reply: replySteps,
+    result: resultStep,
+    move: ({ results }) => ({ results, pieces: [] }),
+    add(role, blocks) {
+      if (role === 'front') system = joinTexts(blocks as object[] as TextPiece[])
+      else if (role === 'user') input.push({ type: 'user_input', content: blocks as InteractionsContent[] })
+      else input.push(...(role === 'assistant' ? joinContents(blocks) : (blocks as InteractionsStep[])))
+    },
+  })
+  const request: InteractionsRequest = { ...(system === null ? {} : { system_instruction: system }), input }
+  record(request, input)
+  return request
+}
+
+/** Contents in a row are one output, until one begins another. */
+function joinContents(blocks: readonly Block[]): InteractionsStep[] {
+  const steps: InteractionsStep[] = []
+  let open: InteractionsContent[] | null = null
+  for (const block of blocks) {
+    if (!isContent(block)) {
+      steps.push(block)
+      open = null
+      continue
+    }
+    const { begins = false, ...content } = block as InteractionsContent & { readonly begins?: boolean }
+    if (open === null || begins) steps.push({ type: 'model_output', content: (open = []) })
+    open.push(content)
+  }
+  return steps
+}
+
+function replySteps(turn: AssistantTurn, keeps: boolean): readonly Written<Block>[] {
+  const { message } = turn
+  const steps = replyBlocks<Block>(turn, keeps, {
+    text: ({ text }, more) => ({ type: 'text', text, ...more }),
+    thinking(_, more, ref) {
+      const thinking = thoughtAt(message, ref.at)?.thinking ?? ''
+      const signature = keeps ? signatureOf(message, ref) : null
+      const summary = thinking === '' ? {} : { summary: [{ type: 'text', text: thinking } as const] }
+      return signature === null ? null : { type: 'thought', signature, ...summary, ...more }
+    },
+    call: ({ id, source }, more) => ({
+      type: 'function_call',
+      id,
+      name: functionName(source.name, LIMITS.toolNameLength),
+      arguments: argumentObject(source.arguments),
+      ...more,
+    }),
+    other: (value) => (keeps ? value : unsigned(value)),
+    more: (ref) => {
+      const more = sentMore(ref.more, LIMITS.more[ref.kind])
+      return more === null || keeps ? more : unsigned(more)
+    },
+  })
+  const first = steps.findIndex(({ block }) => block.type === 'function_call')
+  if (first < 0 || steps.slice(0, first + 1).some(({ block }) => isSignedThought(block))) return steps
+  const thought = { type: 'thought', signature: NO_SIGNATURE } as const
+  return steps.toSpliced(first, 0, { block: thought, digest: () => digestOf(NO_SIGNATURE) })
+}
+
+function unsigned(value: JsonObject): JsonObject {
+  const { signature: _, ...rest } = value
+  return rest
+}
+
+const isSignedThought = (block: Block): boolean =>
+  (block.type === 'thought' || block.type === 'function_call') && 'signature' in block
+
+function resultStep({ call, pieces, isError }: Result): InteractionsStep {
+  return {
+    type: 'function_result',
+    call_id: call.id,
+    name: functionName(call.source.name, LIMITS.toolNameLength),
+    result: pieces.every(isText) ? joinTexts(pieces) : pieces.map(contentOf),
+    ...(isError ? { is_error: true } : {}),
+  }
+}
+
+function contentOf(piece: Piece): InteractionsContent {
+  if (piece.type === 'text') return { type: 'text', text: wellFormed(piece.text) }
+  // The table of parts has made it.
+  if (piece.type === 'block') return { ...piece.block } as object as InteractionsMedia
+  const { image } = piece
+  return image.from === 'web'
+    ? { type: 'image', mime_type: typeOfUrl(image.url), uri: image.url }
+    : { type: 'image', mime_type: image.mediaType, data: image.data }
+}

@@ -1,0 +1,60 @@
+/** The step that asks Gemini's Interactions. */
+
+import type { Step } from '../conversation/run/step.ts'
+import { LIMITS } from '../messages/interactions/blocks.ts'
+import {
+  collectInteractions,
+  fromInteractions,
+  type InteractionsReply,
+} from '../messages/interactions/read.ts'
+import { toInteractions } from '../messages/interactions/write.ts'
+import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+
+/** What is asked: a client of the `@google/genai` package, or anything of that shape. */
+export interface InteractionsClient {
+  readonly interactions: {
+    create(params: never, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>
+  }
+}
+
+/** Any other field is given to the request as it is (`generation_config`, `response_format` …). */
+export interface InteractionsStepOptions extends StepOptions {
+  readonly client: InteractionsClient
+  readonly model: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * A step that asks Gemini through its Interactions API, and executes the calls of its replies. The log has the history,
+ * so that nothing is stored at the provider (`store: false`).
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @example
+ * const client = new GoogleGenAI({ apiKey: 'AIza…' })
+ * const step = interactionsStep({ client, model: 'gemini-3.5-flash' })
+ * typeof step // 'function'
+ */
+export function interactionsStep(options: InteractionsStepOptions): Step {
+  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
+  const { interactions } = client
+  const sorted = sortTools(given)
+  const tools = [...sorted.described.map((tool) => ({ type: 'function', ...tool })), ...sorted.given]
+  return stepOf(
+    {
+      model: options.model,
+      limits: LIMITS,
+      tools,
+      write: (messages, writing) => ({
+        store: false,
+        ...rest,
+        ...(tools.length === 0 ? {} : { tools }),
+        ...toInteractions(messages, writing),
+        stream,
+      }),
+      send: (request, signal) => interactions.create(request as never, { signal }),
+      read: (reply, reading) => fromInteractions(reply as InteractionsReply, reading),
+      collect: collectInteractions,
+    },
+    sorted,
+    options,
+  )
+}

@@ -1,0 +1,163 @@
+/** Interactions of Gemini: how replies are read and go back where the general properties have no case. */
+
+import { describe, expect, it } from 'vitest'
+import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
+import { collectInteractions, fromInteractions } from '../../src/messages/interactions/read.ts'
+import { validateInteractions } from '../../src/messages/interactions/rules.ts'
+import { NO_SIGNATURE, toInteractions } from '../../src/messages/interactions/write.ts'
+
+const text = (value: string) => ({ type: 'text', text: value })
+const output = (...content: object[]) => ({ type: 'model_output', content })
+const call = (id: string) => ({ type: 'function_call', id, name: 'ls', arguments: { a: 1 } })
+const read = (status: string, ...steps: object[]) => fromInteractions({ status, steps })
+
+describe('what ended an interaction', () => {
+  it.each([
+    ['completed', 'done'],
+    ['incomplete', 'truncated'],
+    ['budget_exceeded', 'truncated'],
+    ['requires_continuation', 'truncated'],
+    ['failed', 'failed'],
+    ['in_progress', 'broken_off'],
+    ['queued', 'broken_off'],
+    ['cancelled', 'broken_off'],
+  ])('%s is %s', (status, type) => {
+    expect(read(status, output(text('Hi'))).outcome.type).toBe(type)
+  })
+
+  it('is the error of a step, in the words of the provider', () => {
+    const outcome = read('failed', {
+      type: 'model_output',
+      error: { code: 13, message: 'Out of oak.' },
+    }).outcome
+    expect(outcome).toEqual({ type: 'failed', explanation: 'Out of oak.' })
+  })
+
+  it('is a call that came last and was cut off, which is not executed', () => {
+    const { events } = read('incomplete', call('a'), call('b'))
+    expect(events.map((event) => (event.kind === 'ActionEvent' ? event.action : event.kind))).toEqual([
+      { kind: 'LsAction', a: 1 },
+      null,
+      'AgentErrorEvent',
+    ])
+  })
+})
+
+describe('steps that are no reply', () => {
+  it('repeat the input, and are not read', () => {
+    const { events } = read('completed', { type: 'user_input', content: [text('Hello')] }, output(text('Hi')))
+    expect(events).toMatchObject([{ llm_message: { content: [{ text: 'Hi' }] } }])
+  })
+
+  it('have the result of a call, which is not executed again', () => {
+    const done = { type: 'function_result', call_id: 'a', result: 'x.txt' }
+    const { events } = read('completed', call('a'), done, output(text('Hi')))
+    expect(events).toMatchObject([
+      { kind: 'ActionEvent' },
+      { kind: 'ObservationEvent', observation: { content: [{ text: 'x.txt' }], is_error: false } },
+    ])
+  })
+})
+
+const collect = (...events: object[]) => {
+  const stream = collectInteractions()
+  const deltas = events.flatMap((event) => stream.push(event))
+  return { said: deltas.map(({ content }) => content ?? '').join(''), reply: stream.end() }
+}
+const completed = { event_type: 'interaction.completed', interaction: { status: 'completed' } }
+const delta = (index: number, piece: object) => ({ event_type: 'step.delta', index, delta: piece })
+
+describe('a stream', () => {
+  it('of pieces alone has its steps', () => {
+    const { said, reply } = collect(
+      delta(0, { type: 'thought_signature', signature: 's' }),
+      delta(1, text('a')),
+      delta(1, text('b')),
+      completed,
+    )
+    expect(said).toBe('ab')
+    expect(reply).toEqual(read('completed', { type: 'thought', signature: 's' }, output(text('ab'))))
+  })
+
+  it('of whole steps at its end has them', () => {
+    const { said, reply } = collect({
+      event_type: 'interaction.completed',
+      interaction: { status: 'completed', steps: [output(text('ab')), call('a')] },
+    })
+    expect(said).toBe('ab')
+    expect(reply).toEqual(read('completed', output(text('ab')), call('a')))
+  })
+
+  it('whose arguments break makes no call that is executed', () => {
+    const { reply } = collect(
+      {
+        event_type: 'step.start',
+        index: 0,
+        step: { type: 'function_call', id: 'a', name: 'ls', arguments: {} },
+      },
+      delta(0, { type: 'arguments_delta', arguments: '{"a":' }),
+      completed,
+    )
+    expect(reply.events).toMatchObject([{ action: null }, { kind: 'AgentErrorEvent' }])
+  })
+
+  it('with an error has failed', () => {
+    const { reply } = collect(delta(0, text('a')), { event_type: 'error', error: { message: 'Overloaded.' } })
+    expect(reply.outcome).toEqual({ type: 'failed', explanation: 'Overloaded.' })
+  })
+})
+
+const says = (more: Partial<AssistantMessage>): AssistantMessage => ({
+  role: 'assistant',
+  content: [],
+  tool_calls: [],
+  reasoning_content: null,
+  thinking_blocks: [],
+  responses_reasoning_item: null,
+  ...more,
+})
+const user: NeutralMessage = { role: 'user', content: [{ text: 'Go.' }], name: null }
+const written = (...messages: NeutralMessage[]) => {
+  const request = toInteractions(messages)
+  expect(validateInteractions(request)).toEqual([])
+  return request.input
+}
+
+describe('what is sent', () => {
+  it('a call of another model stands behind the word that Google has for that', () => {
+    const source = {
+      id: 'c',
+      name: 'ls.now',
+      arguments: '{}',
+      origin: 'completion',
+      responses_item_id: null,
+      responses_reasoning_item: null,
+    } as const
+    const content = [{ text: 'a.txt' }, { type: 'image', image_urls: ['https://example.com/a.png'] }] as const
+    const result = { role: 'tool', content, tool_call_id: 'c', name: 'ls', is_error: true } as const
+    const thinking = { type: 'thinking', thinking: 'Hm.', signature: 'of another' } as const
+    expect(
+      written(user, says({ tool_calls: [source], thinking_blocks: [thinking] }), result as never),
+    ).toEqual([
+      { type: 'user_input', content: [text('Go.')] },
+      { type: 'thought', signature: NO_SIGNATURE },
+      { type: 'function_call', id: 'c', name: 'ls.now', arguments: {} },
+      {
+        type: 'function_result',
+        call_id: 'c',
+        name: 'ls.now',
+        result: [text('a.txt'), { type: 'image', mime_type: 'image/png', uri: 'https://example.com/a.png' }],
+        is_error: true,
+      },
+    ])
+  })
+
+  it('a thought without a signature stays behind, since it is refused', () => {
+    const reply = says({
+      content: [{ text: 'Hi' }],
+      thinking_blocks: [{ type: 'thinking', thinking: 'Hm.' }],
+      reply: { grammar: 'interactions' },
+    })
+    expect(written(user, reply, user)[1]).toEqual({ type: 'model_output', content: [text('Hi')] })
+  })
+})
