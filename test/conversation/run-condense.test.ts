@@ -175,3 +175,73 @@ it('an interrupt does not wait for a summary, and none is appended then', async 
   expect(await ends(conversation)).toEqual([])
   expect(await status(conversation)).toBe('paused')
 })
+
+/** Turns with a summariser that fails until it is called for the nth time. */
+const failing = async (count: number, succeedsAt = Infinity) => {
+  const { conversation } = await begun('first')
+  const { step } = script([])
+  let called = 0
+  let models = 0
+  const condenser = rollingCondenser({
+    maxEvents: 12,
+    retries: 0,
+    summarise: async () => {
+      called += 1
+      if (called < succeedsAt) throw new Error('The provider is down.')
+      return 'A summary.'
+    },
+  })
+  for (let turn = 0; turn < count; turn += 1) {
+    // One turn after the other.
+    // oxlint-disable-next-line no-await-in-loop
+    expect((await conversation.run(step, { condenser })).status).toBe('finished')
+    models += 1
+    // oxlint-disable-next-line no-await-in-loop
+    await conversation.sendMessage(`message ${turn}`)
+  }
+  const { log } = await conversation.state()
+  const failures = [...log.entries].flatMap(({ event }) =>
+    event?.kind === 'ConversationStateUpdateEvent' && event.key === 'condensation_failed'
+      ? [event.value]
+      : [],
+  )
+  return { called, models, failures, ends: await ends(conversation) }
+}
+
+describe('a summariser that fails', () => {
+  it('is called again after twice as many events each time, and each failure is in the log once', async () => {
+    const { called, models, failures } = await failing(100)
+    expect(models).toBe(100)
+    // 200 events, of which the first 12 need no summary; it waits for 16, 32, 64 and 128 of them.
+    expect(called).toBe(4)
+    expect(failures).toEqual(
+      [1, 2, 3, 4].map((count) => ({ failures: count, reason: expect.stringContaining('failed') as string })),
+    )
+  })
+
+  it('condenses when it works again, and waits no longer', async () => {
+    const { called, failures, ends: found } = await failing(40, 3)
+    expect(failures).toHaveLength(2)
+    expect(found.filter((each) => each.startsWith('Condensation')).length).toBeGreaterThan(0)
+    expect(called).toBeGreaterThan(3)
+  })
+
+  it('is called where the log asks for a condensation, however often it has failed', async () => {
+    const conversation = await turns(20)
+    let called = 0
+    const condenser = rollingCondenser({
+      maxEvents: 12,
+      retries: 0,
+      summarise: async () => {
+        called += 1
+        throw new Error('The provider is down.')
+      },
+    })
+    const { step } = script([])
+    await conversation.run(step, { condenser })
+    expect(called).toBe(1)
+    await conversation.append(REQUEST)
+    expect((await conversation.run(step, { condenser })).status).toBe('error')
+    expect(called).toBe(2)
+  })
+})

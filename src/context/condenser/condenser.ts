@@ -14,6 +14,8 @@ export type RefusalCode =
   | 'over_budget'
   /** The summariser threw on each attempt. */
   | 'summariser_failed'
+  /** The summariser has failed before, and is not called yet. */
+  | 'summariser_waits'
   /** The summariser returned no text. Forgetting without a summary would be silent. */
   | 'blank_summary'
   /** The messages with the summary exceed the token limit. */

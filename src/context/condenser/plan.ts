@@ -180,6 +180,7 @@ const MESSAGES: Readonly<Record<RefusalCode, string>> = {
   nothing_to_forget: 'too little of the view may be forgotten for a summary to make it shorter',
   over_budget: 'what has to stay in the view is over the token limit by itself',
   summariser_failed: 'the summariser failed, also with less to read',
+  summariser_waits: 'the summariser failed before, and is called again later',
   blank_summary: 'the summariser returned no text, and nothing is forgotten without a summary',
   summary_too_long: 'with the summary the messages would still be over the token limit',
 }

@@ -4,6 +4,7 @@ import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
+import { isWaitingForSummary } from '../../state/summary-failure.ts'
 import { checkNumber } from '../check-number.ts'
 import { counted } from '../estimate.ts'
 import type { Condenser, CondenserDecision } from './condenser.ts'
@@ -42,7 +43,8 @@ export interface RollingOptions extends CondensationLimits, SummaryBudget {
  * A condenser that plans as `planCondensation` does and has the summary written by the caller's function. It handles
  * requests.
  *
- * The summariser reads every forgotten event, arguments and results included, and the summary before word for word. A
+ * After a failure that a run has recorded in the log, the summariser waits for 16 events, then for twice as many after
+ * each further one, up to 512; a request in the log and the token limit do not wait. The summariser reads every forgotten event, arguments and results included, and the summary before word for word. A
  * blank summary is refused. With `maxTokens`, what is sent after the condensation is counted, and never over it.
  *
  * @throws ColloquyError `invalid_argument` for options that are none.
@@ -65,6 +67,8 @@ export function rollingCondenser(options: RollingOptions): Condenser {
       signal?.throwIfAborted()
       const plan = planCondensation(state, limits)
       if (plan.type !== 'plan') return plan
+      const waits = refuse('summariser_waits', plan.triggers)
+      if (!waits.reason.required && isWaitingForSummary(state)) return waits
       let refusal: CondenserDecision = refuse('summariser_failed', plan.triggers)
       for (let attempt = 0; attempt <= retries; attempt += 1) {
         const request = summaryRequest(plan, budget, attempt)

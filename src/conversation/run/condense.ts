@@ -11,6 +11,7 @@ import { isOnPathIn } from '../../log/ancestry.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
+import { failureUpdate, isWaitingForSummary } from '../../state/summary-failure.ts'
 import { checkEvents } from '../stamp.ts'
 import { statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
@@ -45,7 +46,12 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   const goOn: Condensing = isReplied(branch)
     ? { next: 'end', with: [statusUpdate('finished')] }
     : { next: 'ask' }
-  if (decision.type === 'refuse' && !decision.reason.required) return goOn
+  if (decision.type === 'refuse' && !decision.reason.required) {
+    const { again, message: reason } = decision.reason
+    if (again === 'later')
+      await add(run, (now) => (isWaitingForSummary(now) ? [] : [failureUpdate(now, reason)]))
+    return goOn
+  }
   const { message, triggers } =
     decision.type === 'refuse'
       ? decision.reason

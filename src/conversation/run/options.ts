@@ -70,6 +70,8 @@ export type RunCondenserDecision =
         readonly triggers: readonly string[]
         /** Whether the model can hardly be asked without. */
         readonly required: boolean
+        /** `later`: a summariser failed, which the log records once. */
+        readonly again?: 'never' | 'later'
       }
     }
 

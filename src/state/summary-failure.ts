@@ -1,0 +1,52 @@
+/** Failures of a summariser, which the log records so that it is not called again at each step. */
+
+import type { ConversationStateUpdateEvent } from '../event/types.ts'
+import { isObject } from '../event/json.ts'
+import { eventKindOf } from '../log/entry.ts'
+import type { State } from './state.ts'
+
+/** The key of the state update that records a failure. */
+export const FAILURE_KEY = 'condensation_failed'
+
+/** How many events a summariser waits after its first failure; after each further one, twice as many. */
+const FIRST_WAIT = 16
+const MAX_WAIT = 512
+
+/** Failures in a row, and the number of events since the last one. State updates do not count. */
+interface Failures {
+  readonly count: number
+  readonly since: number
+}
+
+/** The failures since the last condensation. O(events since then). */
+function failuresIn({ log: { entries } }: State): Failures {
+  let since = 0
+  for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
+    const entry = entries.get(seq)
+    const kind = entry === undefined ? null : eventKindOf(entry)
+    if (kind === 'Condensation') break
+    if (kind !== 'ConversationStateUpdateEvent') {
+      since += 1
+      continue
+    }
+    const event = entry?.event
+    if (event?.kind !== 'ConversationStateUpdateEvent' || event.key !== FAILURE_KEY) continue
+    const { failures } = isObject(event.value) ? event.value : {}
+    return { count: typeof failures === 'number' && failures >= 1 ? failures : 1, since }
+  }
+  return { count: 0, since }
+}
+
+/** Whether a summariser that failed waits before it is called again. O(events since the last condensation). */
+export function isWaitingForSummary(state: State): boolean {
+  const { count, since } = failuresIn(state)
+  return count > 0 && since < Math.min(MAX_WAIT, FIRST_WAIT * 2 ** (count - 1))
+}
+
+/** The record of one more failure. */
+export const failureUpdate = (state: State, reason: string): ConversationStateUpdateEvent => ({
+  kind: 'ConversationStateUpdateEvent',
+  source: 'environment',
+  key: FAILURE_KEY,
+  value: { failures: failuresIn(state).count + 1, reason },
+})
