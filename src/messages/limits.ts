@@ -59,6 +59,8 @@ export interface UserTurn {
   readonly role: 'user'
   readonly pieces: readonly Piece[]
   readonly name: string | null
+  /** The call that it completes, by the id in the log, and the result without the frame. */
+  readonly completes?: { readonly callId: string; readonly pieces: readonly Piece[] }
 }
 
 /** A system prompt that has come later; it stands behind what the user says, and before a reply or at the end. */
@@ -98,6 +100,8 @@ export interface Result {
   readonly call: Call
   readonly pieces: readonly Piece[]
   readonly isError: boolean
+  /** Whether the call works on. */
+  readonly isWorking: boolean
 }
 
 export type Turn = UserTurn | SystemTurn | AssistantTurn

@@ -98,7 +98,19 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
     leads = false
     if (message.role === 'user') {
       const pieces = piecesOf(message.content, limits, 'user')
-      if (pieces.length > 0) turns.push({ role: 'user', pieces, name: message.name })
+      const { completes } = message
+      if (pieces.length > 0)
+        turns.push({
+          role: 'user',
+          pieces,
+          name: message.name,
+          ...(completes !== undefined && {
+            completes: {
+              callId: completes.tool_call_id,
+              pieces: piecesOf(completes.content, limits, 'result'),
+            },
+          }),
+        })
     } else {
       const results: ToolMessage[] = []
       const first = at
@@ -151,16 +163,22 @@ function assistantTurn(
     else same.push(call)
   }
   const results: Result[] = []
-  for (const { tool_call_id, content, is_error } of given) {
+  for (const { tool_call_id, content, is_error, working } of given) {
     const call = open.get(tool_call_id)?.pop()
     if (call === undefined) continue
     const pieces = piecesOf(content, limits, 'result')
     const silent = is_error && pieces.length === 0
-    results.push({ call, pieces: silent ? [textPiece(ERROR_LINE)] : pieces, isError: is_error })
+    results.push({
+      call,
+      pieces: silent ? [textPiece(ERROR_LINE)] : pieces,
+      isError: is_error,
+      isWorking: working === true,
+    })
   }
   const left = new Set([...open.values()].flat())
   for (const call of calls) {
-    if (left.has(call)) results.push({ call, pieces: [textPiece(NO_RESULT)], isError: true })
+    if (left.has(call))
+      results.push({ call, pieces: [textPiece(NO_RESULT)], isError: true, isWorking: false })
   }
   const parts = partsOf(message, limits)
   const texts = wordsOf(message, parts.refs)

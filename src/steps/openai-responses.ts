@@ -38,6 +38,14 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
 export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
+  // Strict schemas are another dialect, in which no argument is optional.
+  const describe = (tools: readonly ToolDescription[]): object[] =>
+    tools.map((described) => ({
+      type: 'function',
+      ...described,
+      strict: false,
+      ...(sorted.known.get(described.name)?.background === true && { async: true }),
+    }))
   const tools = [...describe(sorted.described), ...sorted.given]
   return stepOf(
     {
@@ -61,7 +69,3 @@ export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
     options,
   )
 }
-
-/** Strict schemas are another dialect, in which no argument is optional. */
-const describe = (tools: readonly ToolDescription[]): object[] =>
-  tools.map((described) => ({ type: 'function', ...described, strict: false }))

@@ -37,6 +37,11 @@ const good: Good[] = [
     ),
   },
   { name: 'an approval', request: ask(user, approval, approved, user) },
+  { name: 'an async call that works', request: ask(user, { ...call('a'), async: true }, done, user) },
+  {
+    name: 'an async call that is completed later',
+    request: ask(user, { ...call('a'), async: true }, call('b'), out('b'), done, user, out('a')),
+  },
 ]
 
 const broken: Broken[] = [
@@ -56,6 +61,11 @@ const broken: Broken[] = [
     name: 'two outputs of a command',
     request: ask(user, shell, shellOut, shellOut),
     breaks: ['server-pairs'],
+  },
+  {
+    name: 'an async call completed twice',
+    request: ask(user, { ...call('a'), async: true }, done, out('a'), out('a')),
+    breaks: ['async-pairs'],
   },
   {
     name: 'an approval twice',

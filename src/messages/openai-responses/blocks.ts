@@ -359,7 +359,11 @@ export const KINDS = {
     needs: { id: id, summary: objects },
     signed: 'encrypted_content',
   },
-  function_call: { in: 'standard', side: 'assistant', more: { caller: object, namespace: string } },
+  function_call: {
+    in: 'standard',
+    side: 'assistant',
+    more: { caller: object, namespace: string, async: boolean },
+  },
   file_search_call: {
     ...PART,
     needs: { id: id, queries: listOf(string), status: string, results: absent(objects) },

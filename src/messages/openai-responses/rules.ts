@@ -61,6 +61,23 @@ export const serverRules: readonly Rule<View>[] = [
     },
   },
   {
+    id: 'async-pairs',
+    rule: 'An async call has at most one output, anywhere behind it.',
+    source:
+      'developers.openai.com/api/docs/guides/async-tool-calling; SDK type ResponseFunctionToolCall.async',
+    *check({ items }) {
+      const isAsync = asyncIds(items)
+      const open = new Set<unknown>()
+      for (const { path, type, body } of items) {
+        const id = body['call_id']
+        if (!isAsync.has(id)) continue
+        if (isCall(type)) open.add(id)
+        else if (isOutput(type) && !open.delete(id))
+          yield { path, message: 'without an async call that waits' }
+      }
+    },
+  },
+  {
     id: 'approval-follows-request',
     rule: 'An approval settles a request that stands before it, once.',
     source: 'inferred: an approval names its request by id, and a server approves one call of a tool',
@@ -174,11 +191,11 @@ const shape = fields({
         }),
         function_call: fields(
           { call_id: text, name: text, arguments: text },
-          { id: text, status, namespace: text, ...by },
+          { id: text, status, namespace: text, async: orNull(flag), ...by },
         ),
         custom_tool_call: fields(
           { call_id: text, name: text, input: text },
-          { id: text, namespace: text, ...by },
+          { id: text, namespace: text, async: orNull(flag), ...by },
         ),
         custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
         computer_call: loose({ ...idOf, ...calling, pending_safety_checks: many, status: text }),
@@ -219,8 +236,17 @@ function viewOf(request: unknown): View {
   const calls = items
     .filter(({ type }) => isCall(type))
     .map((item) => ({ ...item, id: item.body['call_id'] }))
-  return { request, input, items, calls, turns: turnsOf(items.flatMap(stepOf)) }
+  // An async call may have its output later, or none yet: `async-pairs` judges those.
+  const isAsync = asyncIds(items)
+  const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
+  return { request, input, items, calls, turns: turnsOf(synchronous.flatMap(stepOf)) }
 }
+
+/** The ids of calls that are `async`. */
+const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
+  new Set(
+    items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
+  )
 
 /** What a server may have executed itself stands anywhere in its turn, with its output. */
 function stepOf({ type, role, path, body }: Item): Step[] {

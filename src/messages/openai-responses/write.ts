@@ -289,6 +289,8 @@ function draftOf(turns: Turns, options: WriteOptions): Draft {
   const told = new Set<string>()
   /** What the items so far ask for, and is not settled. */
   const asked = new Set<string>()
+  /** Calls that were sent as `async`, without a result yet: their ids in the request, by that in the log. */
+  const working = new Map<string, ResponsesItem[]>()
   /** The results in the form of their calls. */
   let outputs: ReplyItems['outputs'] = new Map()
   const { record } = writeConversation<Piece | ResponsesItem>(
@@ -297,11 +299,20 @@ function draftOf(turns: Turns, options: WriteOptions): Draft {
     {
       limits: LIMITS,
       piece: (piece) => piece,
-      move: ({ results }) => ({ results, pieces: [] }),
+      // The provider knows that an async call works on: it has no output until it is completed.
+      move: ({ results }) => ({
+        results: results.filter(({ call, isWorking }) => !(isWorking && isAsync(working, call))),
+        pieces: [],
+      }),
       reply(turn, keeps) {
         const { items, halves, ...rest } = replyItems(turn, keeps, isNew)
         for (const { id, isSent } of halves) (isSent ? sent : told).add(id)
         outputs = rest.outputs
+        for (const { call, isWorking } of turn.results) {
+          const sent = items.find(({ block }) => isAsyncCall(block, call.id))?.block
+          if (isWorking && sent !== undefined)
+            working.set(call.source.id, [...(working.get(call.source.id) ?? []), sent])
+        }
         return items
       },
       result: ({ call, pieces }) =>
@@ -310,12 +321,19 @@ function draftOf(turns: Turns, options: WriteOptions): Draft {
           call_id: call.id,
           output: contentOf(pieces),
         },
-      add(role, blocks) {
+      add(role, blocks, turn) {
         if (role === 'front') instructions = joinTexts(blocks as TextPiece[])
         else if (role === 'system')
           input.push({ type: 'message', role: 'developer', content: (blocks as TextPiece[]).map(textPart) })
-        else if (role === 'user') input.push(...userItems(blocks as Piece[], asked))
-        else input.push(...(blocks as ResponsesItem[]))
+        else if (role === 'user') {
+          const completes = turn?.role === 'user' ? turn.completes : undefined
+          const call = completes === undefined ? undefined : working.get(completes.callId)?.pop()
+          input.push(
+            ...(completes === undefined || call === undefined
+              ? userItems(blocks as Piece[], asked)
+              : [outputOf(call, completes.pieces)]),
+          )
+        } else input.push(...(blocks as ResponsesItem[]))
         if (role !== 'assistant') return
         for (const item of blocks) {
           const key = asksFor(item as object as JsonObject)
@@ -328,6 +346,22 @@ function draftOf(turns: Turns, options: WriteOptions): Draft {
   const request = { instructions, input }
   record(request, input)
   return { request, parted: new Set([...told].filter((id) => sent.has(id))) }
+}
+
+/** Whether an item is this call, and the provider was told that it may work on. */
+const isAsyncCall = (item: ResponsesItem, callId: string): boolean => {
+  const { type, call_id, async } = item as object as JsonObject
+  return (type === 'function_call' || type === 'custom_tool_call') && call_id === callId && async === true
+}
+
+const isAsync = (working: ReadonlyMap<string, readonly ResponsesItem[]>, { id, source }: Call): boolean =>
+  (working.get(source.id) ?? []).some((item) => isAsyncCall(item, id))
+
+/** The output of an async call, where it is completed. */
+function outputOf(call: ResponsesItem, pieces: readonly Piece[]): ResponsesItem {
+  const { type, call_id } = call as object as JsonObject
+  const output = { type: `${String(type)}_output`, call_id, output: contentOf(pieces) }
+  return output as object as ResponsesItem
 }
 
 /** What a user says: messages, and between them what settles an item that was sent. */

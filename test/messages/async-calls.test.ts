@@ -1,0 +1,124 @@
+/** OpenAI's async tools: the call goes back at once, its output where the call is completed (law M18). */
+
+import { describe, expect, it } from 'vitest'
+import { completionMessage } from '../../src/event/completion.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import { fromOpenAIResponses, toAnthropic, toOpenAIResponses } from '../../src/messages/index.ts'
+import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { decideNavigate } from '../../src/conversation/decide.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+
+const user = (id: string, text: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ type: 'text', text }] },
+})
+
+const fold = (state: State, ...events: readonly Event[]): State => events.reduce(reduce, state)
+
+/** A reply of reasoning, an async call and a message, read and folded. */
+function replied(): { readonly state: State; readonly action: ActionEvent & { readonly id: string } } {
+  const state = replay([user('u1', 'Weather in Paris? And what is 2+2?')])
+  const request = toOpenAIResponses(toMessages(state))
+  const response = {
+    id: 'resp_1',
+    object: 'response',
+    status: 'completed',
+    model: 'gpt-6-astra',
+    output: [
+      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'AAAA' },
+      {
+        type: 'function_call',
+        id: 'fc_1',
+        call_id: 'call_1',
+        name: 'get_weather',
+        arguments: '{"city":"Paris"}',
+        status: 'completed',
+        async: true,
+      },
+      {
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: '2+2 is 4.', annotations: [] }],
+      },
+    ],
+  }
+  const { events } = fromOpenAIResponses(response as never, { request })
+  const now = fold(state, ...events)
+  const action = [...now.log.entries].find(({ event }) => event?.kind === 'ActionEvent')
+  return { state: now, action: { ...(action?.event as ActionEvent), id: String(action?.id) } }
+}
+
+const workingResult = ({ id, tool_name, tool_call_id }: ActionEvent & { readonly id: string }): Event => ({
+  kind: 'ObservationEvent',
+  source: 'environment',
+  action_id: id,
+  tool_name,
+  tool_call_id,
+  observation: { kind: 'WorkingObservation', content: [{ type: 'text', text: 'Started.' }], task: 1 },
+})
+
+const completion = (action: ActionEvent & { readonly id: string }): Event =>
+  completionMessage({ id: action.id, event: action }, [{ type: 'text', text: '22 C' }], 'done')
+
+const inputOf = (state: State) => {
+  const request = toOpenAIResponses(toMessages(state))
+  expect(validateOpenAiResponses(request)).toEqual([])
+  return request.input
+}
+
+const typesOf = (state: State): string[] => inputOf(state).map(({ type }) => type)
+
+describe('an async call of OpenAI Responses', () => {
+  it('goes back as it came and without output, and has its output where it is completed', () => {
+    const { state, action } = replied()
+    const working = fold(state, workingResult(action))
+    const first = ['message', 'reasoning', 'function_call', 'message']
+    expect(typesOf(working)).toEqual(first)
+    expect(inputOf(working)[2]).toMatchObject({ call_id: 'call_1', async: true })
+    const spoken = fold(working, user('u2', 'And 3+3?'))
+    expect(typesOf(spoken)).toEqual([...first, 'message'])
+    const done = fold(spoken, completion(action))
+    expect(typesOf(done)).toEqual([...first, 'message', 'function_call_output'])
+    expect(inputOf(done).at(-1)).toEqual({ type: 'function_call_output', call_id: 'call_1', output: '22 C' })
+    // No byte of what was sent has changed.
+    expect(JSON.stringify(inputOf(done).slice(0, -1))).toBe(JSON.stringify(inputOf(spoken)))
+    // A second one is a message like any other.
+    const again = fold(done, { ...completion(action), id: 'again' })
+    expect(inputOf(again).slice(-2)).toMatchObject([{ type: 'function_call_output' }, { type: 'message' }])
+  })
+
+  it('is told of in the frame where the call is no longer sent, and in other grammars', () => {
+    const { state, action } = replied()
+    const done = fold(state, workingResult(action), user('u2', 'And?'), completion(action))
+    const ids = [...done.log.entries].flatMap(({ id, event }) =>
+      event?.kind === 'ActionEvent' ? [String(id)] : [],
+    )
+    const forgotten = fold(done, {
+      kind: 'Condensation',
+      source: 'environment',
+      llm_response_id: 'c',
+      forgotten_event_ids: ids,
+    })
+    expect(JSON.stringify(inputOf(forgotten))).toContain(
+      '[The call call_1 of get_weather is done. Its result:]',
+    )
+    expect(JSON.stringify(inputOf(forgotten))).not.toContain('function_call_output')
+    const { messages } = toAnthropic(toMessages(done))
+    expect(JSON.stringify(messages)).toContain('Started.')
+    expect(JSON.stringify(messages)).toContain('[The call call_1 of get_weather is done. Its result:]')
+  })
+
+  it('works again on a branch where it is not completed', () => {
+    const { state, action } = replied()
+    const spoken = fold(state, workingResult(action), user('u2', 'And?'))
+    const done = fold(spoken, completion(action))
+    const back = fold(done, ...decideNavigate(done, 'u2'))
+    expect(JSON.stringify(inputOf(back))).toBe(JSON.stringify(inputOf(spoken)))
+  })
+})
