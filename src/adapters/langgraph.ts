@@ -6,7 +6,7 @@ import type { Checkpoint, CheckpointPendingWrite, CheckpointTuple } from '@langc
 import { LRUCache } from 'lru-cache'
 import { ColloquyError } from '../event/errors.ts'
 import type { Item, ItemChange, ItemQuery, Items } from '../store/contract/items.ts'
-import { itemPages, retryConflicts } from '../store/kit/item-pages.ts'
+import { itemPages, retryConflicts } from '../store/kit/items.ts'
 import { ChannelValues, digest, type SerializedValue } from './channel-values.ts'
 
 /** How a saver is made: its store, and what writes values as bytes (default: LangGraph's own serializer). */

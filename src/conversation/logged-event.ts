@@ -4,7 +4,7 @@
  */
 
 import type { Fact } from '../event/quarantine.ts'
-import type { StoredEvent } from '../store/contract/stored-event.ts'
+import type { StoredEvent } from '../store/contract/query.ts'
 
 /** An event of the log, at its position. */
 export interface LoggedEvent {

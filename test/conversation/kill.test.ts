@@ -16,7 +16,7 @@ import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { toLogged } from '../../src/conversation/logged-event.ts'
-import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { places } from './places.ts'
 import { logOf } from './stores.ts'
 

@@ -1,7 +1,7 @@
 /** What tests of live conversations do with any store. */
 
 import type { Store } from '../../src/store/contract/store.ts'
-import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import type { StoredEvent } from '../../src/store/contract/query.ts'
 
 /** A whole log, read in pages. */
 export async function logOf(store: Store, id = 'c'): Promise<StoredEvent[]> {

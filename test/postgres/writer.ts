@@ -2,7 +2,7 @@
 
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Event } from '../../src/event/types.ts'
-import type { AppendOptions } from '../../src/store/contract/append.ts'
+import type { AppendOptions } from '../../src/store/contract/store.ts'
 
 const [url = '', schema = '', name = ''] = process.argv.slice(2)
 const say = (line: unknown): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -8,7 +8,7 @@ import { pathToEntry } from '../../src/log/ancestry.ts'
 import { findEventIn } from '../../src/log/log.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
 
 const storable = (facts: readonly Fact[]): readonly Fact[] =>

@@ -3,7 +3,7 @@
  * them.
  */
 
-import type { SnapshotPart } from '../../src/store/contract/snapshot.ts'
+import type { SnapshotPart } from '../../src/store/contract/store.ts'
 import { altered, type Fault, nextTurn } from './altered.ts'
 
 /** One fault each, and the case of the kit that must find it. */

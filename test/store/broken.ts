@@ -5,12 +5,10 @@
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
-import type { AppendOptions } from '../../src/store/contract/append.ts'
+import type { AppendOptions, Store } from '../../src/store/contract/store.ts'
 import { checkEventFilter, checkEventQuery } from '../../src/store/kit/query/event-query.ts'
-import { decodeCursor, encodeCursor } from '../../src/store/kit/query/cursor.ts'
-import type { EventFilter, EventPage, EventQuery } from '../../src/store/contract/query.ts'
-import type { Store } from '../../src/store/contract/store.ts'
-import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import { decodeCursor, encodeCursor } from '../../src/store/kit/query/page.ts'
+import type { EventFilter, EventPage, EventQuery, StoredEvent } from '../../src/store/contract/query.ts'
 import { altered, type Fault, nextTurn } from './altered.ts'
 
 const versionIn = async (store: Store, id: string): Promise<number> =>

@@ -14,7 +14,7 @@ import {
   checkReadOptions,
   eventCursor,
 } from '../../src/store/kit/query/event-query.ts'
-import { encodeCursor } from '../../src/store/kit/query/cursor.ts'
+import { encodeCursor } from '../../src/store/kit/query/page.ts'
 import { newRecord } from '../../src/store/kit/record.ts'
 
 const conversationId = 'c'

@@ -11,7 +11,7 @@ import {
   seal,
   toBase64Url,
   type CursorFault,
-} from '../../src/store/kit/query/cursor.ts'
+} from '../../src/store/kit/query/page.ts'
 import { hashText } from '../../src/event/text.ts'
 import { character } from '../../src/testing/text.ts'
 

@@ -4,11 +4,21 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { type LogTip, type AppendContext, EMPTY_TIP } from '../../src/store/kit/append/append-context.ts'
-import { type LaneOrigin, pathSegments, type TreeNode } from '../../src/store/kit/append/lanes.ts'
-import { idsToLoad, decideAppend, type AppendDecision } from '../../src/store/kit/append/decide-append.ts'
-import { isFact } from '../../src/store/kit/append/check-fact.ts'
-import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import {
+  type AppendContext,
+  EMPTY_TIP,
+  type LaneOrigin,
+  type LogTip,
+  pathSegments,
+  type TreeNode,
+} from '../../src/store/kit/append/append-context.ts'
+import {
+  type AppendDecision,
+  decideAppend,
+  idsToLoad,
+  isFact,
+} from '../../src/store/kit/append/decide-append.ts'
+import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { storable } from '../../src/testing/conformance/facts.ts'
 import { hostileLog } from '../../src/testing/index.ts'
 

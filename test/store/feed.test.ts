@@ -11,7 +11,7 @@ import type { FeedItem, FeedPage, FeedQuery } from '../../src/store/contract/fee
 import { SHARDS } from '../../src/store/contract/feed.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { checkFeedQuery, shardOf } from '../../src/store/kit/feed.ts'
-import { encodeCursor } from '../../src/store/kit/query/cursor.ts'
+import { encodeCursor } from '../../src/store/kit/query/page.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'

@@ -6,12 +6,13 @@ import { checkEventQuery, type CheckedEventQuery } from '../../src/store/kit/que
 import {
   compareRows,
   contextIn,
+  countLog,
   type MemoryLog,
   newLog,
   type Row,
+  searchLog,
   write,
 } from '../../src/store/memory/log.ts'
-import { countLog, searchLog } from '../../src/store/memory/search.ts'
 import { firstFrom, insertSorted, merge, type Walk } from '../../src/store/memory/sorted.ts'
 import { decideAppend } from '../../src/store/kit/append/decide-append.ts'
 import { formatInstant } from '../../src/store/kit/record.ts'

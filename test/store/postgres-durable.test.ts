@@ -2,8 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { Lease } from '../../src/store/contract/lease.ts'
-import type { Store } from '../../src/store/contract/store.ts'
+import type { Lease, Store } from '../../src/store/contract/store.ts'
 import { until } from '../postgres/bystander.ts'
 import { codeOf } from '../../src/store/postgres/driver.ts'
 import { pause } from '../postgres/causes.ts'

@@ -5,13 +5,14 @@ import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import { parseInstant } from '../../src/event/time.ts'
 import { checkItemQuery, pageOfItems } from '../../src/store/kit/items.ts'
-import { checkLease, nextLease } from '../../src/store/kit/leases.ts'
 import {
+  checkLease,
   compareIds,
   formatInstant,
   laterOf,
   microsNow,
   newRecord,
+  nextLease,
   patchRecord,
 } from '../../src/store/kit/record.ts'
 

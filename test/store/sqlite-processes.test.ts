@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, describe, expect, inject, it } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'
-import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import type { StoredEvent } from '../../src/store/contract/query.ts'
 import { DRIVERS, type Driver, folder, openStore } from './sqlite-drivers.ts'
 
 const FILES = folder()

@@ -3,8 +3,7 @@
 import fc from 'fast-check'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
-import type { AppendOptions } from '../../src/store/contract/append.ts'
-import type { Store } from '../../src/store/contract/store.ts'
+import type { AppendOptions, Store } from '../../src/store/contract/store.ts'
 
 /** Mostly left out, so that pages are not all empty. */
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>

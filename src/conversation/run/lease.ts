@@ -4,11 +4,10 @@
  */
 
 import { hasCode, ColloquyError } from '../../event/errors.ts'
-import type { Store } from '../../store/contract/store.ts'
+import type { Lease, Store } from '../../store/contract/store.ts'
 import { type Replica, waitForState } from '../replica.ts'
 import { backOff } from '../async.ts'
 import type { Status } from '../../state/status.ts'
-import type { Lease } from '../../store/contract/lease.ts'
 
 /** A lease that is being renewed. */
 export interface HeldLease {

@@ -1,7 +1,6 @@
 /** Operations on sandboxes and sandbox specs. */
 
-import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from '../../store/kit/query/cursor.ts'
-import { pageOf } from '../../store/kit/query/page.ts'
+import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { operation, type Operation } from '../http/operation.ts'

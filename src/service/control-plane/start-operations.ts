@@ -3,7 +3,7 @@
 import { mapConcurrent } from '../../conversation/async.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { Count, Page } from '../../store/contract/query.ts'
-import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/cursor.ts'
+import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { COUNTED, countReply, exact } from '../conversations/listing.ts'
 import { batchGet } from '../http/batch-get.ts'
 import { operation, type Operation } from '../http/operation.ts'

@@ -9,7 +9,7 @@ import type {
 import { type Count, MOST_COUNTED, type Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { checkConversationQuery } from '../../store/kit/query/conversation-query.ts'
-import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/cursor.ts'
+import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 
 /** What a face lists. */

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { hashText } from '../../event/text.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import type { StoredEvent } from '../../store/contract/stored-event.ts'
+import type { StoredEvent } from '../../store/contract/query.ts'
 import { shownId } from '../conversations/find-conversation.ts'
 import { wireEvent } from '../events/pages.ts'
 import { signWebhook } from './sign.ts'

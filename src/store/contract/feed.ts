@@ -1,6 +1,6 @@
 /** The feed: what happened in all conversations, for programs that follow a store as a whole. */
 
-import type { StoredEvent } from './stored-event.ts'
+import type { StoredEvent } from './query.ts'
 
 /** Conversations are spread over so many shards, by `shardOf`: what several processes divide among them. */
 export const SHARDS = 64

@@ -1,8 +1,8 @@
 /** What a search asks for. */
 
 import type { EventKind } from '../../event/kinds.ts'
+import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
-import type { StoredEvent } from './stored-event.ts'
 
 /** The most that a page of any list may hold, and what it holds where nothing is said. */
 export const MAX_PAGE_SIZE = 100
@@ -80,3 +80,23 @@ export interface Page<T> {
 }
 
 export type EventPage = Page<StoredEvent>
+
+/** One position of a stored log. */
+export interface StoredEvent {
+  readonly conversationId: string
+  /** Position in the log, dense from 0. */
+  readonly seq: number
+  /** The event's id, derived when the body has none; null only for a quarantined line without a readable id. */
+  readonly id: string | null
+  /** The event, frozen; or the line that could not be decoded, kept as given. */
+  readonly fact: Fact
+  /** Id of the entry it hangs on; null for a root and for what is not in the tree. */
+  readonly parentId: string | null
+  /** Whether it is part of the tree. */
+  readonly inTree: boolean
+  /**
+   * Microseconds since 1970-01-01T00:00:00Z, of the entry before when the body has no time that can be read; 0 when
+   * none has. In decimal digits, since they may be more than a JSON number holds: `BigInt(time)` counts with it.
+   */
+  readonly time: string
+}

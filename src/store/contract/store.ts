@@ -1,7 +1,6 @@
 /** The contract of a store: its calls, their errors, and what may be relied on whichever database is below. */
 
 import type { Fact } from '../../event/quarantine.ts'
-import type { AppendResult, AppendOptions } from './append.ts'
 import type {
   ConversationFilter,
   ConversationPatch,
@@ -12,10 +11,7 @@ import type {
 } from './conversation-record.ts'
 import type { Feed } from './feed.ts'
 import type { Items } from './items.ts'
-import type { Lease, LeaseQuery } from './lease.ts'
-import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page } from './query.ts'
-import type { SaveSnapshotOptions, SnapshotPart } from './snapshot.ts'
-import type { StoredEvent } from './stored-event.ts'
+import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, StoredEvent } from './query.ts'
 
 /**
  * Where facts are kept.
@@ -262,3 +258,74 @@ export type Wake = (conversationId?: string) => void
 
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void
+
+/** A lease on a conversation. A takeover raises the generation, and an append under an older one is refused. */
+export interface Lease {
+  readonly conversationId: string
+  readonly owner: string
+  readonly generation: number
+  /** Milliseconds since 1970 on the store's clock. */
+  readonly expiresAt: number
+}
+
+/** Which leases to list: of all that were not given back, those in the order of their conversations' ids. */
+export interface LeaseQuery {
+  /** Whether only those that have expired, by the store's clock. Default: false. */
+  readonly expired?: boolean
+  /** The conversation that the page before ended with; this one begins behind it. */
+  readonly after?: string
+  /** 1 to 100. Default: 100. */
+  readonly limit?: number
+}
+
+/** One part of a snapshot, opaque bytes; parts are numbered from 0. */
+export interface SnapshotPart {
+  readonly part: number
+  readonly bytes: Uint8Array
+}
+
+/** How a snapshot is saved. */
+export interface SaveSnapshotOptions {
+  /** Removes the parts that are not named, so that these are the whole snapshot. Default: false. */
+  readonly complete?: boolean
+}
+
+/**
+ * The version that the writer believes the log to have: `any` (whatever it is), `none` (no events yet), or exactly
+ * this number of events.
+ */
+export type ExpectedVersion = 'any' | 'none' | number
+
+/** How facts are appended. */
+export interface AppendOptions {
+  /** Default: `any`. @throws `invalid_argument` for what is no such version. */
+  readonly expected?: ExpectedVersion
+  /**
+   * The `createdAt` of the record that the writer decided on. `version_conflict` when the conversation was deleted and
+   * created again since. Default: not checked.
+   */
+  readonly createdAt?: string
+  /**
+   * `live` (default): events have an id and a timestamp, and get the parent they are found; an unknown parent is an
+   * error. `import`: bodies stay as given, ids (`deriveEventId`) and times are derived where they are missing, an
+   * unknown parent becomes HEAD (design D8, D15), a move of HEAD to where nothing stands is ignored, a quarantined line
+   * stands in the tree where its id can be read, and a fact whose id is taken goes beside the tree instead of being
+   * refused: the log is what a replay of the same facts gives, in whatever batches they come. An import that names its
+   * version (`none` or a number) copies a log from that position on: its facts are known by position, so that
+   * repeating it, or going on where it broke off, changes nothing; `version_conflict` when another body stands at one
+   * of them, or the log does not reach so far. With `any`, facts are known by id.
+   */
+  readonly mode?: 'live' | 'import'
+  /** The lease that the writer holds; refused with `lease_lost` when it is not the conversation's latest. */
+  readonly lease?: { readonly owner: string; readonly generation: number }
+}
+
+/** What became of an append. */
+export interface AppendResult {
+  /** One for each fact given, in order: as stored now, or as stored before for an event that was there already. */
+  readonly events: readonly StoredEvent[]
+  /** Number of events in the log. */
+  readonly version: number
+  /** Id of the entry that HEAD means; null for the empty HEAD. */
+  readonly headId: string | null
+}

@@ -5,10 +5,9 @@
 
 import type { FeedItem, FeedPage, FeedQuery } from '../contract/feed.ts'
 import { SHARDS } from '../contract/feed.ts'
-import { MAX_PAGE_SIZE } from '../contract/query.ts'
-import type { StoredEvent } from '../contract/stored-event.ts'
+import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
 import { checkInteger, checkOneOf, checkText } from './query/check-value.ts'
-import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/cursor.ts'
+import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
 /** What a row tells: events of one append, that the record changed, or that the conversation was deleted. */
 export const TOLD = { events: 0, changed: 1, deleted: 2 } as const

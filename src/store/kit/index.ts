@@ -5,7 +5,7 @@
  */
 
 // The contract.
-export type { AppendOptions, AppendResult, ExpectedVersion } from '../contract/append.ts'
+export type { AppendOptions, AppendResult, ExpectedVersion } from '../contract/store.ts'
 export type {
   ConversationFilter,
   ConversationOrder,
@@ -17,7 +17,7 @@ export type {
 } from '../contract/conversation-record.ts'
 export { type Feed, type FeedItem, type FeedPage, type FeedQuery, SHARDS } from '../contract/feed.ts'
 export type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
-export type { Lease, LeaseQuery } from '../contract/lease.ts'
+export type { Lease, LeaseQuery } from '../contract/store.ts'
 export {
   type Count,
   type CountOptions,
@@ -29,9 +29,9 @@ export {
   MOST_LOOKED_AT,
   type Page,
 } from '../contract/query.ts'
-export type { SaveSnapshotOptions, SnapshotPart } from '../contract/snapshot.ts'
+export type { SaveSnapshotOptions, SnapshotPart } from '../contract/store.ts'
 export type { ReadOptions, Store, Unwatch } from '../contract/store.ts'
-export type { StoredEvent } from '../contract/stored-event.ts'
+export type { StoredEvent } from '../contract/query.ts'
 
 // Appends: what the transaction reads of the log, and what it then writes.
 export { type AppendContext, EMPTY_TIP, type LogTip } from './append/append-context.ts'
@@ -43,7 +43,7 @@ export {
   type PathSegment,
   pathSegments,
   type TreeNode,
-} from './append/lanes.ts'
+} from './append/append-context.ts'
 export type { PlacedEvent } from './append/place.ts'
 
 // Searches, lists and their pages.
@@ -77,8 +77,8 @@ export { countWithin, pageOf } from './query/page.ts'
 
 // Records, leases, snapshots, items and the feed.
 export { checkStatus, type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from './record.ts'
-export { type CheckedLeaseQuery, checkLease, checkLeaseQuery, nextLease } from './leases.ts'
-export { checkParts } from './check-parts.ts'
+export { type CheckedLeaseQuery, checkLease, checkLeaseQuery, nextLease } from './record.ts'
+export { checkParts } from './record.ts'
 export {
   type CheckedChange,
   type CheckedItem,

@@ -1,11 +1,11 @@
 /** Checks what is asked of items, so that every adapter keeps the same. */
 
-import { ColloquyError } from '../../event/errors.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, NewItem } from '../contract/items.ts'
+import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type Page } from '../contract/query.ts'
 import {
   checkBoolean,
@@ -15,8 +15,7 @@ import {
   invalidArgument,
   invalidQuery,
 } from './query/check-value.ts'
-import { decodeCursor, encodeCursor, scopeOf } from './query/cursor.ts'
-import { pageOf } from './query/page.ts'
+import { decodeCursor, encodeCursor, pageOf, scopeOf } from './query/page.ts'
 import { compareIds, isKeepable } from './record.ts'
 
 /** A change with its defaults; frozen copies of what was given. */
@@ -215,4 +214,31 @@ function checkKeys(keys: Given): Readonly<Record<string, string>> {
       invalidArgument(`keys.${name}`, `must be at most ${MOST_VALUE} characters without NUL`)
   }
   return Object.freeze(Object.fromEntries(entries) as Record<string, string>)
+}
+
+/** Yields the pages of a collection, in the order of the query. O(limit + log n) for each page. */
+export async function* itemPages(
+  items: Pick<Items, 'listItems'>,
+  collection: string,
+  query: ItemQuery = {},
+): AsyncGenerator<readonly Item[]> {
+  let page: Page<Item> = await items.listItems(collection, query)
+  yield page.items
+  while (page.next_page_id !== null) {
+    // oxlint-disable-next-line no-await-in-loop
+    page = await items.listItems(collection, { ...query, cursor: page.next_page_id })
+    yield page.items
+  }
+}
+
+/** Repeats a change, which reads what it expects, for as long as another writer of its items is faster. */
+export async function retryConflicts<T>(change: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop
+      return await change()
+    } catch (error) {
+      if (!hasCode(error, 'version_conflict')) throw error
+    }
+  }
 }

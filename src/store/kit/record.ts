@@ -5,14 +5,113 @@ import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { checkBoolean, checkText, type Given, invalidArgument } from './query/check-value.ts'
 import type {
   ConversationPatch,
   ConversationRecord,
   NewConversation,
   UpdateOptions,
 } from '../contract/conversation-record.ts'
+import { MAX_PAGE_SIZE } from '../contract/query.ts'
+import type { Lease, LeaseQuery, SnapshotPart } from '../contract/store.ts'
+import {
+  checkBoolean,
+  checkId,
+  checkInteger,
+  checkText,
+  type Given,
+  invalidArgument,
+} from './query/check-value.ts'
 import { isTimeZone } from './query/time-zone.ts'
+
+/** What every database can keep as a number. */
+const MAX_PART = 2 ** 31 - 1
+
+/** What every driver can give back in one value, in bytes: as text of hexadecimal digits it takes twice as much. */
+const MAX_BYTES = 2 ** 27
+
+/**
+ * Refuses parts that cannot be kept. O(parts).
+ * @throws `invalid_argument` for a number that is none or is named twice, for bytes that are none, and for
+ * a part of more than 128 MiB.
+ */
+export function checkParts(parts: readonly SnapshotPart[]): void {
+  const seen = new Set<number>()
+  for (const { part, bytes } of parts) {
+    const isNumber = Number.isInteger(part) && part >= 0 && part <= MAX_PART
+    if (!isNumber) invalidArgument('part', `must be an integer from 0 to ${MAX_PART}, not ${String(part)}`)
+    if (seen.has(part)) invalidArgument('part', `must be named once, and ${part} is named twice`)
+    if (!(bytes instanceof Uint8Array))
+      invalidArgument('bytes', `must be a Uint8Array, and those of part ${part} are not`)
+    if (bytes.length > MAX_BYTES)
+      invalidArgument(
+        'bytes',
+        `must be at most ${MAX_BYTES} in one part, and part ${part} has ${bytes.length}`,
+      )
+    seen.add(part)
+  }
+}
+
+/** A query with its defaults. */
+export interface CheckedLeaseQuery {
+  readonly expired: boolean
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** Checks which leases a caller wants. O(1). @throws `invalid_argument` naming the field in `data.field`. */
+export const checkLeaseQuery = (query: LeaseQuery = {}): CheckedLeaseQuery => ({
+  expired: checkBoolean('expired', query.expired, invalidArgument) ?? false,
+  after: checkId('after', query.after, invalidArgument),
+  limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument),
+})
+
+/**
+ * Refuses an owner or a time that no lease can have; the time is in milliseconds. O(length).
+ * @throws `invalid_id`, `invalid_argument`.
+ */
+export function checkLease(owner: string, ttl: number): void {
+  if (typeof owner !== 'string' || !isLegalId(owner)) {
+    const rule = '1 to 200 characters of well-formed Unicode, without control characters'
+    throw new ColloquyError('invalid_id', `The owner of a lease must be ${rule}.`, { owner })
+  }
+  if (!(Number.isSafeInteger(ttl) && ttl > 0))
+    invalidArgument('ttl', 'must be a number of whole milliseconds above 0')
+}
+
+/**
+ * The lease that an owner gets, or null while another one holds a live lease. A renewal keeps the generation; the owner
+ * that comes after a lease that ran out or was given back, be it the same one, gets the next one. O(1).
+ *
+ * @param latest the latest lease; null when there is none or it was given back
+ * @param generation how many there have been
+ * @param now milliseconds since 1970
+ *
+ * @example
+ * const first = nextLease(null, 0, { conversationId: 'c', owner: 'a', ttl: 10, now: 100 })
+ * first // { conversationId: 'c', owner: 'a', generation: 1, expiresAt: 110 }
+ * nextLease(first, 1, { conversationId: 'c', owner: 'b', ttl: 10, now: 109 }) // null
+ * nextLease(first, 1, { conversationId: 'c', owner: 'b', ttl: 10, now: 110 }).generation // 2
+ */
+export function nextLease(
+  latest: Lease | null,
+  generation: number,
+  ask: {
+    readonly conversationId: string
+    readonly owner: string
+    readonly ttl: number
+    readonly now: number
+  },
+): Lease | null {
+  const { conversationId, owner, ttl, now } = ask
+  const live = latest !== null && latest.expiresAt > now
+  if (live && latest.owner !== owner) return null
+  return Object.freeze({
+    conversationId,
+    owner,
+    generation: live ? latest.generation : generation + 1,
+    expiresAt: now + ttl,
+  })
+}
 
 /** What a status may be, and the key of a tag; most characters of a tag's value. */
 export const STATUS = /^[a-z_]{1,40}$/

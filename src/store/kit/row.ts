@@ -6,7 +6,7 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
 import { formatInstant } from './record.ts'
-import type { StoredEvent } from '../contract/stored-event.ts'
+import type { StoredEvent } from '../contract/query.ts'
 
 /** A bigint as a driver gives it. */
 export type Bigint = string | number | bigint

@@ -15,7 +15,7 @@ import {
 import { checkExact, lookedCount } from '../kit/query/conversation-query.ts'
 import { pageOf } from '../kit/query/page.ts'
 import { type Clock, compareIds } from '../kit/record.ts'
-import { firstOf, SortedList } from './sorted-list.ts'
+import { firstOf, SortedList } from './sorted.ts'
 
 /** An item in a list, by a text of it. */
 interface Listed {

@@ -1,36 +1,109 @@
 /** The reference store: plain lists that end with the process, and that every adapter is compared with. */
 
-import type { AppendResult } from '../contract/append.ts'
+import { SHARDS } from '../contract/feed.ts'
+import type { StoredEvent } from '../contract/query.ts'
+import type { AppendResult, Store } from '../contract/store.ts'
+import { decideAppend } from '../kit/append/decide-append.ts'
+import { storeClosed } from '../kit/errors.ts'
+import {
+  type CheckedFeedQuery,
+  checkFeedQuery,
+  feedEnd,
+  type FeedRow,
+  fillFeed,
+  placeNumber,
+  planFeed,
+  rowsFor,
+  shardOf,
+  TOLD,
+} from '../kit/feed.ts'
 import {
   checkConversationFilter,
   checkConversationQuery,
   checkExact,
 } from '../kit/query/conversation-query.ts'
-import { countWithin, pageOf } from '../kit/query/page.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../kit/query/event-query.ts'
-import { checkFeedQuery, feedEnd, fillFeed, planFeed } from '../kit/feed.ts'
-import { checkLease, checkLeaseQuery, nextLease } from '../kit/leases.ts'
-import { Conversations } from './conversations.ts'
-import { memoryItems } from './items.ts'
-import { countConversations, listConversations, type Walked } from './list.ts'
-import { MemoryFeed } from './feed.ts'
-import { contextIn, rowOf, write } from './log.ts'
-import { countLog, searchLog } from './search.ts'
-import { decideAppend } from '../kit/append/decide-append.ts'
+import { countWithin, pageOf } from '../kit/query/page.ts'
 import {
+  checkLease,
+  checkLeaseQuery,
+  checkParts,
   checkStatus,
   type Clock,
   compareIds,
   laterOf,
   microsNow,
   newRecord,
+  nextLease,
   patchRecord,
 } from '../kit/record.ts'
-import { checkParts } from '../kit/check-parts.ts'
-import { storeClosed } from '../kit/errors.ts'
-import type { Store } from '../contract/store.ts'
-import type { StoredEvent } from '../contract/stored-event.ts'
 import { Watches } from '../kit/watches.ts'
+import { Conversations, countConversations, listConversations, type Walked } from './conversations.ts'
+import { memoryItems } from './items.ts'
+import { contextIn, countLog, rowOf, searchLog, write } from './log.ts'
+import { firstFrom } from './sorted.ts'
+
+interface Told extends Pick<FeedRow, 'conversationId' | 'told' | 'from'> {
+  readonly at: number
+  until: number
+}
+
+/** What happened, in order. Costs a row for each append, and none for those to one conversation in a row. */
+class MemoryFeed {
+  readonly #all: Told[] = []
+  readonly #shards = Array.from({ length: SHARDS }, (): Told[] => [])
+  /** No other store takes a place of this one for its own. */
+  readonly #witness = crypto.randomUUID()
+
+  /** Where the next row will stand. */
+  get end(): number {
+    return this.#all.length + 1
+  }
+
+  appended(conversationId: string, from: number, until: number): void {
+    const last = this.#all.at(-1)
+    if (last?.conversationId === conversationId && last.told === TOLD.events) last.until = until
+    else this.#tell(conversationId, TOLD.events, from, until)
+  }
+
+  changed(conversationId: string): void {
+    this.#tell(conversationId, TOLD.changed, 0, 1)
+  }
+
+  deleted(conversationId: string): void {
+    this.#tell(conversationId, TOLD.deleted, 0, 1)
+  }
+
+  /** The rows of a page. O(limit + log n). @param startOf where the row stood that told of a conversation's creation */
+  rows(query: CheckedFeedQuery, startOf: (conversationId: string) => number | undefined): FeedRow[] {
+    const told = this.#of(query)
+    const from = placeNumber(query)
+    const start = firstFrom(told, ({ at }) => at < from)
+    return told.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
+  }
+
+  /** The last row. */
+  last(query: CheckedFeedQuery): FeedRow | undefined {
+    const row = this.#of(query).at(-1)
+    return row && this.#rowOf(row, () => undefined)
+  }
+
+  #of({ shard }: CheckedFeedQuery): readonly Told[] {
+    return (shard === null ? this.#all : this.#shards[shard]) ?? []
+  }
+
+  #rowOf(row: Told, startOf: (conversationId: string) => number | undefined): FeedRow {
+    const { at, conversationId } = row
+    const isThere = (startOf(conversationId) ?? Number.POSITIVE_INFINITY) <= at
+    return { ...row, place: String(at), witness: this.#witness, isThere }
+  }
+
+  #tell(conversationId: string, told: number, from: number, until: number): void {
+    const row = { conversationId, told, from, until, at: this.end }
+    this.#all.push(row)
+    this.#shards[shardOf(conversationId)]?.push(row)
+  }
+}
 
 /** How a memory store is made. */
 export interface MemoryStoreOptions {

@@ -6,7 +6,7 @@
 import { unknownConversation } from '../kit/errors.ts'
 import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
-import type { AppendOptions, AppendResult } from '../contract/append.ts'
+import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import { type AppendDecision, idsToLoad } from '../kit/append/decide-append.ts'
 import { shardOf, TOLD } from '../kit/feed.ts'
 import {

@@ -2,7 +2,7 @@
 
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
-import type { StoredEvent } from '../contract/stored-event.ts'
+import type { StoredEvent } from '../contract/query.ts'
 import {
   type CheckedFeedQuery,
   feedEnd,

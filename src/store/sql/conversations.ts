@@ -7,13 +7,18 @@ import type {
   NewConversation,
   UpdateOptions,
 } from '../contract/conversation-record.ts'
-import type { Lease } from '../contract/lease.ts'
+import type { Lease, SnapshotPart } from '../contract/store.ts'
 import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
-import type { SnapshotPart } from '../contract/snapshot.ts'
-import { checkParts } from '../kit/check-parts.ts'
+import {
+  type CheckedLeaseQuery,
+  checkLease,
+  checkParts,
+  checkStatus,
+  newRecord,
+  patchRecord,
+} from '../kit/record.ts'
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
 import { shardOf, TOLD } from '../kit/feed.ts'
-import { checkLease, type CheckedLeaseQuery } from '../kit/leases.ts'
 import {
   type CheckedConversationFilter,
   type CheckedConversationQuery,
@@ -25,7 +30,6 @@ import {
   walkOf,
 } from '../kit/query/conversation-query.ts'
 import { foldText } from '../kit/query/message-text.ts'
-import { checkStatus, newRecord, patchRecord } from '../kit/record.ts'
 import { type Bigint, readNamed, readRecord, type RecordRow } from '../kit/row.ts'
 import {
   all,

@@ -2,10 +2,9 @@
 
 import { isLegalId } from '../../event/ids.ts'
 import type { Fact } from '../../event/quarantine.ts'
-import type { AppendOptions, AppendResult } from '../contract/append.ts'
+import type { AppendOptions, AppendResult, Store, Unwatch, Wake } from '../contract/store.ts'
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
-import type { Store, Unwatch, Wake } from '../contract/store.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { type CheckedFeedQuery, checkFeedQuery } from '../kit/feed.ts'
 import {
@@ -15,14 +14,13 @@ import {
   checkItemFilter,
   checkItemQuery,
 } from '../kit/items.ts'
-import { checkLeaseQuery } from '../kit/leases.ts'
+import { checkLeaseQuery, newRecord } from '../kit/record.ts'
 import {
   checkConversationFilter,
   checkConversationQuery,
   checkExact,
 } from '../kit/query/conversation-query.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
-import { newRecord } from '../kit/record.ts'
 import { conversationWork } from './conversations.ts'
 import type { Engine, Work } from './dialect.ts'
 import { eventReads } from './events.ts'

@@ -1,10 +1,10 @@
 /** How SQLite writes the statements of the SQL core, and what it does in its own way: appends, items and the feed. */
 
 import type { Fact } from '../../event/quarantine.ts'
-import type { AppendOptions } from '../contract/append.ts'
+import type { AppendOptions } from '../contract/store.ts'
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item, ItemClaim } from '../contract/items.ts'
-import type { StoredEvent } from '../contract/stored-event.ts'
+import type { StoredEvent } from '../contract/query.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,

@@ -1,7 +1,7 @@
 /** Checks of append: parents and HEAD (design D7, D8). */
 
 import type { Event } from '../../event/types.ts'
-import type { StoredEvent } from '../../store/contract/stored-event.ts'
+import type { StoredEvent } from '../../store/contract/query.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, leaf, pause, say, update } from './facts.ts'

@@ -4,7 +4,7 @@ import { isQuarantined, type Fact } from '../../event/quarantine.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, MessageEvent, PauseEvent } from '../../event/types.ts'
 import type { Store } from '../../store/contract/store.ts'
-import type { StoredEvent } from '../../store/contract/stored-event.ts'
+import type { StoredEvent } from '../../store/contract/query.ts'
 
 type Identity = Pick<Event, 'timestamp' | 'parent_id'>
 

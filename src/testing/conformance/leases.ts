@@ -1,7 +1,7 @@
 /** Checks of run leases: who holds one, for how long, and which appends it keeps out. */
 
 import { equal, holds, rejects } from './assert.ts'
-import type { Lease } from '../../store/contract/lease.ts'
+import type { Lease } from '../../store/contract/store.ts'
 import type { Check } from './check.ts'
 import { begin, idsOf, pause } from './facts.ts'
 

@@ -4,9 +4,8 @@ import { isQuarantined } from '../../event/quarantine.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { parseInstant } from '../../event/time.ts'
 import { foldText, messageText } from '../../store/kit/query/message-text.ts'
-import type { EventFilter, EventQuery, Page } from '../../store/contract/query.ts'
+import type { EventFilter, EventQuery, Page, StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import type { StoredEvent } from '../../store/contract/stored-event.ts'
 import { holds } from './assert.ts'
 
 /**

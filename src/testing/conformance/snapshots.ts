@@ -1,7 +1,6 @@
 /** Cases for snapshots: they are given back byte for byte, and go when their conversation goes. */
 
-import type { SnapshotPart } from '../../store/contract/snapshot.ts'
-import type { Store } from '../../store/contract/store.ts'
+import type { SnapshotPart, Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, pause, pauses } from './facts.ts'

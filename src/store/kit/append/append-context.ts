@@ -3,8 +3,81 @@
  * writes.
  */
 
-import type { LaneEnd, TreeNode } from './lanes.ts'
-import type { StoredEvent } from '../../contract/stored-event.ts'
+import type { StoredEvent } from '../../contract/query.ts'
+
+/**
+ * A run of entries that hang on one another, each on the one before. An entry continues the run of its parent when that
+ * is the run that was appended to last; anything else opens one. So between the first and the last position of a run
+ * there is nothing else of the tree but ConversationStateUpdateEvents, each of which opens a run of its own.
+ */
+export interface Lane {
+  /** The position of the entry that opened it, which is its name. */
+  readonly lane: number
+  /** The instant of that entry. */
+  readonly time: bigint
+  /** The entry that the first one hangs on; null for a root. */
+  readonly parent: LaneOrigin | null
+}
+
+/** Where a lane branches off: where its path continues upwards. */
+export interface LaneOrigin {
+  readonly lane: number
+  readonly seq: number
+  readonly time: bigint
+}
+
+/** A lane and the position of its last entry. */
+export interface LaneEnd {
+  readonly lane: number
+  readonly end: number
+}
+
+/** A segment of a path: the entries of a lane with `seq <= upTo`. */
+export interface PathSegment {
+  readonly lane: number
+  readonly upTo: number
+  /** The instant of the entry at `upTo`. */
+  readonly until: bigint
+}
+
+/** An entry of the tree, as far as others hang on it. */
+export interface TreeNode {
+  readonly seq: number
+  readonly id: string
+  readonly parentId: string | null
+  /** Whether it can be HEAD: it is no ConversationStateUpdateEvent. */
+  readonly canBeHead: boolean
+  readonly lane: number
+  readonly time: bigint
+}
+
+/** The lane of the next entry: its parent's, or one of its own. O(1). */
+export const laneOf = (
+  seq: number,
+  canBeHead: boolean,
+  parent: TreeNode | null,
+  last: LaneEnd | null,
+): number =>
+  canBeHead && parent !== null && last?.lane === parent.lane && last.end === parent.seq ? parent.lane : seq
+
+/**
+ * The path from a leaf up to its root in segments, the leaf's first: an entry is on the path exactly when its lane is
+ * among the segments and its position is not beyond that segment. No lane is among them twice. O(segments).
+ *
+ * @param parentOf where a lane branches off, null for one that begins at a root
+ *
+ * @example
+ * const leaf = { lane: 5, seq: 8, time: 80n }
+ * const segments = pathSegments(leaf, (lane) => (lane === 5 ? { lane: 0, seq: 2, time: 20n } : null))
+ * segments.map(({ lane, upTo }) => [lane, upTo]) // [[5, 8], [0, 2]]
+ */
+export function pathSegments(leaf: LaneOrigin, parentOf: (lane: number) => LaneOrigin | null): PathSegment[] {
+  const segments: PathSegment[] = []
+  for (let end: LaneOrigin | null = leaf; end !== null; end = parentOf(end.lane)) {
+    segments.push({ lane: end.lane, upTo: end.seq, until: end.time })
+  }
+  return segments
+}
 
 /** The end of a log: all that its next entry depends on, kept in the conversation's row. */
 export interface LogTip {

@@ -5,17 +5,101 @@
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { isLegalId } from '../../../event/ids.ts'
-import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
-import type { AppendOptions, ExpectedVersion } from '../../contract/append.ts'
-import { checkedFact, isFact } from './check-fact.ts'
+import { isObject } from '../../../event/json.ts'
+import { isEventKind, KINDS } from '../../../event/kinds.ts'
+import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
+import { type Content, isTextPart, type JsonValue, SOURCES } from '../../../event/shapes.ts'
+import type { StoredEvent } from '../../contract/query.ts'
+import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
 import { invalidArgument } from '../query/check-value.ts'
-import { newAppendDraft, placeNext, type PlacedEvent } from './place.ts'
-import type { LogTip, AppendContext } from './append-context.ts'
-import type { Lane } from './lanes.ts'
-import { deduplicate, versionConflict, versionOf } from './deduplicate.ts'
-import type { StoredEvent } from '../../contract/stored-event.ts'
+import type { AppendContext, Lane, LogTip } from './append-context.ts'
+import { ownFact, sameBody } from './body.ts'
+import { newAppendDraft, type PlacedEvent, placeNext } from './place.ts'
 
-export { checkIsFact, isFact } from './check-fact.ts'
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Whether it is an event of a kind that there is, or a quarantined line, as a caller without types may not know; and
+ * whether all that a store places and finds it by can be read: id, parent, time, source and the words of a message.
+ * Never throws. O(parts of a message).
+ *
+ * @example
+ * isFact({ kind: 'PauseEvent', id: 'p' }) // true
+ * isFact({ kind: 'MessageEvent', id: 'm', source: 'user' }) // false
+ */
+export function isFact(given: unknown): given is Fact {
+  try {
+    if (!isObject(given) || !hasPlace(given)) return false
+    if (isQuarantined(given as object as Fact)) return typeof given['raw'] === 'string'
+    const { kind, timestamp, source } = given
+    if (!isEventKind(kind) || !isTextOrNone(timestamp)) return false
+    const from = source ?? KINDS[kind].defaultSource
+    return SOURCES.some((one) => one === from) && (kind !== 'MessageEvent' || hasWords(given))
+  } catch {
+    // A getter threw, or a proxy.
+    return false
+  }
+}
+
+/** @throws `invalid_event` for what is none. */
+export function checkIsFact(given: unknown): void {
+  if (!isFact(given)) refuse(given)
+}
+
+/**
+ * The fact as the store keeps it. O(size).
+ * @throws `invalid_event`; `transient_event`; `invalid_id`, also for a live event without an id.
+ */
+function checkedFact(given: Fact, live: boolean): Fact {
+  checkIsFact(given)
+  const fact = ownFact(given)
+  // What JSON made of it may be something else.
+  if (fact !== given && !isFact(fact)) refuse(given)
+  if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
+    throw new ColloquyError(
+      'transient_event',
+      `${fact.kind} is for live readers only and is never stored; publish it instead.`,
+      { kind: fact.kind },
+    )
+  }
+  if (fact.id === undefined ? live : !isLegalId(fact.id)) {
+    const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
+    throw new ColloquyError('invalid_id', `An event to append needs an id of ${rule}.`, { id: fact.id })
+  }
+  return fact
+}
+
+function refuse(given: unknown): never {
+  const message = 'What is appended must be an event of one of the 19 kinds, as decodeEvent gives it.'
+  throw new ColloquyError('invalid_event', message, kindOf(given))
+}
+
+/** Nothing else of what was given: it may hold secrets (law X3). */
+function kindOf(given: unknown): { readonly kind?: string } {
+  try {
+    const { kind } = Object(given) as Fields
+    return typeof kind === 'string' ? { kind } : {}
+  } catch {
+    return {}
+  }
+}
+
+const isTextOrNone = (value: unknown): boolean =>
+  value === undefined || value === null || typeof value === 'string'
+
+/** An event that lacks an id gets one, but null is none. */
+const hasPlace = ({ id, parent_id: parent }: Fields): boolean =>
+  (id === undefined || typeof id === 'string') && isTextOrNone(parent)
+
+function hasWords({ llm_message: message, extended_content: more }: Fields): boolean {
+  return isObject(message) && areParts(message['content']) && areParts(more)
+}
+
+const areParts = (parts: unknown): boolean =>
+  parts === undefined || parts === null || (Array.isArray(parts) && parts.every(isPart))
+
+const isPart = (part: JsonValue): boolean =>
+  isObject(part) && (!isTextPart(part as Content) || typeof part['text'] === 'string')
 
 /** What an append comes to; nothing is to be written when `added` is empty. */
 export interface AppendDecision {
@@ -105,5 +189,83 @@ function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease 
     'lease_lost',
     'The run lease has passed to another owner, or was given back; stop this run.',
     { conversationId: context.conversationId, ...lease, latest: context.lease },
+  )
+}
+
+/**
+ * What is known of a fact: the stored event that it is, the place in the batch where it was given before, or that it is
+ * new.
+ */
+type Existing = StoredEvent | number | null
+
+/**
+ * Finds the facts that are in the log. A live append and an import at any version know them by id; an import that names
+ * its version continues or repeats a copy, and knows them by position. O(facts) lookups.
+ *
+ * @throws `id_conflict` for another body under a known id, in a live append; `version_conflict` for another body at a
+ * position.
+ */
+function deduplicate(
+  context: AppendContext,
+  facts: readonly Fact[],
+  options: AppendOptions,
+): readonly Existing[] {
+  const { mode = 'live', expected = 'any' } = options
+  return mode === 'import' && expected !== 'any'
+    ? byPosition(context, facts, expected)
+    : byId(context, facts, mode === 'live')
+}
+
+function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
+  const given = new Map<string, number>()
+  return facts.map((fact, i): Existing => {
+    const { id } = fact
+    if (id === undefined) return null
+    const before = given.get(id)
+    const node = before === undefined ? context.find(id) : undefined
+    if (before === undefined && node === undefined) {
+      given.set(id, i)
+      return null
+    }
+    const existing = before === undefined ? context.at((node as { seq: number }).seq) : before
+    if (sameBody(typeof existing === 'number' ? (facts[existing] as Fact) : existing.fact, fact))
+      return existing
+    if (!refuse) return null
+    throw new ColloquyError(
+      'id_conflict',
+      `Another event stands under the id ${JSON.stringify(id)}; give the new one an id of its own.`,
+      { conversationId: context.conversationId, id },
+    )
+  })
+}
+
+function byPosition(
+  context: AppendContext,
+  facts: readonly Fact[],
+  expected: Exclude<ExpectedVersion, 'any'>,
+): readonly Existing[] {
+  const { version } = context.tip
+  const base = versionOf(expected)
+  if (base > version) throw versionConflict(context, base)
+  return facts.map((fact, i): Existing => {
+    if (base + i >= version) return null
+    const stored = context.at(base + i)
+    if (sameBody(stored.fact, fact)) return stored
+    throw versionConflict(context, base)
+  })
+}
+
+/** The number of events that a writer believes the log to have. */
+export function versionOf(expected: ExpectedVersion): number {
+  return typeof expected === 'number' ? expected : 0
+}
+
+/** The error of a writer who was overtaken; `data.version` says how far the log is. */
+function versionConflict(context: AppendContext, expected: number): ColloquyError {
+  const { conversationId, tip } = context
+  return new ColloquyError(
+    'version_conflict',
+    `The log has ${tip.version} events where ${expected} were expected; read what came in between and decide again.`,
+    { conversationId, version: tip.version, expected },
   )
 }

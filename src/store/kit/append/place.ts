@@ -7,9 +7,8 @@ import { quote } from '../../../event/text.ts'
 import { canKindBeHead, effectiveParent, headAfterIn, type TreeAccess } from '../../../event/tree-rule.ts'
 import type { Event } from '../../../event/types.ts'
 import { stampedBody } from './body.ts'
-import type { LogTip, AppendContext } from './append-context.ts'
-import { type Lane, laneOf, type TreeNode } from './lanes.ts'
-import type { StoredEvent } from '../../contract/stored-event.ts'
+import { type AppendContext, type Lane, laneOf, type LogTip, type TreeNode } from './append-context.ts'
+import type { StoredEvent } from '../../contract/query.ts'
 import { instantIn } from '../query/time-zone.ts'
 
 /** An entry to be stored. */

@@ -13,9 +13,8 @@ import {
 } from './check-value.ts'
 import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
 import { foldText } from './message-text.ts'
-import type { EventFilter, EventQuery } from '../../contract/query.ts'
+import type { EventFilter, EventQuery, StoredEvent } from '../../contract/query.ts'
 import type { ReadOptions } from '../../contract/store.ts'
-import type { StoredEvent } from '../../contract/stored-event.ts'
 
 /** A filter that every store reads alike; null does not narrow. */
 export interface CheckedEventFilter {

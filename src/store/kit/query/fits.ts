@@ -4,8 +4,7 @@ import { KINDS } from '../../../event/kinds.ts'
 import { isQuarantined } from '../../../event/quarantine.ts'
 import { parseInstant } from '../../../event/time.ts'
 import type { ConversationRecord } from '../../contract/conversation-record.ts'
-import type { StoredEvent } from '../../contract/stored-event.ts'
-import type { EventPage, Page } from '../../contract/query.ts'
+import type { EventPage, Page, StoredEvent } from '../../contract/query.ts'
 import { compareIds } from '../record.ts'
 import {
   type CheckedConversationFilter,

@@ -1,9 +1,114 @@
 /** Keyset pages: checks order, limit and cursor, and cuts a page with the cursor of the next. */
 
+import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
-import { checkInteger, checkOneOf, checkText, type Given } from './check-value.ts'
-import { decodeCursor, encodeCursor, scopeOf } from './cursor.ts'
+import { hashText } from '../../../event/text.ts'
 import { MAX_PAGE_SIZE, type Page } from '../../contract/query.ts'
+import { checkInteger, checkOneOf, checkText, type Given } from './check-value.ts'
+
+/** Raised whenever what stands in a cursor changes its meaning. */
+const VERSION = '1'
+
+/** Why a cursor is refused; stands in the error's `data.reason`. */
+export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
+
+const FAULTS: Readonly<Record<CursorFault, string>> = {
+  malformed: 'it is no cursor; give the next_page_id of a page, as it was',
+  truncated: 'it was cut short; give the next_page_id of a page, as a whole',
+  altered: 'it was changed; give the next_page_id of a page, as it was',
+  outdated: 'another version wrote it; begin with the first page',
+  foreign:
+    'it belongs to another conversation, filter or order; repeat those of its page, or begin with the first',
+}
+
+/**
+ * A cursor: the last item's key, bound to its query. Letters, digits, `-` and `_` only. O(length).
+ *
+ * @param scope the name of the query (conversation, filter and order; not the limit)
+ * @param key what the order sorts by, the last item's values, as text
+ *
+ * @example
+ * decodeCursor('s', encodeCursor('s', ['17', 'a b'])) // ['17', 'a b']
+ */
+export function encodeCursor(scope: string, key: readonly string[]): string {
+  return seal([VERSION, hashText(scope), ...key])
+}
+
+/**
+ * The key that stands in a cursor. O(length).
+ *
+ * @throws `invalid_cursor` for one that another query or version wrote, or that was changed since; `data.reason` says
+ * which.
+ *
+ * @example
+ * decodeCursor('s', encodeCursor('s', ['17'])) // ['17']
+ */
+export function decodeCursor(scope: string, cursor: string): readonly string[] {
+  const [version, owner, ...key] = unseal(cursor)
+  if (version !== VERSION) refuseCursor('outdated')
+  if (owner !== hashText(scope)) refuseCursor('foreign')
+  return key
+}
+
+/**
+ * What a cursor is bound to: the name of a list, its order and its checked filter in one text. Equal filters give equal
+ * texts, however they were written. O(size).
+ */
+export function scopeOf(list: string, order: string, filter: object): string {
+  const plain = Object.entries(filter).map(([key, value]: [string, unknown]) => {
+    if (typeof value === 'bigint') return [key, String(value)]
+    return [key, value instanceof Set ? [...value] : value]
+  })
+  return canonicalJson([list, order, Object.fromEntries(plain)])
+}
+
+/**
+ * Parts as one text that knows its length and carries a checksum; every version seals alike, so that each knows the
+ * others.
+ */
+export function seal(parts: readonly string[]): string {
+  const body = parts.map(encodeURIComponent).join(' ')
+  const sealed = `${body} ${hashText(body)}`
+  return toBase64Url(`${sealed.length} ${sealed}`)
+}
+
+function unseal(cursor: string): readonly string[] {
+  const text = fromBase64Url(cursor)
+  const start = text ?? fromBase64Url(cursor.slice(0, cursor.length < 8 ? 4 : 8)) ?? ''
+  const said = /^(\d{1,5}) /.exec(start)
+  if (said === null) return refuseCursor('malformed')
+  const sealed = (text ?? '').slice(said[0].length)
+  // A cut in the middle of a character leaves no legal text, but the length can still be told from how much there is.
+  if (Math.floor((cursor.length * 6) / 8) < said[0].length + Number(said[1])) return refuseCursor('truncated')
+  const at = sealed.lastIndexOf(' ')
+  if (text === undefined || at < 0 || sealed.length !== Number(said[1])) return refuseCursor('altered')
+  if (hashText(sealed.slice(0, at)) !== sealed.slice(at + 1)) return refuseCursor('altered')
+  try {
+    return sealed.slice(0, at).split(' ').map(decodeURIComponent)
+  } catch {
+    // The checksum is no signature: a client that knows it can seal what is no text.
+    return refuseCursor('altered')
+  }
+}
+
+/** @throws `invalid_cursor`. */
+export function refuseCursor(reason: CursorFault): never {
+  throw new ColloquyError('invalid_cursor', `The cursor cannot be used: ${FAULTS[reason]}.`, { reason })
+}
+
+/** ASCII text as base64url, without padding. O(length). */
+export const toBase64Url = (text: string): string =>
+  btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+
+/**
+ * The text that {@link toBase64Url} wrote, or undefined when it wrote no such thing: `atob` is lax, and a text has one
+ * form. O(length).
+ */
+export function fromBase64Url(encoded: string): string | undefined {
+  if (/[^\w-]/.test(encoded) || encoded.length % 4 === 1) return undefined
+  const text = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'))
+  return toBase64Url(text) === encoded ? text : undefined
+}
 
 /** A list that comes in pages, by (time, key). */
 export interface PagedList<Order extends string, Place> {
