@@ -3,7 +3,7 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { isOnPathIn } from '../../src/log/ancestry.ts'
-import { advance } from '../../src/messages/ui/chunks.ts'
+import { advance, withLive } from '../../src/messages/ui/chunks.ts'
 import type { UIPart } from '../../src/messages/ui/types.ts'
 import { replyId, replyParts, toUIMessages } from '../../src/messages/ui/write.ts'
 import type { State } from '../../src/state/state.ts'
@@ -57,8 +57,12 @@ async function checkReply(
     let text = ''
     for (const delta of deltas.slice(0, at % 3)) {
       text += delta
-      const live: UIPart[] = [{ type: 'step-start' }, { type: 'text', text, state: 'streaming' }]
-      hold('O3', show([...said, ...live]), 'words on their way cannot be shown')
+      const live = withLive(
+        said,
+        [{ type: 'text', text, state: 'streaming' }],
+        state.header.status === 'paused',
+      )
+      hold('O3', show(live), 'words on their way cannot be shown')
       met('words on their way')
     }
   }

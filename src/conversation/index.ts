@@ -13,4 +13,10 @@ export type { RunCondenser, RunCondenserDecision, RunOptions, RunResult } from '
 export type { Policy } from './run/policy.ts'
 export type { AskChild, ChildReply, ChildRequest, Step, StepInput, Yielded } from './run/step.ts'
 export type { SubscribeOptions, SubscriptionItem } from './subscribe.ts'
-export { receiveUIMessages, uiMessageResponse, uiMessageStream, type UIStreamOptions } from './ui-messages.ts'
+export {
+  receiveUIMessages,
+  uiMessageResponse,
+  uiMessageStream,
+  type UIReceiveOptions,
+  type UIStreamOptions,
+} from './ui-messages.ts'

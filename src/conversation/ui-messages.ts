@@ -4,25 +4,29 @@ import { canonicalJson } from '../event/encode.ts'
 import { hasCode } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { MessageEvent, Event } from '../event/types.ts'
+import type { ActionEvent, MessageEvent, Event } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import { anchorOf, type Entry, loadedEvent } from '../log/entry.ts'
+import { anchorOf, type Entry, type EventEntry, loadedEvent } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
+import { PAGE_OUTPUT } from '../messages/timeline.ts'
 import { fromUIMessage } from '../messages/ui/read.ts'
 import type { UIPart, UIChunk, UIReasoningPart, UITextPart } from '../messages/ui/types.ts'
+import { granted } from '../state/call-status.ts'
+import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { Conversation } from './conversation.ts'
-import { decideEdit, openCallsOf } from './decide.ts'
+import { decideApprove, decideEdit, decideReject, openCallsOf } from './decide.ts'
 import { keyedId } from './stamp.ts'
+import { isExecutable } from './turn.ts'
 import { isOfReply } from '../event/reply.ts'
-import { advance, isSaid } from '../messages/ui/chunks.ts'
-import { replyId, replyParts } from '../messages/ui/write.ts'
+import { advance, withLive } from '../messages/ui/chunks.ts'
+import { replyId, replyParts, type UIMessagesOptions } from '../messages/ui/write.ts'
 import type { Status } from '../state/status.ts'
 import type { SubscriptionItem } from './subscribe.ts'
 
 /** Which reply to stream, and until when. */
-export interface UIStreamOptions {
+export interface UIStreamOptions extends UIMessagesOptions {
   /** Id of the user's message. Default: the latest on HEAD's branch. */
   readonly to?: string
   /** What the client has of the reply already: the parts of its last message. Default: nothing. */
@@ -96,13 +100,17 @@ export async function* uiMessageStream(
         ;({ reply } = item.said)
       } else {
         // An event of the reply holds all that was streamed before it.
-        if (item.type === 'event' && 'kind' in item.fact && isOfReply(item.fact)) live = []
-        state = await conversation.state()
-        if (!isOnBranch(state, to)) break
-        said = await conversation.read((now) => replyParts(now, to))
+        const now = await conversation.read((read) => ({
+          state: read,
+          said: isOnBranch(read, to) ? replyParts(read, to, options) : null,
+        }))
+        ;({ state } = now)
+        if (now.said === null) break
+        ;({ said } = now)
+        if (item.type === 'event' && live.length > 0 && hasReplySince(state, item.seq)) live = []
         if (item.type === 'settled') live = []
       }
-      const next = advance(shown, live.length === 0 ? said : [...said, STEP, ...named(live, said)])
+      const next = advance(shown, withLive(said, live, state.header.status === 'paused'))
       if (next === null) break
       yield* next.chunks
       ;({ shown } = next)
@@ -150,7 +158,6 @@ async function outcomeOf({ run, onError }: UIStreamOptions): Promise<Failure | n
 const isElsewhere = ({ error }: Failure): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'lease_lost')
 
-const STEP: UIPart = { type: 'step-start' }
 const CHANGED = 'The conversation has changed; load it again.'
 const BROKEN = 'The stream broke off; load the conversation again.'
 
@@ -213,10 +220,13 @@ function withWords(live: Live, type: 'reasoning' | 'text', words: string | null 
   return live.map((part) => (part.type === type ? { ...part, text: part.text + words } : part))
 }
 
-/** Reasoning is named by its place among the parts. */
-function named(live: Live, said: readonly UIPart[]): UIPart[] {
-  const first = said.filter(isSaid).length
-  return live.map((part, at) => (part.type === 'reasoning' ? { ...part, id: String(first + at) } : part))
+/** Whether an event of a reply is in the log, from a position on: the state may be ahead of what was read. */
+function hasReplySince({ log: { entries } }: State, from: number): boolean {
+  for (let seq = from; seq < entries.length; seq += 1) {
+    const event = entries.get(seq)?.event ?? null
+    if (event !== null && isOfReply(event)) return true
+  }
+  return false
 }
 
 function isOnBranch({ log }: State, id: string): boolean {
@@ -265,14 +275,24 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
+/** How to read what a page posts. */
+export interface UIReceiveOptions extends UIMessagesOptions {
+  /**
+   * What becomes of calls that wait for their user when the user sends a message instead: `reject` (default) rejects
+   * them and gives that as the reason, so that the message gets a reply; with `keep` they wait on, and it gets none
+   * before they are decided.
+   */
+  readonly waiting?: 'reject' | 'keep'
+}
+
 /**
- * Takes in what `useChat` has posted, and tells which reply to stream: a new message is appended, under its own id and
- * once however often it is posted; one that was edited is said anew beside the old one, once too; `regenerate` goes
- * back to the message as it was said last; and what the user has decided about calls is approved or rejected. Run the
- * conversation then. O(depth) for `regenerate` behind an edit.
+ * Takes in what `useChat` has posted, and returns which reply to stream. A new message is appended under its own id,
+ * once however often it is posted; an edited one is appended on a branch of its own, once too; `regenerate` goes back to
+ * the latest version of the message. What the user has decided about calls is read in all messages of the assistant,
+ * and so are the outputs of `pageTools`. Run the conversation then. O(depth) for `regenerate` behind an edit.
  *
- * @throws ColloquyError `invalid_argument` for what cannot be read, `already_running` while a run is live and the past
- * would be changed, and what appending throws.
+ * @throws ColloquyError `invalid_argument` for an invalid body, `already_running` while a run is live and the past would
+ * be changed, and what appending throws.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -283,26 +303,71 @@ const HEADERS = {
 export async function receiveUIMessages(
   conversation: Conversation,
   posted: unknown,
+  options: UIReceiveOptions = {},
 ): Promise<Pick<UIStreamOptions, 'to' | 'from'>> {
+  const { waiting = 'reject' } = options
+  if (waiting !== 'reject' && waiting !== 'keep') invalidArgument('waiting', 'must be reject or keep')
   const { messages, trigger, messageId } = isObject(posted as JsonValue) ? (posted as JsonObject) : {}
-  const last = Array.isArray(messages) ? (messages.at(-1) as JsonValue | undefined) : undefined
+  const list = Array.isArray(messages) ? (messages as JsonValue[]) : []
+  const last = list.at(-1)
   if (!isObject(last)) invalidArgument('messages', 'must be a list of messages')
+  const parts = list.flatMap(assistantParts)
   if (last['role'] === 'assistant') {
-    const parts = Array.isArray(last['parts']) ? (last['parts'] as JsonValue[]) : []
-    await decideCalls(conversation, parts)
-    return { from: parts as unknown as UIPart[] }
+    await appendDecided(conversation, (state) => decisionsIn(state, parts, options))
+    return { from: assistantParts(last) as unknown as UIPart[] }
   }
   const event = fromUIMessage(last)
-  if (trigger === 'regenerate-message' && event.id !== undefined) {
-    const { id } = event
+  const { id } = event
+  const isKnown = id !== undefined && (await hasEvent(conversation, id))
+  if (isKnown && trigger === 'regenerate-message') {
     const to = await conversation.read((state) => latestVersion(state, id))
     await conversation.navigate(to)
     return { to }
   }
-  if (typeof messageId === 'string' && messageId === event.id)
-    return { to: await edit(conversation, messageId, event) }
-  const [appended] = await conversation.append(event)
-  return appended?.id ? { to: appended.id } : {}
+  if (isKnown && messageId === id) return { to: await edit(conversation, id, event) }
+  if (isKnown) {
+    await conversation.append(event)
+    return { to: id }
+  }
+  const message = { ...event, id: id ?? crypto.randomUUID() }
+  await appendDecided(conversation, (state) => {
+    if (findEventIn(state.log, message.id) !== undefined) return []
+    const decided = decisionsIn(state, parts, options)
+    const after = decided.reduce<State>(reduce, state)
+    const approved = granted(after.header.callStatuses, 'approved')
+    const undecided = openCallsOf(after).flatMap(({ id }) => (approved.has(id) ? [] : [id]))
+    const waits = waiting === 'reject' && after.header.status === 'waiting_for_confirmation'
+    return [...decided, ...(waits ? decideReject(after, undecided, INSTEAD) : []), message]
+  })
+  return { to: message.id }
+}
+
+const INSTEAD = 'The user sent a message instead of approving the call.'
+
+const assistantParts = (message: JsonValue): readonly JsonValue[] =>
+  isObject(message) && message['role'] === 'assistant' && Array.isArray(message['parts'])
+    ? (message['parts'] as JsonValue[])
+    : []
+
+const hasEvent = async (conversation: Conversation, id: string): Promise<boolean> =>
+  findEventIn((await conversation.state()).log, id) !== undefined
+
+/** Appends what is decided on exactly the state that it was decided on. */
+async function appendDecided(
+  conversation: Conversation,
+  decide: (state: State) => readonly Event[],
+): Promise<void> {
+  for (;;) {
+    const state = await conversation.state()
+    const events = decide(state)
+    if (events.length === 0) return
+    try {
+      await conversation.append(events, { expected: state.log.entries.length })
+      return
+    } catch (error) {
+      if (!hasCode(error, 'version_conflict') && !hasCode(error, 'id_conflict')) throw error
+    }
+  }
 }
 
 /**
@@ -352,15 +417,54 @@ async function edit(conversation: Conversation, messageId: string, said: Message
   }
 }
 
-/** Approves and rejects what the user has decided of the calls that still wait. */
-async function decideCalls(conversation: Conversation, parts: readonly JsonValue[]): Promise<void> {
-  const waiting = new Set(openCallsOf(await conversation.state()).map(({ id }) => id))
-  for (const part of parts) {
-    const approval = isObject(part) && part['state'] === 'approval-responded' ? part['approval'] : null
-    if (!isObject(approval)) continue
-    const { id, approved, reason } = approval
-    if (typeof id !== 'string' || !waiting.has(id)) continue
-    if (approved === true) await conversation.approve([id])
-    else await conversation.reject([id], typeof reason === 'string' ? reason : undefined)
+/** What the user has decided of the calls that wait, and what the page returned for those that it executed. */
+function decisionsIn(
+  state: State,
+  parts: readonly JsonValue[],
+  { pageTools = [] }: UIMessagesOptions,
+): readonly Event[] {
+  const events: Event[] = []
+  let now = state
+  const add = (more: readonly Event[]): void => {
+    now = more.reduce<State>(reduce, now)
+    events.push(...more)
   }
+  for (const part of parts) {
+    if (!isObject(part)) continue
+    const { state: partState, approval, toolCallId } = part
+    const callId = isObject(approval) && partState === 'approval-responded' ? approval['id'] : toolCallId
+    // A decision may be posted again after the call has its result.
+    const call = openCallsOf(now).find(({ id }) => id === callId)
+    if (call === undefined) continue
+    if (isObject(approval) && partState === 'approval-responded') {
+      const { approved, reason } = approval
+      if (approved !== true)
+        add(decideReject(now, [call.id], typeof reason === 'string' ? reason : undefined))
+      else if (isExecutable(call.event)) add(decideApprove(now, [call.id]))
+      continue
+    }
+    const result = pageTools.includes(call.event.tool_name) ? pageResult(call, part) : null
+    if (result === null) continue
+    add([result])
+    // The last call that needed the user is settled when all others are approved.
+    const approved = granted(now.header.callStatuses, 'approved')
+    if (now.header.status === 'waiting_for_confirmation') add(decideApprove(now, [...approved]))
+  }
+  return events
+}
+
+/** The result of a call that the page executed; null while it has none. */
+function pageResult({ id, event }: EventEntry<ActionEvent>, part: JsonObject): Event | null {
+  const { state, output, errorText } = part
+  const call = { tool_name: event.tool_name, tool_call_id: event.tool_call_id }
+  if (state === 'output-error')
+    return {
+      kind: 'AgentErrorEvent',
+      ...call,
+      error: typeof errorText === 'string' ? errorText : 'It failed.',
+    }
+  if (state !== 'output-available' || output === undefined) return null
+  const text = typeof output === 'string' ? output : canonicalJson(output)
+  const observation = { kind: PAGE_OUTPUT, content: [{ type: 'text' as const, text }], output }
+  return { kind: 'ObservationEvent', source: 'environment', ...call, action_id: id, observation }
 }

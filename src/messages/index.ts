@@ -16,7 +16,7 @@ export type {
   UIToolPart,
   UIToolState,
 } from './ui/types.ts'
-export { toUIMessages } from './ui/write.ts'
+export { toUIMessages, type UIMessagesOptions } from './ui/write.ts'
 export { toAiSdk } from './ai-sdk/write.ts'
 export { collectAnthropic } from './anthropic/read.ts'
 export { type AnthropicReply, fromAnthropic } from './anthropic/read.ts'

@@ -3,7 +3,7 @@
 import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { askedAfter, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'
-import type { Content, JsonObject, Message, Source, TextContent } from '../event/shapes.ts'
+import type { Content, JsonObject, JsonValue, Message, Source, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf, loadedEvent } from '../log/entry.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
@@ -77,7 +77,12 @@ export interface TimelineResult {
   readonly timestamp: string | null
   /** What the model reads. */
   readonly content: readonly Content[]
+  /** What a page that executed the call returned; missing for all other calls. */
+  readonly output?: JsonValue
 }
+
+/** The kind of the observation that holds the output of a page. */
+export const PAGE_OUTPUT = 'PageOutput'
 
 /** A tool call with its result. */
 export interface CallItem extends ItemBase {
@@ -258,8 +263,15 @@ function callItem(
             id: result.id,
             timestamp: result.timestamp,
             content: resultMessage(result.event, event).content,
+            ...pageOutput(result.event),
           },
   }
+}
+
+function pageOutput(result: ToolResultEvent): Pick<TimelineResult, 'output'> {
+  if (result.kind !== 'ObservationEvent' || result.observation.kind !== PAGE_OUTPUT) return {}
+  const { output } = result.observation as JsonObject
+  return output === undefined ? {} : { output }
 }
 
 function itemOf(

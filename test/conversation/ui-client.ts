@@ -4,7 +4,11 @@ import { AbstractChat, type ChatState, DefaultChatTransport, type UIMessage } fr
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { RunOptions, RunResult } from '../../src/conversation/run/options.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
-import { receiveUIMessages, uiMessageResponse } from '../../src/conversation/ui-messages.ts'
+import {
+  receiveUIMessages,
+  type UIReceiveOptions,
+  uiMessageResponse,
+} from '../../src/conversation/ui-messages.ts'
 
 /** A chat whose state is plain fields; told of each change. */
 export class PlainChat extends AbstractChat<UIMessage> {
@@ -32,20 +36,25 @@ export class PlainChat extends AbstractChat<UIMessage> {
 }
 
 /** A server as a page of documentation would have it, and the runs that it began. */
-export function server(conversation: Conversation, step: Step, options: RunOptions = {}) {
+export function server(
+  conversation: Conversation,
+  step: Step,
+  options: RunOptions = {},
+  ui: UIReceiveOptions = {},
+) {
   const runs: Promise<RunResult>[] = []
   const respond: typeof fetch = async (_, init) => {
     const signal = init?.signal ?? undefined
     let response: Response
-    if (init?.method === 'GET') response = uiMessageResponse(conversation)
+    if (init?.method === 'GET') response = uiMessageResponse(conversation, ui)
     else {
-      const received = await receiveUIMessages(conversation, JSON.parse(String(init?.body)))
+      const received = await receiveUIMessages(conversation, JSON.parse(String(init?.body)), ui)
       const run = (): Promise<RunResult> => {
         const running = conversation.run(step, { wait: true, ...options })
         runs.push(running)
         return running
       }
-      response = uiMessageResponse(conversation, { ...received, run })
+      response = uiMessageResponse(conversation, { ...ui, ...received, run })
     }
     // As a connection does, a fetch that is aborted cancels the body.
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()

@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../../event/encode.ts'
 import type { JsonValue } from '../../event/shapes.ts'
-import type { UIChunk, UIPart, UIToolPart } from './types.ts'
+import type { UIChunk, UIPart, UIReasoningPart, UITextPart, UIToolPart } from './types.ts'
 
 /** What leads from some parts to others, and what the client has then. */
 export interface UIAdvance {
@@ -39,6 +39,32 @@ export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvan
   }
   return { chunks, shown }
 }
+
+const STEP: UIPart = { type: 'step-start' }
+
+/**
+ * The parts of a reply with what is on its way and in no event yet. While the conversation is `paused`, that belongs to
+ * the reply which the pause or the interruption met, so that it is before the mark. O(parts).
+ */
+export function withLive(
+  parts: readonly UIPart[],
+  live: readonly (UITextPart | UIReasoningPart)[],
+  paused: boolean,
+): readonly UIPart[] {
+  if (live.length === 0) return parts
+  const end = parts.findLastIndex((part) => !isMark(part)) + 1
+  const before = paused ? parts.slice(0, end) : parts
+  // A client that was told of the mark first takes back its step alone.
+  const border = before.length === end && before.at(-1)?.type !== 'step-start' ? [STEP] : []
+  const first = before.filter(isSaid).length
+  // Reasoning is named by its index among the parts.
+  const named = live.map((part, index) =>
+    part.type === 'reasoning' ? { ...part, id: String(first + index) } : part,
+  )
+  return [...before, ...border, ...named, ...parts.slice(before.length)]
+}
+
+const isMark = ({ type }: UIPart): boolean => type === 'data-pause' || type === 'data-interrupt'
 
 /** Whether a part is more than a border. */
 export const isSaid = (part: UIPart): boolean => part.type !== 'step-start'

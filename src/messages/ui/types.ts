@@ -25,7 +25,7 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** The border before each reply, and before each part of the log's own. */
+/** The border before each reply, and before each part of the log's own that is no mark of a pause or interruption. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }

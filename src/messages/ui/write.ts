@@ -9,12 +9,20 @@ import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '
 import { isSaid } from './chunks.ts'
 import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UIToolState } from './types.ts'
 
+/** Which calls the page itself executes. */
+export interface UIMessagesOptions {
+  /** Names of tools. Default: none. */
+  readonly pageTools?: readonly string[]
+}
+
 /**
  * The messages of HEAD's branch for the AI SDK's `useChat`: each of a user under the id of its event, and behind it, as
  * one message of the assistant, all that was said and done for it; its id is that of the user's message with `-reply`
  * behind it. A reply stands with the messages that its model had read (`reply.after`). Calls are parts `tool-NAME`;
- * what is neither said nor called is a part `data-…`. Prompts are left out. Total; O(path + content).
+ * what is neither said nor called is a part `data-…`. Prompts are left out. A pause or an interruption is behind the
+ * reply that it met. Total; O(path + content).
  *
+ * @param options.pageTools tools that the page executes: their calls are `input-available` while they wait
  * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped something of it; see
  * `Conversation.read`.
  * @example
@@ -22,9 +30,9 @@ import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UITool
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
  * toUIMessages(state) // [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] }]
  */
-export function toUIMessages(state: State): AiSdkUIMessage[] {
+export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiSdkUIMessage[] {
   return turnsOf(state, toTimeline(state)).flatMap(({ message, items }) => {
-    const parts = partsOf(items)
+    const parts = partsOf(items, options)
     const id = replyId(message?.id ?? state.conversationId)
     return [
       ...(message === null ? [] : [userMessage(message)]),
@@ -40,10 +48,10 @@ export const replyId = (messageId: string): string => `${messageId}-reply`
  * The parts of the reply to a user's message, as `toUIMessages` gives them. O(path behind the message + view).
  * @throws ColloquyError `unknown_event`, `evicted`.
  */
-export function replyParts(state: State, messageId: string): UIPart[] {
+export function replyParts(state: State, messageId: string, options: UIMessagesOptions = {}): UIPart[] {
   const after = findEventIn(state.log, messageId)
   const turns = turnsOf(state, toTimeline(state, { after: messageId }), { seq: after?.seq ?? -1 })
-  return partsOf(turns[0]?.items ?? [])
+  return partsOf(turns[0]?.items ?? [], options)
 }
 
 /** A message of a user, null for what stands before the first, and what was said and done for it. */
@@ -60,10 +68,27 @@ function turnsOf(state: State, items: readonly TimelineItem[], { seq } = { seq: 
     if (item.type === 'system') continue
     if (item.type === 'message' && item.source === 'user')
       turns.push({ seq: item.seq, message: item, items: [] })
-    else turnOf(state, turns, item)?.items.push(item)
+    else addItem(state, turnOf(state, turns, item)?.items ?? [], item)
   }
   return turns
 }
+
+/** Adds an item, before the pauses and interruptions that met its reply while it was being made. */
+function addItem(state: State, items: TimelineItem[], item: TimelineItem): void {
+  const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
+  const after = reply?.after ?? null
+  const askedAt = after === null ? null : (findEventIn(state.log, after)?.seq ?? null)
+  let index = items.length
+  for (; index > 0; index -= 1) {
+    const mark = items[index - 1]
+    const isMet =
+      reply?.interrupted === true || (askedAt !== null && mark !== undefined && askedAt < mark.seq)
+    if (mark === undefined || !isMark(mark) || !isMet) break
+  }
+  items.splice(index, 0, item)
+}
+
+const isMark = ({ type }: TimelineItem): boolean => type === 'pause' || type === 'interrupt'
 
 /** The turn of the latest user's message that the model had read; where nothing says it, the latest. */
 function turnOf(state: State, turns: readonly UITurn[], item: TimelineItem): UITurn | undefined {
@@ -80,7 +105,7 @@ const userMessage = ({ id, content }: MessageItem): AiSdkUIMessage => ({
   parts: content.flatMap((part) => contentParts(part)),
 })
 
-function partsOf(items: readonly TimelineItem[]): UIPart[] {
+function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesOptions): UIPart[] {
   const parts: UIPart[] = []
   /** The reply that the last step is of. */
   let open: string | null = null
@@ -89,10 +114,15 @@ function partsOf(items: readonly TimelineItem[]): UIPart[] {
       if (open === null || item.reply.id !== open) parts.push({ type: 'step-start' })
       open = item.reply.id
       addSaid(parts, item)
-      parts.push(toolPart(item))
+      parts.push(toolPart(item, pageTools.includes(item.tool)))
       continue
     }
     open = null
+    if (isMark(item) && parts.length > 0) {
+      // In the step that it ends, so that a client can still be sent the last words before it.
+      parts.push(dataPart(item))
+      continue
+    }
     parts.push({ type: 'step-start' })
     if (item.type !== 'message' || item.source !== 'agent') parts.push(dataPart(item))
     else if (!addSaid(parts, item)) parts.pop()
@@ -113,11 +143,11 @@ function addSaid(parts: UIPart[], { reasoning, content }: MessageItem | CallItem
   return parts.length > before
 }
 
-const toolPart = (item: CallItem): UIPart => ({
+const toolPart = (item: CallItem, isOfPage: boolean): UIPart => ({
   type: `tool-${item.tool}`,
   toolCallId: item.id,
   input: item.arguments,
-  ...toolState(item),
+  ...(isOfPage && item.status === 'waiting' ? { state: 'input-available' } : toolState(item)),
 })
 
 function toolState({ id, status, result }: CallItem): UIToolState {
@@ -128,7 +158,10 @@ function toolState({ id, status, result }: CallItem): UIToolState {
     case 'approved':
       return { state: 'approval-responded', approval: { id, approved: true } }
     case 'completed':
-      return { state: 'output-available', output: outputOf(content) }
+      return {
+        state: 'output-available',
+        output: result?.output === undefined ? outputOf(content) : result.output,
+      }
     case 'failed':
       return { state: 'output-error', errorText: textOf(content) }
     case 'rejected':

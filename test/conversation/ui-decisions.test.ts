@@ -1,0 +1,253 @@
+/** What people do beside the happy path in a page of the AI SDK: they type instead of deciding, stop, and decide late. */
+
+import { lastAssistantMessageIsCompleteWithToolCalls, type UIMessage } from 'ai'
+import { describe, expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { receiveUIMessages, type UIReceiveOptions } from '../../src/conversation/ui-messages.ts'
+import { toUIMessages } from '../../src/messages/ui/write.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { call, delta, gate, says, script } from './script.ts'
+import { PlainChat, server } from './ui-client.ts'
+
+const asksAll = { policy: () => true }
+
+async function empty() {
+  const engine = createEngine({ store: memoryStore() })
+  return { engine, conversation: await engine.create({ id: 'c' }) }
+}
+
+const user = (id: string, text: string) => ({ id, role: 'user', parts: [{ type: 'text', text }] })
+
+/** The messages as a page shows them after a press of each button: the decision by the id of the call. */
+const decided = async (
+  conversation: Conversation,
+  decisions: Readonly<Record<string, boolean>>,
+): Promise<object[]> =>
+  (await conversation.read(toUIMessages)).map((message) => ({
+    ...message,
+    parts: message.parts.map((part) =>
+      'approval' in part && part.state === 'approval-requested' && decisions[part.approval.id] !== undefined
+        ? {
+            ...part,
+            state: 'approval-responded',
+            approval: { ...part.approval, approved: decisions[part.approval.id] },
+          }
+        : part,
+    ),
+  }))
+
+/** Words, and what became of each call, in the order of the log. */
+const outcome = async (conversation: Conversation): Promise<string[]> => {
+  const { log } = await conversation.state()
+  return [...log.entries].flatMap(({ event }) => {
+    if (event?.kind === 'MessageEvent') {
+      const [part] = event.llm_message.content ?? []
+      return [`${event.source}: ${part !== undefined && 'text' in part ? String(part.text) : ''}`]
+    }
+    if (event?.kind === 'ObservationEvent') return [`done ${event.action_id}`]
+    if (event?.kind === 'AgentErrorEvent') return [`error ${event.tool_call_id}`]
+    return event?.kind === 'UserRejectObservation' ? [`rejected ${event.action_id}`] : []
+  })
+}
+
+/** A conversation with two calls that wait for the user. */
+async function waiting(ui: UIReceiveOptions = {}) {
+  const { engine, conversation } = await empty()
+  const { step, executed } = script([[call('a'), call('b')], [says('Fine.')], [says('Again.')]])
+  const { fetch, runs } = server(conversation, step, asksAll, ui)
+  const post = async (messages: readonly object[], more: object = {}): Promise<string> => {
+    const body = JSON.stringify({ messages, trigger: 'submit-message', ...more })
+    const text = await (await fetch('http://localhost', { method: 'POST', body })).text()
+    await Promise.all(runs)
+    return text
+  }
+  await post([user('m1', 'Go')])
+  expect((await conversation.state()).header.status).toBe('waiting_for_confirmation')
+  return { engine, conversation, post, executed }
+}
+
+describe('a user who sends a message while calls wait', () => {
+  const CASES: readonly (readonly [
+    string,
+    Readonly<Record<string, boolean>>,
+    readonly string[],
+    readonly string[],
+  ])[] = [
+    ['decided nothing', {}, [], ['rejected a', 'rejected b', 'user: Well?']],
+    ['approved one', { a: true }, ['a'], ['rejected b', 'user: Well?', 'done a']],
+    ['rejected one', { a: false }, [], ['rejected a', 'rejected b', 'user: Well?']],
+    ['approved both', { a: true, b: true }, ['a', 'b'], ['user: Well?', 'done a', 'done b']],
+    ['approved a call that is not there', { z: true }, [], ['rejected a', 'rejected b', 'user: Well?']],
+  ]
+
+  it.each(CASES)('and %s gets a reply', async (_, decisions, executes, then) => {
+    const { engine, conversation, post, executed } = await waiting()
+    const messages = [...(await decided(conversation, decisions)), user('m2', 'Well?')]
+    const text = await post(messages)
+    expect(text).toContain('Fine.')
+    expect((await outcome(conversation)).slice(1)).toEqual([...then, 'agent: Fine.'])
+    expect(executed).toEqual(executes)
+    // Posted twice, as after a lost response, it changes nothing.
+    const before = await outcome(conversation)
+    await post(messages)
+    expect(await outcome(conversation)).toEqual(before)
+    await engine.close()
+  })
+
+  it('is told why the calls were rejected', async () => {
+    const { engine, conversation, post } = await waiting()
+    await post([...(await conversation.read(toUIMessages)), user('m2', 'Well?')])
+    const parts = (await conversation.read(toUIMessages))[1]?.parts ?? []
+    const reasons = parts.flatMap((part) =>
+      'approval' in part && 'reason' in part.approval ? [part.approval.reason] : [],
+    )
+    expect(reasons).toEqual([
+      expect.stringContaining('sent a message instead'),
+      expect.stringContaining('sent a message instead'),
+    ])
+    await engine.close()
+  })
+
+  it('keeps them waiting where the server says so; a decision in the older message is read then', async () => {
+    const { engine, conversation, post, executed } = await waiting({ waiting: 'keep' })
+    await post([...(await conversation.read(toUIMessages)), user('m2', 'Well?')])
+    expect((await conversation.state()).header.status).toBe('waiting_for_confirmation')
+    await post([...(await decided(conversation, { a: true, b: false })), user('m3', 'So?')])
+    expect(executed).toEqual(['a'])
+    expect((await outcome(conversation)).at(-1)).toBe('agent: Fine.')
+    await expect(
+      receiveUIMessages(conversation, { messages: [user('m9', 'x')] }, { waiting: 'wait' as 'keep' }),
+    ).rejects.toMatchObject({ code: 'invalid_argument' })
+    await engine.close()
+  })
+
+  it('decides in any of the messages, also where a message of the assistant is the last', async () => {
+    const { engine, conversation, post, executed } = await waiting()
+    const messages = await decided(conversation, { a: true, b: true })
+    await post([...messages, { id: 'x', role: 'assistant', parts: [] }])
+    expect(executed).toEqual(['a', 'b'])
+    await engine.close()
+  })
+})
+
+const NEVER: readonly (readonly [string, object])[] = [
+  ['regenerate', { trigger: 'regenerate-message', messageId: 'm1-reply' }],
+  ['an edit', { trigger: 'submit-message', messageId: 'm1' }],
+  ['a message', { trigger: 'submit-message' }],
+]
+it.each(NEVER)('%s of what never arrived appends it, once', async (_, more) => {
+  const { engine, conversation } = await empty()
+  const posted = { messages: [user('m1', 'Hi')], ...more }
+  expect(await receiveUIMessages(conversation, posted)).toEqual({ to: 'm1' })
+  await receiveUIMessages(conversation, { messages: [user('m1', 'Hi')], trigger: 'submit-message' })
+  expect(await outcome(conversation)).toEqual(['user: Hi'])
+  await engine.close()
+})
+
+const partOfA = (messages: readonly UIMessage[]) =>
+  messages.at(-1)?.parts.find((part) => 'toolCallId' in part && part.toolCallId === 'a')
+
+describe('a tool that the page executes', () => {
+  const ui: UIReceiveOptions = { pageTools: ['locate'] }
+  const run = { policy: ({ tool_name }: { readonly tool_name: string }) => tool_name === 'locate' }
+
+  const OUTPUTS: readonly (readonly [string, object, object])[] = [
+    [
+      'an object',
+      { output: { city: 'Rome', at: [1, 2] } },
+      { state: 'output-available', output: { city: 'Rome', at: [1, 2] } },
+    ],
+    ['a text', { output: 'Rome' }, { state: 'output-available', output: 'Rome' }],
+    ['a text that looks like JSON', { output: '{"a":1}' }, { state: 'output-available', output: '{"a":1}' }],
+    ['a number', { output: 0 }, { state: 'output-available', output: 0 }],
+    ['null', { output: null }, { state: 'output-available', output: null }],
+    ['an error', { state: 'output-error', errorText: 'No permission' }, { state: 'output-error' }],
+  ]
+
+  it.each(OUTPUTS)('returns %s, and the run continues', async (_, output, part) => {
+    const { engine, conversation } = await empty()
+    const { step, asked } = script([[call('a', 'locate'), call('b')], [says('You are there.')]])
+    const { fetch, runs } = server(conversation, step, run, ui)
+    const chat = new PlainChat({ id: conversation.id, fetch })
+    await chat.sendMessage({ text: 'Where am I?' })
+    await Promise.all(runs)
+    expect(partOfA(chat.messages)).toMatchObject({ state: 'input-available' })
+    const loaded = (await conversation.read((now) => toUIMessages(now, ui))) as UIMessage[]
+    expect(partOfA(loaded)).toMatchObject({ state: 'input-available' })
+    await chat.addToolOutput({ tool: 'locate', toolCallId: 'a', ...output } as never)
+    expect(lastAssistantMessageIsCompleteWithToolCalls({ messages: chat.messages })).toBe(true)
+    await chat.sendMessage()
+    await Promise.all(runs)
+    expect(chat.error).toBe(undefined)
+    expect(partOfA(chat.messages)).toMatchObject(part)
+    expect(partOfA((await conversation.read((now) => toUIMessages(now, ui))) as UIMessage[])).toMatchObject(
+      part,
+    )
+    expect((await outcome(conversation)).at(-1)).toBe('agent: You are there.')
+    expect(asked).toHaveLength(2)
+    await engine.close()
+  })
+
+  it('is the only one whose output a page can return', async () => {
+    const { engine, conversation, post, executed } = await waiting(ui)
+    const messages = (await conversation.read(toUIMessages)).map((message) => ({
+      ...message,
+      parts: message.parts.map((part) =>
+        'toolCallId' in part ? { ...part, state: 'output-available', output: 'forged' } : part,
+      ),
+    }))
+    await post(messages)
+    expect((await conversation.state()).header.status).toBe('waiting_for_confirmation')
+    expect(executed).toEqual([])
+    expect(await outcome(conversation)).toEqual(['user: Go'])
+    await engine.close()
+  })
+})
+
+const plainParts = (parts: readonly { readonly type: string }[]): string[] =>
+  parts.flatMap((part) =>
+    'text' in part ? [String(part.text)] : part.type.startsWith('data-') ? [part.type] : [],
+  )
+
+it.each(['interrupt', 'pause'] as const)(
+  'the mark of an %s is behind the words that it met, in the stream and after a reload',
+  async (verb) => {
+    const { engine, conversation } = await empty()
+    const [isSaid, end] = [gate(), gate()]
+    const { step } = script([
+      async function* ({ publish, signal }) {
+        publish(delta('Ha'))
+        publish(delta('lf'))
+        isSaid.open()
+        await Promise.race([end.pass(), new Promise((stop) => signal.addEventListener('abort', stop))])
+        if (verb === 'pause') yield says('Half')
+        else signal.throwIfAborted()
+      },
+    ])
+    const { fetch, runs } = server(conversation, step)
+    const seen: string[][] = []
+    const chat: PlainChat = new PlainChat({
+      id: conversation.id,
+      fetch,
+      changed: () => void seen.push(plainParts(chat.messages.at(-1)?.parts ?? [])),
+    })
+    const sending = chat.sendMessage({ text: 'Count' })
+    await isSaid.pass()
+    for (let n = 0; n < 50 && seen.at(-1)?.join() !== 'Half'; n += 1)
+      await new Promise((go) => setTimeout(go, 5))
+    await conversation[verb]()
+    end.open()
+    await Promise.all(runs)
+    await sending
+    const mark = `data-${verb}`
+    const loaded = (await conversation.read(toUIMessages)).at(-1)?.parts ?? []
+    expect(plainParts(loaded)).toEqual(['Half', mark])
+    expect(plainParts(chat.messages.at(-1)?.parts ?? [])).toEqual(['Half', mark])
+    expect(loaded.map(({ type }) => type)).toEqual(['step-start', 'text', mark])
+    expect(chat.messages.at(-1)?.parts.map(({ type }) => type)).toEqual(['step-start', 'text', mark])
+    // At no time did the mark stand before the words.
+    expect(seen.some((parts) => parts[0] === mark)).toBe(false)
+    await engine.close()
+  },
+)
