@@ -30,7 +30,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** What each folder may import from outside the project; `node:` stands for all of Node's own modules. */
 const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   event: ['zod'],
-  state: ['immer'],
   'context/redaction': ['@noble/hashes/hmac.js', '@noble/hashes/sha2.js', '@noble/hashes/utils.js'],
   conversation: ['eventemitter3', 'lru-cache', 'ulid'],
   'conversation/shell': ['node:child_process', 'node:os'],
@@ -47,7 +46,8 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   ],
   testing: ['fast-check'],
   'testing/node': ['node:'],
-  service: ['hono', 'zod', '@opentelemetry/api'],
+  sessions: ['immer'],
+  service: ['hono', 'ulid', 'zod', '@opentelemetry/api'],
   'service/node': ['ws', '@hono/node-server', 'node:'],
   // What makes the page, and is not in the package.
   'inspector/bundle': ['rolldown', 'node:'],

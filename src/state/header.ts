@@ -1,6 +1,5 @@
 /** The header: what depends on the log as a whole. The table of statuses is here. */
 
-import { produce, type Draft } from 'immer'
 import { type EventWith, KINDS } from '../event/kinds.ts'
 import { type CallProgress, progressOf } from '../event/completion.ts'
 import { isObject } from '../event/json.ts'
@@ -68,22 +67,20 @@ const INITIAL: Header = Object.freeze({
 /** The header after an event (design section 3). The same object when nothing changes. Total, O(1). */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   if (!KINDS[step.event.kind].movesStatus) return header
-  const next = nextStatus(header, step)
-  const error = step.event.kind === 'ConversationErrorEvent' && next === 'error'
-  const inFlight = step.event.kind === 'ActionEvent' && isFirstReply(header, step)
+  const status = nextStatus(header, step)
   const { callStatuses, confirmationPolicy } = consent(header, step)
-  const callProgress = progressAfter(header.callProgress, step)
-  const agreed =
-    callStatuses === header.callStatuses &&
-    confirmationPolicy === header.confirmationPolicy &&
-    callProgress === header.callProgress
-  const moves = next !== header.status || error || inFlight
-  if (!moves && agreed) return header
-  return produce(header, (draft) => {
-    if (moves) change(draft, next, step)
-    if (!agreed) Object.assign(draft, { callStatuses, confirmationPolicy, callProgress })
-  })
+  const next: Header = {
+    status,
+    error: errorAfter(header, status, step),
+    inFlight: inFlightAfter(header, status, step),
+    confirmationPolicy,
+    callStatuses,
+    callProgress: progressAfter(header.callProgress, step),
+  }
+  return FIELDS.every((field) => next[field] === header[field]) ? header : deepFreeze(next)
 }
+
+const FIELDS = Object.keys(INITIAL) as readonly (keyof Header)[]
 
 /** The progress of calls after an event: an update counts where its call works at the update. O(calls with progress). */
 function progressAfter(
@@ -127,16 +124,23 @@ function consent(
 const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
   value === null || isObject(value) ? (value as JsonObject | null) : before
 
-/** Writes a change of status, and what goes with it, into the draft. */
-function change(draft: Draft<Header>, next: Status, { event, id }: HeaderStep): void {
-  if (event.kind === 'ConversationErrorEvent') {
-    draft.error = { code: event.code, detail: event.detail, event_id: id }
-  } else if (next !== 'error') draft.error = null
-  draft.inFlight =
-    next === 'paused' && draft.status === 'paused' && event.kind === 'ActionEvent'
-      ? event.llm_response_id
-      : null
-  draft.status = next
+/** Freezes what is new in a header; what is frozen is so to the bottom. */
+function deepFreeze<T extends object>(value: T): T {
+  for (const part of Object.values(Object.freeze(value)))
+    if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)
+  return value
+}
+
+/** An error stays until the status leaves `error`; a later one replaces it. */
+function errorAfter({ error }: Header, status: Status, { event, id }: HeaderStep): StateError | null {
+  if (status !== 'error' || event.kind !== 'ConversationErrorEvent') return status === 'error' ? error : null
+  return { code: event.code, detail: event.detail, event_id: id }
+}
+
+/** The first reply after a pause may have been in flight; whatever moves the status ends that. */
+function inFlightAfter(header: Header, status: Status, step: HeaderStep): string | null {
+  if (step.event.kind === 'ActionEvent' && isFirstReply(header, step)) return step.event.llm_response_id
+  return status === header.status ? header.inFlight : null
 }
 
 /** The status table: the first row that fits (design section 3). */

@@ -1,5 +1,6 @@
 /** Reads arrays of messages as they are sent to Anthropic and to OpenAI, and whole replies of these. */
 
+import { type Draft, produce } from 'immer'
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
 import { moreOf, type Reply } from '../../messages/reply.ts'
@@ -134,53 +135,51 @@ function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer
   keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
 }
 
-/** A reply that failed, as one that was cut off: what it had said was said all the same. */
-function cutOff(reply: Found): object {
-  const [choice = {}] = objectsOf(reply['choices'])
-  return { ...reply, error: null, choices: [{ ...choice, finish_reason: 'length' }] }
-}
+/** A reply that failed, as one that was cut off: its text was said all the same. */
+const cutOff = (reply: Found): Found =>
+  produce(reply, (draft: Draft<Found>) => {
+    const [choice = {}] = objectsOf(draft['choices'])
+    draft['error'] = null
+    draft['choices'] = [{ ...choice, finish_reason: 'length' }]
+  })
 
 /** A reply without what stands among its calls and is none: it would be read as a call that was never made. */
 function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): Found {
-  const [choice = {}, ...others] = objectsOf(reply['choices'])
+  const [choice = {}] = objectsOf(reply['choices'])
   const message = objectOf(choice['message'])
   const tool_calls = writer.objectsIn(message['tool_calls'], 'no call', line)
-  const isWhole = (message['tool_calls'] ?? null) === null || message['tool_calls'] === tool_calls
-  return isWhole
-    ? reply
-    : { ...reply, choices: [{ ...choice, message: { ...message, tool_calls } }, ...others] }
+  if ((message['tool_calls'] ?? null) === null || message['tool_calls'] === tool_calls) return reply
+  return produce(reply, (draft: Draft<Found>) => {
+    const [first = {}] = objectsOf(draft['choices'])
+    Object.assign(objectOf(first['message']), { tool_calls })
+  })
 }
 
 /** Messages with each call of a function as that of a tool, and each result with its id. O(messages). */
 export function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
-    const { found, no } = element
-    if (found['role'] === 'assistant') {
-      const message = called(found, `call-${no}`, last)
-      return message === found ? element : { ...element, found: message }
-    }
-    if (Array.isArray(found['choices'])) {
-      const choices = (found['choices'] as unknown[]).map((choice) => {
-        const { message, ...rest } = objectOf(choice)
-        return { ...rest, message: called(objectOf(message), `call-${no}`, last) }
-      })
-      return { ...element, found: { ...found, choices } }
-    }
-    if (found['role'] !== 'function' && found['role'] !== 'tool') return element
-    if (stringOf(found['tool_call_id']) !== '') return element
-    const name = stringOf(found['name'])
-    return { ...element, found: { ...found, tool_call_id: last.get(name) ?? name } }
+    const found = produce(element.found, (draft: Draft<Found>) => {
+      const { role, choices } = draft
+      if (role === 'assistant') nameCall(draft, `call-${element.no}`, last)
+      else if (Array.isArray(choices))
+        for (const choice of objectsOf(choices))
+          nameCall(objectOf(choice['message']) as Draft<Found>, `call-${element.no}`, last)
+      else if ((role === 'function' || role === 'tool') && stringOf(draft['tool_call_id']) === '') {
+        const name = stringOf(draft['name'])
+        draft['tool_call_id'] = last.get(name) ?? name
+      }
+    })
+    return found === element.found ? element : { ...element, found }
   })
 }
 
-/** A message whose only call is that of a function. */
-function called(message: Found, id: string, last: Map<string, string>): Found {
+/** Makes the call of a function in a draft of a message that of a tool. */
+function nameCall(message: Draft<Found>, id: string, last: Map<string, string>): void {
   const call = message['function_call']
   const name = stringOf(objectOf(call)['name'])
-  if (name === '' || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0))
-    return message
+  if (name === '' || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)) return
   last.set(name, id)
-  const { function_call: _, ...rest } = message
-  return { ...rest, tool_calls: [{ id, type: 'function', function: call }] }
+  delete message['function_call']
+  message['tool_calls'] = [{ id, type: 'function', function: call }]
 }
