@@ -157,7 +157,12 @@ export class Replica {
         if (events.length === 0) return []
         const version = mine ? this.#state.log.entries.length : expected
         try {
-          return await this.#append(events, { expected: version, ...(lease !== undefined && { lease }) })
+          return await this.#append(events, {
+            expected: version,
+            // A log that was deleted and created again has other events at the same version.
+            ...(mine && { createdAt: this.#createdAt }),
+            ...(lease !== undefined && { lease }),
+          })
         } catch (error) {
           // A late result that another process has put in its place meanwhile is known by its id alone.
           const taken = depends && hasCode(error, 'id_conflict')

@@ -184,6 +184,23 @@ export const APPEND_VERSION: readonly Check[] = [
     },
   },
   {
+    name: 'append: a decision on a log that was deleted and created again since is version_conflict',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const { createdAt } = (await store.getConversation(id)) ?? { createdAt: '' }
+      await store.append(id, pauses(2), { expected: 'none', createdAt })
+      await store.append(id, pauses(1, 'x'), { expected: 2, createdAt })
+      await store.deleteConversation(id)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      await begin(store, 'c')
+      await store.append(id, pauses(3, 'y'))
+      for (const options of [{ expected: 3, createdAt }, { createdAt }])
+        await rejects('version_conflict', () => store.append(id, pauses(1, 'z'), options), 'another log')
+      const now = (await store.getConversation(id))?.createdAt ?? ''
+      equal((await store.append(id, pauses(1, 'z'), { expected: 3, createdAt: now })).version, 4, 'version')
+    },
+  },
+  {
     name: 'append: a reader meanwhile sees all of a batch or nothing',
     async run({ store }) {
       const id = await begin(store, 'c')
