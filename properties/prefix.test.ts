@@ -31,6 +31,7 @@ const harmless: fc.Arbitrary<Deed> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constant<Deed>({ do: 'append' }) },
   { weight: 2, arbitrary: fc.nat(4).map((by): Deed => ({ do: 'back', by })) },
+  { weight: 2, arbitrary: fc.nat(4).map((by): Deed => ({ do: 'into', by })) },
 )
 
 const onPurpose: fc.Arbitrary<Deed> = fc.oneof(
@@ -56,9 +57,27 @@ const lead = fc
   .constantFrom(3, 4)
   .map((stride): Deed[] => [{ do: 'mask', stride }, called(), called(), called(), called()])
 
+/** Half of them end with HEAD at a call that is not the last one of its reply. */
+const cut = fc
+  .record({
+    parts: fc.array(part, { maxLength: 3 }),
+    calls: fc.integer({ min: 2, max: 3 }),
+    by: fc.integer({ min: 1, max: 2 }),
+  })
+  .map(({ parts, calls, by }): Deed[] => [
+    {
+      do: 'ask',
+      parts: [...parts, ...Array.from({ length: calls }, () => 'call' as const)],
+      meanwhile: 0,
+      late: 0,
+    },
+    { do: 'into', by },
+    called(),
+  ])
+
 const plans = fc
-  .tuple(fc.option(lead, { freq: 2 }), deeds)
-  .map(([first, rest]) => [...(first ?? []), ...rest])
+  .tuple(fc.option(lead, { freq: 2 }), deeds, fc.option(cut, { freq: 2 }))
+  .map(([first, rest, last]) => [...(first ?? []), ...rest, ...(last ?? [])])
 
 describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or without what is bound to it', () => {
   it.each(Object.keys(WIRES) as WireGrammar[])('%s', (grammar) => {
@@ -73,6 +92,7 @@ describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or with
             'stood_again_after_a_change',
             'stood_behind_masks',
             'another_model',
+            'cut_between_calls',
           ]
     tally.require([...signs, 'steered', 'another_branch', 'mask_moved'])
   })

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { grammarNamed } from '../src/messages/grammars.ts'
 import type { Event } from '../src/event/types.ts'
 import type { NeutralMessage } from '../src/messages/message.ts'
+import { NO_SIGNATURE } from '../src/messages/google/write.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { requestRecord } from '../src/messages/prefix.ts'
 import type { ReadOptions } from '../src/messages/reply.ts'
@@ -74,6 +75,47 @@ function signedIn(request: object): readonly unknown[] {
   return (request as readonly object[]).filter((message) => 'reasoning_details' in message)
 }
 
+type SentPart = Readonly<Record<string, unknown>>
+
+/** What is thought, but for the placeholder of Google's signature. */
+const isThought = ({ type, thought, signature }: SentPart): boolean =>
+  thought === true ||
+  (['thinking', 'redacted_thinking', 'reasoning', 'thought'].includes(String(type)) &&
+    signature !== NO_SIGNATURE)
+
+/** What of a reply stays where HEAD is at one of its calls, given whether a part is a call. */
+function upToCall(
+  parts: readonly SentPart[],
+  isCall: (part: SentPart) => boolean,
+  kept: number,
+): { readonly before: readonly SentPart[]; readonly behind: readonly SentPart[] } {
+  const [message] = parts
+  if (Array.isArray(message?.['tool_calls']))
+    return { before: [{ ...message, tool_calls: message['tool_calls'].slice(0, kept) }], behind: [] }
+  const places = parts.flatMap((part, at) => (isCall(part) ? [at] : []))
+  const end = (places[kept - 1] ?? -1) + 1
+  return {
+    before: parts.slice(0, end),
+    behind: parts.slice(end).filter((part) => !isCall(part) && !isThought(part)),
+  }
+}
+
+const isText = ({ text, type }: SentPart): boolean => text !== undefined || type === 'message'
+
+/** The texts of a part that says something. */
+const textsOf = ({ text, content }: SentPart): readonly string[] =>
+  ([text ?? content].flat() as readonly unknown[])
+    .map((one) =>
+      typeof one === 'object' ? ((one as SentPart)['text'] ?? (one as SentPart)['refusal']) : one,
+    )
+    .filter((one): one is string => typeof one === 'string' && one.trim() !== '')
+
+/** Whether a part that is no text is signed: behind a call it is bound to that. */
+const isBound = ({ type, text, ...part }: SentPart): boolean =>
+  text === undefined &&
+  type !== 'message' &&
+  /"(?:encrypted_content|providerOptions|thoughtSignature)"/.test(JSON.stringify(part))
+
 const closing = { pending: { close: 'It was not run.' } } as const
 
 describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wire) => {
@@ -94,6 +136,48 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     })
     expect(signed > 0).toBe(wire.occurs.includes('signed'))
     tally.require(wire.occurs)
+  })
+
+  it('loses nothing but later calls, and the thinking that led to them, where HEAD is at one of its calls', () => {
+    let cuts = 0
+    always(
+      wire.reply,
+      (reply) => {
+        const { events } = wire.read(reply, asked(wire))
+        const request = (all: readonly Event[]): object => {
+          const messages = toMessages(behind(all), closing)
+          expect(violations(messages, wire.allowed(reply))).toEqual([])
+          return wire.write(messages)
+        }
+        const ids: ReadonlySet<unknown> = new Set(
+          events.flatMap((event) => (event.kind === 'ActionEvent' ? [event.tool_call_id] : [])),
+        )
+        const isCall = ({ functionCall, call_id, toolCallId, id }: SentPart): boolean =>
+          functionCall !== undefined || ids.has(call_id ?? toolCallId ?? id)
+        const written = request(events)
+        // Where the order as it came would be refused, nothing signed is sent.
+        if (requestRecord(written)?.leftOut.length !== 0) return
+        const whole = wire.replyIn(written) as SentPart[]
+        for (let kept = 1; kept < ids.size; kept += 1) {
+          const { before, behind: rest } = upToCall(whole, isCall, kept)
+          const cut = wire.replyIn(request(events.slice(0, kept))) as SentPart[]
+          const sent = JSON.stringify(cut)
+          for (const part of before.filter((one) => textsOf(one).length > 0 || !isText(one)))
+            expect(cut).toContainEqual(part)
+          for (const text of rest.flatMap(textsOf)) expect(sent).toContain(JSON.stringify(text).slice(1, -1))
+          for (const part of rest.filter(
+            (one) => one['text'] === undefined && one['type'] !== 'message' && !isBound(one),
+          ))
+            expect(cut).toContainEqual(part)
+          expect(cut.filter((part) => isCall(part) || isThought(part))).toHaveLength(
+            before.filter((part) => isCall(part) || isThought(part)).length,
+          )
+          cuts += 1
+        }
+      },
+      RUNS / 2,
+    )
+    expect(cuts).toBeGreaterThan(5)
   })
 
   it('is the same whole and in any cut of a stream, and its deltas are its words', () => {

@@ -3,6 +3,7 @@
 import { observationMasking } from '../../src/context/masking.ts'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
+import { openCallsOf } from '../../src/conversation/decide.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
@@ -23,8 +24,8 @@ export type Deed =
       readonly meanwhile: number
       readonly late: number
     }
-  /** HEAD moves back by some events of the branch. */
-  | { readonly do: 'back'; readonly by: number }
+  /** HEAD moves back by some messages of the branch, or to the call before as many others, whose results come anew. */
+  | { readonly do: 'back' | 'into'; readonly by: number }
   /** These change the past on purpose. */
   | { readonly do: 'system' | 'append' | 'redact' | 'alter' | 'clip' | 'tools' }
   /** From now on another of two models is asked. */
@@ -70,6 +71,15 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   const next = (): string => `e${facts.length}`
   const say = (source: 'user' | 'environment', text: string): void =>
     put({ kind: 'MessageEvent', id: next(), source, llm_message: { role: 'user', content: [{ text }] } })
+  const result = (action_id: string, tool_call_id: string, text: string): void =>
+    put({
+      kind: 'ObservationEvent',
+      id: next(),
+      tool_name: 'ls',
+      tool_call_id,
+      action_id,
+      observation: { kind: 'X', content: [{ text }] },
+    })
   const changed = (): void => {
     for (const [name, reply] of given) given.set(name, { ...reply, isIntact: false })
   }
@@ -87,6 +97,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     given.set(reply.model, {
       seen: sent.seen,
       signed: reply.signed,
+      signedAt: reply.signedAt,
       masked: maskedCalls(whole, sent.messages),
       isIntact: true,
       by: model,
@@ -96,15 +107,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     if (reply.isMixed) occurred.push('thought_between_words')
     for (const event of reply.events({ ...recordOf(grammar, reply, sent.request, model), after })) put(event)
     for (let n = 0; n < deed.late; n += 1) say('user', `wait ${facts.length}`)
-    for (const { event_id, call, text } of reply.calls)
-      put({
-        kind: 'ObservationEvent',
-        id: next(),
-        tool_name: 'ls',
-        tool_call_id: call,
-        action_id: event_id,
-        observation: { kind: 'X', content: [{ text }] },
-      })
+    for (const { event_id, call, text } of reply.calls) result(event_id, call, text)
   }
 
   /**
@@ -153,16 +156,17 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       case 'ask':
         ask(deed)
         break
-      case 'back': {
-        const events = [...viewEventsIn(state.branch.view)].filter(
-          ({ event }) => event.kind === 'MessageEvent',
-        )
+      case 'back':
+      case 'into': {
+        const kind = deed.do === 'back' ? 'MessageEvent' : 'ActionEvent'
+        const events = [...viewEventsIn(state.branch.view)].filter(({ event }) => event.kind === kind)
         const target = events.at(-1 - deed.by)
         if (target === undefined) break
         // A snapshot may have evicted what stood there.
         state = replay(facts)
         occurred.push('another_branch')
         put({ kind: 'ConversationStateUpdateEvent', id: next(), key: 'leaf_event_id', value: target.id })
+        for (const { id, event } of openCallsOf(state)) result(id, event.tool_call_id, 'again')
         break
       }
       case 'system':

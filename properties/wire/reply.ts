@@ -18,6 +18,7 @@ import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { ownDigest, requestRecord } from '../../src/messages/prefix.ts'
+import { cutDigests } from '../../src/messages/reply.ts'
 import { partsOf } from '../../src/messages/reply-parts.ts'
 import type { Limits } from '../../src/messages/limits.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -66,6 +67,8 @@ export interface Made {
   readonly events: (reply: ReplyRecord) => Event[]
   readonly calls: readonly { readonly event_id: string; readonly call: string; readonly text: string }[]
   readonly signed: number
+  /** How many signed parts there are up to each call. */
+  readonly signedAt: readonly number[]
   readonly isMixed: boolean
 }
 
@@ -88,6 +91,7 @@ export function replyParts(
   const refs: JsonObject[] = []
   let signedCalls = 0
   const seal = SEALS[grammar]
+  const signedAt: number[] = []
   const said = (content: object, token: string | null = null): void => {
     // Of what Gemini thinks it sees only what it has signed.
     const given = seal !== undefined && token !== null ? { ...content, [seal]: token } : content
@@ -146,6 +150,7 @@ export function replyParts(
         signedCalls += 1
       } else refs.push({ call: calls.length })
       calls.push(call)
+      signedAt.push(thinking.length + reasoning.length + signedCalls)
     } else if (part === 'search') {
       for (const other of searched(grammar, name, word)) {
         said(other)
@@ -201,7 +206,7 @@ export function replyParts(
     }))
   }
   const answered = calls.map(({ id }, at) => ({ event_id: `${n}.${at}`, call: id, text: `result ${n}` }))
-  return { model: `r${n}`, parts: refs, events, calls: answered, signed: count, isMixed }
+  return { model: `r${n}`, parts: refs, events, calls: answered, signed: count, signedAt, isMixed }
 }
 
 /** Where Google signs. */
@@ -300,8 +305,11 @@ export function recordOf(
   const [message] = toMessages(replay(made.events(about)), { pending: { close: '' } }).filter(
     ({ role }) => role === 'assistant',
   )
-  return {
-    ...about,
-    own: message?.role === 'assistant' ? ownDigest(message, partsOf(message, WIRES[grammar].limits)) : '',
-  }
+  if (message?.role !== 'assistant') return { ...about, own: '' }
+  const { limits } = WIRES[grammar]
+  const inOrder = partsOf(message, limits)
+  const own = ownDigest(message, inOrder)
+  const ordered = inOrder.refs.map((ref) => (ref.kind === 'other' ? { other: ref.value } : ref))
+  const cuts = cutDigests(message, inOrder, ordered, own, limits)
+  return { ...about, own, ...(cuts === null ? {} : { cuts }) }
 }

@@ -20,11 +20,17 @@ export interface Sent {
 export interface Given {
   readonly seen: Seen
   readonly signed: number
+  /** The same up to each of its calls: HEAD may be between them. */
+  readonly signedAt?: readonly number[]
   readonly isIntact: boolean
 }
 
 /** What occurred, for the tally. */
-export type SentOccurrence = 'signed_parts_stood' | 'signed_parts_left_out' | 'stood_again_after_a_change'
+export type SentOccurrence =
+  | 'signed_parts_stood'
+  | 'signed_parts_left_out'
+  | 'stood_again_after_a_change'
+  | 'cut_between_calls'
 
 /** The tools of every request of a story. */
 export const TOOL_NAMES = ['safe', 'risky', 'finish'] as const
@@ -105,7 +111,12 @@ export function checkSent(
     // Right behind a paused reply stands the one that goes on with it.
     const isPaused = message.role === 'assistant' && message.reply?.outcome === 'paused'
     const own = isPaused ? sent.slice(0, reply.signed) : sent
-    same('M13', `${grammar}: signed parts sent`, own.length, reply.signed)
+    const calls = message.role === 'assistant' ? message.tool_calls.length : 0
+    const { signedAt = [] } = reply
+    const isCut = calls > 0 && calls < signedAt.length
+    if (isCut) occurred.push('cut_between_calls')
+    const signed = isCut ? signedAt[calls - 1] : reply.signed
+    same('M13', `${grammar}: signed parts sent`, own.length, signed)
     if (reply.signed === 0) continue
     occurred.push('signed_parts_stood')
     if ([...given.values()].some(({ isIntact }) => !isIntact)) occurred.push('stood_again_after_a_change')

@@ -43,6 +43,8 @@ export interface ReplyRecord {
   readonly tools?: string
   /** Digest of the reply's own signed parts. */
   readonly own?: string
+  /** The same where HEAD is at its first call, at its second and so on, if they differ from it. */
+  readonly cuts?: readonly string[]
   /** Why the model stopped, in the provider's words, where that was not its ordinary end. */
   readonly stop_reason?: string
   /** What ended the reply, where that was not its own end: then it is no final reply. */

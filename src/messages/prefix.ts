@@ -256,14 +256,15 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
 
   /** Why the record of a reply does not prove that it may be sent as it was; null where it does, or says nothing. */
   const reasonAgainst = ({ message, refs, bound }: AssistantTurn): LeftOutReason | null => {
-    const { grammar: made, model: named, asked = named, prefix, tools: seen, own } = message.reply ?? {}
+    const { grammar: made, model: named, asked = named, prefix, tools: seen, own, cuts } = message.reply ?? {}
     const isOther = typeof made === 'string' && made !== grammar
     if (isOther) return bound > 0 ? 'grammar' : null
     if (typeof asked === 'string' && bound > 0 && undated(asked) !== undated(model ?? asked)) return 'model'
     if (typeof prefix === 'string' && prefix !== nameOf(digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
-    if (typeof own === 'string' && own !== nameOf(ownDigestOf(message, refs.slice(0, bound)))) return 'own'
-    return null
+    if (typeof own !== 'string') return null
+    const written = nameOf(ownDigestOf(message, refs.slice(0, bound)))
+    return written === own || written === cuts?.[message.tool_calls.length - 1] ? null : 'own'
   }
 
   return {

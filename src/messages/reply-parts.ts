@@ -65,7 +65,7 @@ export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder
   const { reply } = message
   const isOwn = reply?.grammar === limits.grammar
   const counts = countsOf(message, limits.kinds)
-  const own = isOwn ? refsOf(reply.parts, counts) : null
+  const own = isOwn ? refsOf(reply.parts, counts, signedIn(message, limits)) : null
   const refs =
     own === null
       ? withPlaceholders(limits.order(message, counts), isOwn ? [] : othersOf(message))
@@ -77,13 +77,17 @@ export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder
   )
 }
 
-/** Which of the parts of a reply are signed. O(parts). */
-export function signedOf(message: AssistantMessage, refs: readonly PartRef[], limits: Limits): PartsInOrder {
-  const signed = refs.map((ref) =>
+/** Whether a part of a reply is signed. */
+const signedIn =
+  (message: AssistantMessage, limits: Limits) =>
+  (ref: PartRef): boolean =>
     ref.kind === 'other'
       ? ref.placeholder === null && isSealed(limits, ref.value)
-      : limits.isSigned(message, ref),
-  )
+      : limits.isSigned(message, ref)
+
+/** Which of the parts of a reply are signed. O(parts). */
+export function signedOf(message: AssistantMessage, refs: readonly PartRef[], limits: Limits): PartsInOrder {
+  const signed = refs.map(signedIn(message, limits))
   return { refs, bound: signed.lastIndexOf(true) + 1, signed: signed.filter(Boolean).length }
 }
 
@@ -203,14 +207,36 @@ const KINDS: readonly PartKind[] = ['thinking', 'text', 'call', 'reasoning']
 
 /**
  * The references of a record's `parts`; null when there are none or they do not name each part of the standard fields
- * exactly once: parts that are garbled are ignored whole. O(parts).
+ * exactly once: parts that are garbled are ignored whole. Where HEAD is between the calls of a reply, the later calls
+ * are not on its branch: they are left out, and the thinking that led to them. O(parts).
  */
-export function refsOf(parts: unknown, counts: PartCounts): readonly (FieldRef | OtherRef)[] | null {
+export function refsOf(
+  parts: unknown,
+  counts: PartCounts,
+  isSigned: (ref: PartRef) => boolean = () => false,
+): readonly (FieldRef | OtherRef)[] | null {
   if (!Array.isArray(parts)) return null
-  const left = new Set(allOf(counts, ...KINDS).map(nameOfRef))
   const refs = parts.map(refOf)
+  const { call = 0, reasoning } = counts
+  const named = (kind: PartKind, count: number): number =>
+    call === 0 ? count : Math.max(count, refs.filter((ref) => ref?.kind === kind).length)
+  const whole = {
+    ...counts,
+    call: named('call', call),
+    ...(reasoning !== undefined && { reasoning: named('reasoning', reasoning) }),
+  }
+  const left = new Set(allOf(whole, ...KINDS).map(nameOfRef))
   const isWhole = refs.every((ref) => ref !== null && (ref.kind === 'other' || left.delete(nameOfRef(ref))))
-  return isWhole && left.size === 0 ? (refs as (FieldRef | OtherRef)[]) : null
+  if (!isWhole || left.size > 0) return null
+  const found = refs as (FieldRef | OtherRef)[]
+  if (whole.call === call) return found
+  const last = found.findLastIndex(({ kind, at }) => kind === 'call' && at < call)
+  // What is signed behind it is bound to the calls that are gone.
+  return found.flatMap((ref, place) => {
+    if (place <= last) return [ref]
+    if (ref.kind === 'text') return [isSigned(ref) ? { ...ref, more: null } : ref]
+    return ref.kind === 'other' && !isSigned(ref) ? [ref] : []
+  })
 }
 
 const nameOfRef = ({ kind, at }: FieldRef): string => `${kind} ${at}`

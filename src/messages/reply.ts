@@ -143,6 +143,8 @@ function recordOf(
   if (seen !== null && own !== null) record.prefix = seen.prefix
   if (seen?.tools !== undefined && own !== null) record.tools = seen.tools
   if (own !== null) record.own = own
+  const cuts = own === null ? null : cutDigests(message, inOrder, order, own, limits)
+  if (cuts !== null) record.cuts = cuts
   if (!isOrdinary) record.stop_reason = stopReason
   if (isEarlyEnd(ending?.type)) record.outcome = ending.type
   if (waits !== 0) record.waits = waits
@@ -188,6 +190,30 @@ function ownOf(
   const isWhole = order.slice(0, parts.bound).every((part, at) => isWritten(part, parts.refs[at], limits))
   const digest = ownDigest(message, parts)
   return isWhole ? digest : `${digest}, not whole`
+}
+
+/** A reply with more calls is written without its signed parts where HEAD is between them. */
+const MAX_CUTS = 100
+
+/** The digests of a reply up to each of its calls but the last; null where they are all `own`. O(calls · parts). */
+export function cutDigests(
+  message: AssistantMessage,
+  { refs, bound }: PartsInOrder,
+  order: readonly OrderedPart[],
+  own: string,
+  limits: Limits,
+): string[] | null {
+  const { tool_calls } = message
+  const [first, ...others] = tool_calls
+  const isSignedBehind = bound > refs.findIndex(({ kind }) => kind === 'call') + 1
+  const isCut = isSignedBehind || others.some((call) => call.responses_reasoning_item !== null)
+  if (first === undefined || others.length === 0 || !isCut || others.length >= MAX_CUTS) return null
+  const reply = { ...message.reply, parts: storeParts(order) }
+  const digests = others.map((_, at) => {
+    const cut = { ...message, tool_calls: tool_calls.slice(0, at + 1), reply }
+    return ownOf(cut, partsOf(cut, limits), order, limits) ?? own
+  })
+  return digests.every((digest) => digest === own) ? null : digests
 }
 
 /** Whether a part is written back whole, at the place where it came. */

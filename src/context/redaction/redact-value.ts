@@ -189,6 +189,7 @@ const REPLY: Shape = {
   prefix: 'keep',
   tools: 'keep',
   own: 'keep',
+  cuts: 'keep',
   model: 'open',
   stop_reason: 'open',
   tokens: 'keep',

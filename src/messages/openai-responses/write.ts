@@ -118,8 +118,11 @@ function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: string) => 
     speak()
     const item = reasoning[at]
     const call = calls[at]
-    if (kind === 'reasoning' && item !== undefined) reason(item, place)
-    else if (kind === 'call' && call !== undefined) {
+    if (kind === 'reasoning') {
+      // Without an item it led to a call that is not on the branch.
+      if (item === undefined) lost = true
+      else reason(item, place)
+    } else if (kind === 'call' && call !== undefined) {
       const { output, ...written } = callItem(call, results.get(call), ref.more, mayName)
       items.push(written)
       if (output !== null) outputs.set(call, output)

@@ -1,0 +1,80 @@
+/** HEAD at a call that is not the last one of its reply: all that the reply said before stays (law M14). */
+
+import { expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { fromGoogle } from '../../src/messages/google/read.ts'
+import { toGoogle } from '../../src/messages/google/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import type { Reply } from '../../src/messages/reply.ts'
+import { replay } from '../../src/state/reduce.ts'
+
+const messagesOf = ({ events }: Reply, calls: number) => {
+  const kept = events.filter((event) => event.kind === 'ActionEvent').slice(0, calls) as readonly Event[]
+  return toMessages(replay(kept.map((event, at) => ({ ...event, id: `e${at}` }))), {
+    pending: { close: 'none' },
+  })
+}
+
+const toolUse = (id: string) => ({ type: 'tool_use', id, name: 'look', input: {} })
+const thinking = (signature: string) => ({ type: 'thinking', thinking: 'hm', signature })
+const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'oak' } }
+const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
+const text = { type: 'text', text: 'found' }
+
+it.each([
+  ['a search', [thinking('s1'), search, found, text, toolUse('a'), toolUse('b')], 5],
+  ['thinking between calls', [thinking('s1'), toolUse('a'), thinking('s2'), toolUse('b')], 2],
+  ['a search behind thinking', [search, found, toolUse('a'), toolUse('b'), toolUse('c')], 3],
+])('in Anthropic: %s', (_, content, kept) => {
+  const { messages } = toAnthropic(messagesOf(fromAnthropic({ content }), 1))
+  expect(messages[1]?.content).toEqual(content.slice(0, kept))
+})
+
+const functionCall = (k: number) => ({ functionCall: { name: 'look', args: { k } } })
+const code = [
+  { executableCode: { language: 'PYTHON', code: 'print(1)' }, thoughtSignature: 'c2ln' },
+  { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } },
+]
+
+it('in Gemini: code, in words for others', () => {
+  const parts = [...code, { ...functionCall(1), thoughtSignature: 'c2ln' }, functionCall(2)]
+  const messages = messagesOf(fromGoogle({ candidates: [{ content: { parts }, finishReason: 'STOP' }] }), 1)
+  expect(toGoogle(messages).contents[1]?.parts).toEqual(parts.slice(0, 3))
+  expect(JSON.stringify(toAnthropic(messages))).toContain('print(1)')
+})
+
+const call = (id: string) => ({
+  type: 'function_call',
+  id: `fc_${id}`,
+  call_id: id,
+  name: 'look',
+  arguments: '{}',
+})
+const reasoning = (id: string) => ({ type: 'reasoning', id: `rs_${id}`, summary: [], encrypted_content: id })
+const said = {
+  type: 'message',
+  id: 'msg_1',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text: 'x', annotations: [] }],
+  phase: 'commentary',
+}
+
+it.each([
+  ['a phase', [reasoning('a'), said, call('a'), call('b')], 3],
+  ['reasoning before each call', [reasoning('a'), call('a'), reasoning('b'), call('b')], 2],
+])('in OpenAI Responses: %s', (_, output, kept) => {
+  const { input } = toOpenAIResponses(messagesOf(fromOpenAIResponses({ output }), 1))
+  expect(input.slice(1, -1)).toEqual(output.slice(0, kept))
+})
+
+it('leaves out what stands behind reasoning of a lost call under its own id', () => {
+  const output = [reasoning('a'), reasoning('b'), call('a'), call('b')]
+  const { input } = toOpenAIResponses(messagesOf(fromOpenAIResponses({ output }), 1))
+  const { id: _, ...unnamed } = call('a')
+  expect(input.slice(1, -1)).toContainEqual(unnamed)
+})
