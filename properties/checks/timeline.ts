@@ -1,5 +1,6 @@
 /** O1: the timeline. Facts go in; a LawBroken comes out when it lacks, repeats or belies something of the branch. */
 
+import { completionOf } from '../../src/event/completion.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { type CallItem, type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'
@@ -97,7 +98,7 @@ const said =
 function callSaid(
   nodes: readonly Node[],
   at: number,
-  { results }: BranchReading,
+  { results, completions }: BranchReading,
   { header }: State,
 ): Pick<CallItem, 'status'> & { readonly result: string | null } {
   const result = nodes[results.get(at) ?? -1]
@@ -112,6 +113,14 @@ function callSaid(
   const failed =
     event?.kind === 'AgentErrorEvent' ||
     (event?.kind === 'ObservationEvent' && event.observation.is_error === true)
+  if (event?.kind === 'ObservationEvent' && event.observation.kind === 'WorkingObservation') {
+    const message = nodes[completions.get(at) ?? -1]?.event
+    const outcome = message?.kind === 'MessageEvent' ? completionOf(message)?.outcome : undefined
+    return {
+      status: outcome === undefined ? 'working' : outcome === 'done' ? 'completed' : 'failed',
+      result: id,
+    }
+  }
   const status = event?.kind === 'UserRejectObservation' ? 'rejected' : failed ? 'failed' : 'completed'
   return { status, result: id }
 }

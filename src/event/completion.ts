@@ -53,7 +53,9 @@ export const PROGRESS_KEY = 'call_progress'
  * isWorkingResult({ kind: 'ObservationEvent', tool_name: 'search', tool_call_id: 'c', action_id: 'a',
  *   observation: { kind: 'WorkingObservation' } }) // true
  */
-export const isWorkingResult = (event: Event): event is ObservationEvent =>
+export const isWorkingResult = (
+  event: Event,
+): event is ObservationEvent & { readonly observation: WorkingObservation } =>
   event.kind === 'ObservationEvent' && event.observation.kind === WORKING
 
 /**

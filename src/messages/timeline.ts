@@ -1,5 +1,6 @@
 /** What a user interface shows of a branch: each message and call with what became of it, as plain data. */
 
+import { completionOf, type CompletionOutcome, isWorkingResult } from '../event/completion.ts'
 import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { askedAfter, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'
@@ -65,10 +66,17 @@ export interface MessageItem extends ItemBase {
 }
 
 /**
- * What became of a call. Without a result: `pending`; `waiting` for the user's consent; or `approved`, `held` by a
+ * What became of a call. While it works on behind its reply: `working`. Without a result: `pending`; `waiting` for the user's consent; or `approved`, `held` by a
  * pause before it was begun, `started`. With one: `completed`, `failed`, or `rejected` by a user or a hook.
  */
-export type TimelineCallStatus = 'pending' | 'waiting' | CallStatus | 'completed' | 'failed' | 'rejected'
+export type TimelineCallStatus =
+  | 'pending'
+  | 'waiting'
+  | CallStatus
+  | 'working'
+  | 'completed'
+  | 'failed'
+  | 'rejected'
 
 /** What a tool gave back, or why there is nothing. */
 export interface TimelineResult {
@@ -98,6 +106,8 @@ export interface CallItem extends ItemBase {
   readonly reply: TimelineReply
   readonly status: TimelineCallStatus
   readonly result: TimelineResult | null
+  /** The id of the message that completed the call, where it has worked on; the message is an item of its own. */
+  readonly completedBy?: string
 }
 
 /** A condensation, or a summary that a condenser wrote. */
@@ -163,6 +173,7 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
   path.reverse()
   const events = path.map((entry) => maskSecrets(loadedEvent(entry, SHOWN)))
   const results = resultsOf(state, path, events)
+  const completions = completionsOf(path, events)
   const forgottenBy = new Map<string, string>()
   const forgot = path.map((entry) =>
     eventKindOf(entry) === 'Condensation' ? forget(entry, forgottenBy) : [],
@@ -177,8 +188,11 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     if (event === null) return stopItem(base, eventKindOf(entry))
     if (event.kind === 'ActionEvent') {
       const result = results.get(seq)
-      const status = result === undefined ? (statuses.get(id) ?? 'pending') : statusOf(result.event)
-      return [callItem(base, event, status, asked[at], result)]
+      const completion = completions.get(id)
+      const status =
+        result === undefined ? (statuses.get(id) ?? 'pending') : statusOf(result.event, completion?.outcome)
+      const item = callItem(base, event, status, asked[at], result)
+      return [completion === undefined ? item : { ...item, completedBy: completion.id }]
     }
     if (event.kind === 'MessageEvent') return [messageItem(base, event, asked[at])]
     return itemOf(base, event, forgot[at] ?? [])
@@ -204,6 +218,22 @@ function resultsOf(
     if (call !== null) results.set(call, { id: entry.id ?? '', timestamp: entry.timestamp, event })
   }
   return results
+}
+
+/** What completed the calls that worked, by the ids of their actions. */
+function completionsOf(
+  path: readonly Entry[],
+  events: readonly (Event | null)[],
+): Map<string, { readonly id: string; readonly outcome: CompletionOutcome }> {
+  const completions = new Map<string, { readonly id: string; readonly outcome: CompletionOutcome }>()
+  for (const [at, { id, warnings }] of path.entries()) {
+    const event = events[at] ?? null
+    const completes = event === null ? null : completionOf(event)
+    if (completes === null || id === null || warnings.some(({ code }) => code === 'nothing_completed'))
+      continue
+    completions.set(completes.action_id, { id, outcome: completes.outcome })
+  }
+  return completions
 }
 
 /** Notes which items a condensation took out of the view; lists them. @throws ColloquyError `evicted`. */
@@ -234,7 +264,9 @@ function pendingStatuses({ header, branch }: State): Map<string, TimelineCallSta
   return statuses
 }
 
-function statusOf(result: ToolResultEvent): TimelineCallStatus {
+function statusOf(result: ToolResultEvent, outcome?: CompletionOutcome): TimelineCallStatus {
+  if (isWorkingResult(result))
+    return outcome === undefined ? 'working' : outcome === 'done' ? 'completed' : 'failed'
   if (result.kind === 'UserRejectObservation') return 'rejected'
   return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'
 }

@@ -13,6 +13,8 @@ export interface BranchReading {
   readonly open: readonly number[]
   /** The calls that work on, and the results that say so. */
   readonly working: readonly (readonly [call: number, result: number])[]
+  /** The messages that completed calls, by the call. */
+  readonly completions: ReadonlyMap<number, number>
   readonly unhandled: boolean
   readonly systemPrompt: number | null
   readonly lastUserMessage: number | null
@@ -34,6 +36,7 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
   let units: Unit[] = []
   let open: number[] = []
   let working: [call: number, result: number][] = []
+  const completions = new Map<number, number>()
   let unhandled = false
   let systemPrompt: number | null = null
   let lastUserMessage: number | null = null
@@ -64,6 +67,7 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
           const completed = completedBy(nodes, node, event, working, note)
           units = withMessage(units, item, passedBy(units, nodes, item, note), completed)
           working = working.filter(([call]) => call !== completed)
+          if (completed !== null) completions.set(completed, here)
         }
         break
       case 'ActionEvent': {
@@ -125,6 +129,7 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
     units,
     open,
     working,
+    completions,
     unhandled,
     systemPrompt,
     lastUserMessage,

@@ -150,8 +150,11 @@ const toolPart = (item: CallItem, isOfPage: boolean): UIPart => ({
   ...(isOfPage && item.status === 'waiting' ? { state: 'input-available' } : toolState(item)),
 })
 
-function toolState({ id, status, result }: CallItem): UIToolState {
+function toolState({ id, status, result, completedBy }: CallItem): UIToolState {
   const content = result?.content ?? []
+  // The result of a call that has worked on is a message of its own.
+  if (status === 'working' || completedBy !== undefined)
+    return { state: 'output-available', output: outputOf(content) }
   switch (status) {
     case 'waiting':
       return { state: 'approval-requested', approval: { id } }
