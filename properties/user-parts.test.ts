@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { NeutralMessage, NeutralToolCall } from '../src/messages/message.ts'
 import type { OpenPart } from '../src/event/shapes.ts'
 import { placeholderOf } from '../src/messages/pieces.ts'
+import { wrongPart } from '../src/testing/content.ts'
 import { openPart } from '../src/testing/index.ts'
 import { GRAMMARS } from '../test/messages/grammars.ts'
 import { type Sample, SAMPLES } from '../test/messages/user-parts.ts'
@@ -99,7 +100,7 @@ describe('M14, what users and tools say', () => {
     ([, { write, validate }]) => {
       const places = fc.constantFrom('user' as const, 'result' as const)
       const property = fc.property(
-        fc.array(openPart(), { minLength: 1, maxLength: 3 }),
+        fc.array(fc.oneof(openPart(), wrongPart()), { minLength: 1, maxLength: 3 }),
         places,
         fc.boolean(),
         (parts, place, is_error) => {

@@ -54,8 +54,8 @@ export function plainContent(): fc.Arbitrary<readonly Content[]> {
 const PDF = 'JVBERi0xLjcK'
 const PNG = 'iVBORw0KGgo='
 
-/** One of each kind that providers and MCP servers have. */
-export const KNOWN_PARTS: readonly OpenPart[] = [
+/** One of each kind that providers accept. */
+const KNOWN: readonly OpenPart[] = [
   { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF }, title: 'Plan' },
   { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
   { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'Plain.' }, context: 'a note' },
@@ -88,6 +88,10 @@ export const KNOWN_PARTS: readonly OpenPart[] = [
     data: { type: 'reference', reference: { openai: 'file-6' } },
   },
   { type: 'custom', providerOptions: { any: { id: 1 } } },
+]
+
+/** Parts of MCP servers, and a file of text. */
+const OTHERS: readonly OpenPart[] = [
   { type: 'file', mediaType: 'text/csv', filename: 'a.csv', data: 'data:text/csv;base64,YSxiCg==' },
   { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' },
   { type: 'resource', resource: { uri: 'file:///a.txt', mimeType: 'text/plain', text: 'Words.' } },
@@ -95,8 +99,25 @@ export const KNOWN_PARTS: readonly OpenPart[] = [
   { type: 'resource_link', uri: 'https://example.com/a', name: 'a', title: 'A', description: 'About a.' },
 ]
 
+/** One of each kind that providers and MCP servers have. */
+export const PARTS: readonly OpenPart[] = [...KNOWN, ...OTHERS]
+
 /** Values of a type that most fields do not have. */
-const WRONG: readonly JsonValue[] = [null, true, 5, 'text', [], [null], [5], {}]
+export const WRONG_VALUES: readonly JsonValue[] = [
+  null,
+  true,
+  5,
+  '',
+  'text',
+  [],
+  [null],
+  [5, { text: 5 }],
+  {},
+]
+
+/** A part with one field whose value has a wrong type. */
+export const wrongPart = (): fc.Arbitrary<OpenPart> =>
+  fc.tuple(fc.constantFrom(...PARTS), fc.nat(), fc.constantFrom(...WRONG_VALUES)).map(damaged)
 
 /** Kinds that mean something elsewhere, or nothing. */
 const KINDS = [
@@ -117,14 +138,13 @@ const KINDS = [
  * fc.assert(fc.property(openPart(), part => part.type !== 'text' && part.type !== 'image'))
  */
 export function openPart(): fc.Arbitrary<OpenPart> {
-  const known = fc.constantFrom(...KNOWN_PARTS)
+  const known = fc.constantFrom(...KNOWN)
   const strange = fc
     .tuple(fc.constantFrom(...KINDS), openFields(), anyText())
     .map(([type, fields, text]): OpenPart => ({ ...fields, type, text, image_urls: text }))
   const part = fc.oneof(
     { weight: 4, arbitrary: known },
     { weight: 2, arbitrary: fc.tuple(known, fc.nat(), jsonValue()).map(damaged) },
-    { weight: 2, arbitrary: fc.tuple(known, fc.nat(), fc.constantFrom<JsonValue>(...WRONG)).map(damaged) },
     { weight: 1, arbitrary: strange },
   )
   const marked = part.map((fields): OpenPart => ({ ...fields, cache_prompt: true }))

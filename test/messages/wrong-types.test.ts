@@ -1,30 +1,17 @@
 /** Parts whose fields have values of a wrong type: no writer throws, and every request is legal (law M6). */
 
 import { describe, expect, it } from 'vitest'
-import type { JsonValue, OpenPart } from '../../src/event/shapes.ts'
+import type { OpenPart } from '../../src/event/shapes.ts'
 import { toUIMessages } from '../../src/messages/ui/write.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { KNOWN_PARTS } from '../../src/testing/content.ts'
+import { PARTS, WRONG_VALUES } from '../../src/testing/content.ts'
 import { GRAMMARS } from './grammars.ts'
-
-const WRONG: readonly JsonValue[] = [
-  null,
-  true,
-  5,
-  '',
-  'text',
-  [],
-  [null],
-  [5, 'a', { text: 5 }],
-  {},
-  { type: 'text' },
-]
 
 /** The part with each value in place of each of its fields, at any depth. */
 function* wrongParts(part: OpenPart): Generator<OpenPart> {
   const count = fieldsOf(part).length
   for (let index = 0; index < count; index += 1)
-    for (const value of WRONG) {
+    for (const value of WRONG_VALUES) {
       const copy = structuredClone(part)
       const [holder, key] = fieldsOf(copy)[index] ?? [copy, 'more']
       Object.assign(holder, { [key]: value })
@@ -44,7 +31,7 @@ function fieldsOf(part: OpenPart): (readonly [object, string])[] {
   return fields
 }
 
-const PARTS = KNOWN_PARTS.map((part) => [JSON.stringify(part).slice(0, 70), part] as const)
+const CASES = PARTS.map((part) => [JSON.stringify(part).slice(0, 70), part] as const)
 
 const CALL = {
   id: 'c',
@@ -55,7 +42,7 @@ const CALL = {
   responses_reasoning_item: null,
 } as const
 
-describe.each(PARTS)('%s', (_, part) => {
+describe.each(CASES)('%s', (_, part) => {
   it.each(Object.entries(GRAMMARS))('%s', (__, { write, validate }) => {
     for (const wrong of wrongParts(part)) {
       const request = write([
