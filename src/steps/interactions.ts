@@ -8,7 +8,8 @@ import {
   type InteractionsReply,
 } from '../messages/interactions/read.ts'
 import { toInteractions } from '../messages/interactions/write.ts'
-import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
+import type { ToolDescription } from './tool.ts'
 
 /** What is asked: a client of the `@google/genai` package, or anything of that shape. */
 export interface InteractionsClient {
@@ -37,16 +38,17 @@ export function interactionsStep(options: InteractionsStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const { interactions } = client
   const sorted = sortTools(given)
-  const tools = [...sorted.described.map((tool) => ({ type: 'function', ...tool })), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.given]
   return stepOf(
     {
       model: options.model,
       limits: LIMITS,
       tools,
+      describe,
       write: (messages, writing) => ({
         store: false,
         ...rest,
-        ...(tools.length === 0 ? {} : { tools }),
+        ...toolList(writing),
         ...toInteractions(messages, writing),
         stream,
       }),
@@ -58,3 +60,6 @@ export function interactionsStep(options: InteractionsStepOptions): Step {
     options,
   )
 }
+
+const describe = (tools: readonly ToolDescription[]): object[] =>
+  tools.map((tool) => ({ type: 'function', ...tool }))
