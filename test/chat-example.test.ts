@@ -155,3 +155,23 @@ it('the terminal goes on where it was, and runs a command that its user agrees t
   expect(refused.code).toBe(0)
   expect(refused.said).not.toContain(folder)
 })
+
+it('the agent with background calls replies while they work', async () => {
+  const example = readFileSync(join(ROOT, 'examples/background.ts'), 'utf8')
+  expect(example.split('\n').length).toBeLessThanOrEqual(61)
+  const child = spawn(process.execPath, [write('background.ts', example)], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const said = (await text(child.stdout)).split('\n')
+  const places = [
+    'user: [{"type":"text","text":"What else',
+    'is done. Its result:]"},{"type":"text","text":"Sales',
+  ].map((part) => said.findIndex((line) => line.includes(part)))
+  expect(places[0]).toBeGreaterThan(0)
+  // The reply to the user comes before the end of the slow call.
+  expect(said[Number(places[0]) + 1]).toContain('I have read')
+  expect(places[1]).toBeGreaterThan(Number(places[0]) + 1)
+  expect(said.join()).toContain('The season explains it.')
+  expect(said).toContain('children: 1')
+})
