@@ -17,6 +17,7 @@ import { pathToEntry } from '../../src/log/ancestry.ts'
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
 import { toInteractions } from '../../src/messages/interactions/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
@@ -29,6 +30,7 @@ import type { State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending, type Unit } from '../../src/view/unit.ts'
 import { validateAiSdk } from '../../test/validators/ai-sdk.ts'
 import { validateAnthropic } from '../../src/messages/anthropic/rules.ts'
+import { validateBedrock } from '../../src/messages/bedrock/rules.ts'
 import { validateGoogle } from '../../src/messages/google/rules.ts'
 import { validateInteractions } from '../../src/messages/interactions/rules.ts'
 import { validateOpenAiChat } from '../../src/messages/openai-chat/rules.ts'
@@ -72,6 +74,12 @@ export const GRAMMARS: readonly Grammar[] = [
   { law: 'M4', name: 'AI SDK', write: toAiSdk, judge: (request) => validateAiSdk(request) },
   { law: 'M16', name: 'Gemini', write: toGoogle, judge: (request) => validateGoogle(request) },
   {
+    law: 'M20',
+    name: 'Amazon Bedrock Converse',
+    write: toBedrock,
+    judge: (request) => validateBedrock(request),
+  },
+  {
     law: 'M19',
     name: 'Gemini Interactions',
     write: toInteractions,
@@ -88,7 +96,7 @@ export function branchesOf(facts: readonly Fact[]): State[] {
   return [state, ...ends.slice(-6).map((entry) => switchTo(state, entry.id ?? ''))]
 }
 
-/** M1 to M4, M6, M16 and M19: every grammar is total, and passes its validator, but for the rules that are given. */
+/** M1 to M4, M6, M16, M19 and M20: every grammar is total, and passes its validator, but for the rules that are given. */
 export function checkGrammars(facts: readonly Fact[], unordered: readonly string[] = []): void {
   const modes: readonly MessageOptions[] = [
     {},

@@ -2,6 +2,7 @@
 
 import { isOpenPart, type Content, type OpenPart } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
+import { withoutBytes } from '../../src/messages/bedrock/blocks.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { placeholderOf } from '../../src/messages/pieces.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -14,7 +15,7 @@ export function checkParts(facts: readonly Fact[]): void {
   const parts = messages.flatMap(({ content }) => (content as readonly Content[]).filter(isOpenPart))
   if (parts.length === 0) return
   for (const { name, write } of GRAMMARS) {
-    const request = JSON.stringify(total('M6', name, () => write(messages)))
+    const request = JSON.stringify(withoutBytes(total('M6', name, () => write(messages))))
     for (const part of parts) {
       const isThere =
         request.includes(inJson(placeholderOf(part))) || heldBy(part).some((text) => request.includes(text))

@@ -24,6 +24,7 @@ export const READY_SITUATIONS: readonly ReadySituation[] = [
   'asked openai-responses',
   'asked google',
   'asked interactions',
+  'asked bedrock',
   'asked ai-sdk',
 ]
 

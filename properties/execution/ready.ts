@@ -4,6 +4,7 @@ import type { Step } from '../../src/conversation/run/step.ts'
 import {
   aiSdkStep,
   anthropicStep,
+  bedrockStep,
   googleStep,
   interactionsStep,
   openaiChatStep,
@@ -35,6 +36,8 @@ export function readyStep(grammar: WireGrammar, create: Create, given: Options):
         ...options,
         client: { models: { generateContent: create, generateContentStream: create } },
       })
+    case 'bedrock':
+      return bedrockStep({ ...options, client: { converse: create, converseStream: create } })
     case 'interactions':
       return interactionsStep({ ...options, client: { interactions: { create } } })
     case 'ai-sdk':

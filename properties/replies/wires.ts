@@ -5,6 +5,7 @@ import type { ReplyCollector, ReadOptions, Reply } from '../../src/messages/repl
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { AI_SDK } from './ai-sdk.ts'
 import { ANTHROPIC } from './anthropic.ts'
+import { BEDROCK } from './bedrock.ts'
 import { GOOGLE } from './google.ts'
 import { INTERACTIONS } from './interactions.ts'
 import { OPENAI_CHAT } from './openai-chat.ts'
@@ -57,6 +58,7 @@ export const REPLY_WIRES = {
   'Anthropic Messages': wire(ANTHROPIC),
   'AI SDK': wire(AI_SDK),
   Gemini: wire(GOOGLE),
+  'Amazon Bedrock Converse': wire(BEDROCK),
   'Gemini Interactions': wire(INTERACTIONS),
   'OpenAI Chat Completions': wire(OPENAI_CHAT),
   'OpenAI Responses': wire(OPENAI_RESPONSES),

@@ -147,6 +147,22 @@ const RAW: Readonly<Record<WireGrammar, Write>> = {
       },
     ],
   }),
+  bedrock: (parts, { id }, end, calls) => ({
+    $metadata: { requestId: id },
+    stopReason: end === null ? (calls ? 'tool_use' : 'end_turn') : 'max_tokens',
+    output: {
+      message: {
+        content: parts.map((part): Json => {
+          if (part.is === 'text') return { text: part.text }
+          if (part.is === 'thinking')
+            return { reasoningContent: { reasoningText: { text: part.thinking, signature: part.signature } } }
+          return part.is === 'call'
+            ? { toolUse: { toolUseId: part.id, name: part.name, input: JSON.parse(part.text) } }
+            : {}
+        }),
+      },
+    },
+  }),
   interactions: (parts, about, end, calls) => ({
     ...about,
     status: end === null ? (calls ? 'requires_action' : 'completed') : 'incomplete',

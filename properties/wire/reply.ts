@@ -7,6 +7,8 @@ import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { LIMITS as BEDROCK } from '../../src/messages/bedrock/blocks.ts'
+import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { LIMITS as GOOGLE } from '../../src/messages/google/blocks.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
 import { LIMITS as INTERACTIONS } from '../../src/messages/interactions/blocks.ts'
@@ -41,6 +43,7 @@ export const WIRES = {
   anthropic: { limits: ANTHROPIC, write: toAnthropic },
   'ai-sdk': { limits: AI_SDK, write: toAiSdk },
   google: { limits: GOOGLE, write: toGoogle },
+  bedrock: { limits: BEDROCK, write: toBedrock },
   interactions: { limits: INTERACTIONS, write: toInteractions },
   'openai-responses': { limits: RESPONSES, write: toOpenAIResponses },
   'openai-chat': { limits: CHAT, write: toOpenAIChat },
@@ -227,6 +230,13 @@ function searched(grammar: string, name: string, query: string): JsonObject[] {
       { type: 'google_search_call', id: `search-${name}`, arguments: { queries: [query] } },
       { type: 'google_search_result', call_id: `search-${name}`, result: [] },
     ]
+  if (grammar === 'bedrock') {
+    const search = { toolUseId: `search-${name}`, type: 'server_tool_use' }
+    return [
+      { toolUse: { ...search, name: 'nova_grounding', input: { query } } },
+      { toolResult: { ...search, content: [] } },
+    ]
+  }
   if (grammar === 'ai-sdk') {
     const search = { toolCallId: `srv_${name}`, toolName: 'web_search' }
     return [
@@ -243,6 +253,7 @@ function searched(grammar: string, name: string, query: string): JsonObject[] {
 /** A thought as the provider sees it. */
 function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
   if (grammar === 'google') return { text, thought: true }
+  if (grammar === 'bedrock') return { reasoningContent: { reasoningText: { text } } }
   if (grammar === 'interactions')
     return { type: 'thought', ...(text === '' ? {} : { summary: [{ type: 'text', text }] }) }
   if (grammar === 'ai-sdk') return { type: 'reasoning', text }
@@ -251,7 +262,7 @@ function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
 
 /** Words as the provider sees them. */
 function wordsBody(grammar: string, text: string): object {
-  if (grammar === 'google') return { text }
+  if (grammar === 'google' || grammar === 'bedrock') return { text }
   if (grammar === 'interactions') return { type: 'model_output', content: [{ type: 'text', text }] }
   if (grammar === 'openai-responses') return { type: 'message', role: 'assistant', content: text }
   return { type: 'text', text }
@@ -261,7 +272,9 @@ function wordsBody(grammar: string, text: string): object {
 function legalParts(grammar: string, given: readonly Part[]): Part[] {
   const wanted = given
     .filter((part) => grammar !== 'openai-chat' || part !== 'search')
-    .map((part): Part => (grammar in SEALS && part === 'redacted' ? 'think' : part))
+    .map((part): Part =>
+      (grammar in SEALS || grammar === 'bedrock') && part === 'redacted' ? 'think' : part,
+    )
   const calls = wanted.filter((part) => part === 'call')
   const others = wanted.filter((part) => part !== 'call')
   const end: Part[] = calls.length > 0 ? [] : ['say']

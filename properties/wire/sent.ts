@@ -44,6 +44,8 @@ export function toolsOf(grammar: WireGrammar): readonly object[] {
   switch (grammar) {
     case 'anthropic':
       return described.map((tool) => ({ ...tool, input_schema: PARAMETERS }))
+    case 'bedrock':
+      return described.map(({ name }) => ({ toolSpec: { name, inputSchema: { json: PARAMETERS } } }))
     case 'interactions':
       return described.map((tool) => ({ type: 'function', ...tool, parameters: PARAMETERS }))
     case 'openai-chat':

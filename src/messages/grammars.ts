@@ -2,6 +2,7 @@
 
 import { AI_SDK } from './ai-sdk/grammar.ts'
 import { ANTHROPIC } from './anthropic/grammar.ts'
+import { BEDROCK } from './bedrock/grammar.ts'
 import { GOOGLE } from './google/grammar.ts'
 import type { Grammar } from './grammar.ts'
 import { INTERACTIONS } from './interactions/grammar.ts'
@@ -15,6 +16,7 @@ export const GRAMMARS: readonly Grammar[] = [
   ANTHROPIC,
   GOOGLE,
   INTERACTIONS,
+  BEDROCK,
   AI_SDK,
 ]
 

@@ -22,6 +22,16 @@ export { collectAnthropic } from './anthropic/read.ts'
 export { type AnthropicReply, fromAnthropic } from './anthropic/read.ts'
 export type { AnthropicBlock, AnthropicMessage, AnthropicRequest } from './anthropic/blocks.ts'
 export { toAnthropic } from './anthropic/write.ts'
+export { type BedrockReply, collectBedrock, fromBedrock } from './bedrock/read.ts'
+export type {
+  BedrockBlock,
+  BedrockBytes,
+  BedrockMessage,
+  BedrockReasoning,
+  BedrockRequest,
+  BedrockResultBlock,
+} from './bedrock/blocks.ts'
+export { toBedrock } from './bedrock/write.ts'
 export { collectGoogle } from './google/read.ts'
 export { fromGoogle, type GoogleReply } from './google/read.ts'
 export type { GoogleContent, GooglePart, GoogleRequest } from './google/blocks.ts'

@@ -37,16 +37,19 @@ const isResult = (item: Raw): boolean =>
   item['type'] === 'function_call_output' ||
   item['type'] === 'function_result' ||
   (Array.isArray(item['content']) && item['content'].at(-1)?.type === 'tool_result') ||
+  (Array.isArray(item['content']) && item['content'].at(-1)?.toolResult !== undefined) ||
   (Array.isArray(item['parts']) && item['parts'].at(-1)?.functionResponse !== undefined)
 
-function toolsOf({ tools = [] }: Raw): readonly Described[] {
-  const listed = (tools as readonly Raw[]).flatMap(
-    (tool) => (tool['functionDeclarations'] ?? tool['function'] ?? tool) as Raw | readonly Raw[],
+function toolsOf({ tools, toolConfig = {} }: Raw): readonly Described[] {
+  const listed = ((tools ?? (toolConfig as Raw)['tools'] ?? []) as readonly Raw[]).flatMap(
+    (tool) =>
+      (tool['functionDeclarations'] ?? tool['function'] ?? tool['toolSpec'] ?? tool) as Raw | readonly Raw[],
   )
   return listed.map((described) => ({
     name: String(described['name']),
     parameters: (described['parameters'] ??
       described['input_schema'] ??
+      (described['inputSchema'] as Raw | undefined)?.['json'] ??
       described['parametersJsonSchema']) as Described['parameters'],
   }))
 }

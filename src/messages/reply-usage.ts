@@ -41,6 +41,7 @@ const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
     'cachedContentTokenCount',
     'inputTokenDetails.cacheReadTokens',
     'total_cached_tokens',
+    'cacheReadInputTokens',
   ],
   cache_write: [
     'cache_write',
@@ -48,6 +49,7 @@ const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
     'input_tokens_details.cache_write_tokens',
     'prompt_tokens_details.cache_write_tokens',
     'inputTokenDetails.cacheWriteTokens',
+    'cacheWriteInputTokens',
   ],
   reasoning: [
     'reasoning',
@@ -66,6 +68,8 @@ const BESIDE_INPUT = [
   'cache_creation_input_tokens',
   'toolUsePromptTokenCount',
   'total_tool_use_tokens',
+  'cacheReadInputTokens',
+  'cacheWriteInputTokens',
 ]
 const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 

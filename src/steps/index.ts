@@ -3,6 +3,7 @@
 export { aiSdkStep, type AiSdkStepOptions } from './ai-sdk.ts'
 export type { AiSdkTool, AiSdkTools } from './ai-sdk-tools.ts'
 export { type AnthropicClient, anthropicStep, type AnthropicStepOptions } from './anthropic.ts'
+export { type BedrockClient, bedrockStep, type BedrockStepOptions } from './bedrock.ts'
 export { type GoogleClient, googleStep, type GoogleStepOptions } from './google.ts'
 export { type InteractionsClient, interactionsStep, type InteractionsStepOptions } from './interactions.ts'
 export { type OpenAIChatClient, openaiChatStep, type OpenAIChatStepOptions } from './openai-chat.ts'

@@ -134,10 +134,11 @@ describe('messages', () => {
     'anthropic',
     'google',
     'interactions',
+    'bedrock',
     'ai-sdk',
   ]
 
-  it('gives an array, or for four grammars an object with the system prompt apart', async () => {
+  it('gives an array, or for five grammars an object with the system prompt apart', async () => {
     for (const format of FORMATS) {
       const { code, all } = await answers(['messages', SAMPLE, '--format', format])
       expect(code).toBe(0)
@@ -145,7 +146,7 @@ describe('messages', () => {
       const messages = all[0].messages
       if (format === 'openai-responses')
         expect(Object.keys(messages).toSorted()).toEqual(['input', 'instructions'])
-      else if (format === 'anthropic')
+      else if (format === 'anthropic' || format === 'bedrock')
         expect(Object.keys(messages).toSorted()).toEqual(['messages', 'system'])
       else if (format === 'google')
         expect(Object.keys(messages).toSorted()).toEqual(['contents', 'systemInstruction'])

@@ -197,6 +197,14 @@ const SAYINGS: Readonly<Record<string, (took: Took) => JsonObject>> = {
     candidatesTokenCount: words,
     thoughtsTokenCount: thoughts,
   }),
+  bedrock: ({ fresh, read, written, words, thoughts }) => ({
+    inputTokens: fresh,
+    cacheReadInputTokens: read,
+    cacheWriteInputTokens: written,
+    outputTokens: words + thoughts,
+    outputTokenDetails: { reasoningTokens: thoughts },
+    totalTokens: fresh + read + written + words + thoughts,
+  }),
   interactions: ({ fresh, read, written, words, thoughts }) => ({
     total_input_tokens: fresh + read,
     total_tool_use_tokens: written,

@@ -108,13 +108,18 @@ describe('an event that HEAD is not behind', () => {
 })
 
 describe('the repairs of a grammar', () => {
-  it.each(['openai-chat', 'openai-responses', 'anthropic', 'google', 'interactions', 'ai-sdk'] as const)(
-    'say of %s that a user has to speak first',
-    (grammar) => {
-      const texts = findings([agent('hello'), user('hi')], { grammars: [grammar] }).map(({ text }) => text)
-      expect(texts).toContain(
-        `in the request for ${grammar}, a message of the user is put in front, since it would begin with a reply`,
-      )
-    },
-  )
+  it.each([
+    'openai-chat',
+    'openai-responses',
+    'anthropic',
+    'google',
+    'interactions',
+    'bedrock',
+    'ai-sdk',
+  ] as const)('say of %s that a user has to speak first', (grammar) => {
+    const texts = findings([agent('hello'), user('hi')], { grammars: [grammar] }).map(({ text }) => text)
+    expect(texts).toContain(
+      `in the request for ${grammar}, a message of the user is put in front, since it would begin with a reply`,
+    )
+  })
 })

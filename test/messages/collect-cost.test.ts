@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { collectAiSdk } from '../../src/messages/ai-sdk/read.ts'
 import { collectAnthropic } from '../../src/messages/anthropic/read.ts'
 import type { ReplyCollector } from '../../src/messages/reply.ts'
+import { collectBedrock } from '../../src/messages/bedrock/read.ts'
 import { collectInteractions } from '../../src/messages/interactions/read.ts'
 import { collectGoogle } from '../../src/messages/google/read.ts'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/read.ts'
@@ -109,6 +110,23 @@ const STREAMS: Readonly<Record<string, Stream>> = {
       },
     ],
     end: { type: 'finish-step', finishReason: 'stop' },
+  },
+  'Amazon Bedrock': {
+    collect: collectBedrock,
+    words: (pieces) =>
+      pieces.map((text) => ({ contentBlockDelta: { contentBlockIndex: 0, delta: { text } } })),
+    call: (contentBlockIndex, pieces) => [
+      {
+        contentBlockStart: {
+          contentBlockIndex,
+          start: { toolUse: { toolUseId: `c${contentBlockIndex}`, name: 'ls' } },
+        },
+      },
+      ...pieces.map((input) => ({
+        contentBlockDelta: { contentBlockIndex, delta: { toolUse: { input } } },
+      })),
+    ],
+    end: { messageStop: { stopReason: 'end_turn' } },
   },
   'Gemini Interactions': {
     collect: collectInteractions,

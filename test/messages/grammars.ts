@@ -2,6 +2,8 @@
 
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { validateBedrock } from '../../src/messages/bedrock/rules.ts'
+import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
 import { validateInteractions } from '../../src/messages/interactions/rules.ts'
 import { toInteractions } from '../../src/messages/interactions/write.ts'
@@ -26,6 +28,7 @@ export const GRAMMARS = {
   'Anthropic Messages': { write: toAnthropic, validate: (request) => validateAnthropic(request) },
   Gemini: { write: toGoogle, validate: validateGoogle },
   'Gemini Interactions': { write: toInteractions, validate: validateInteractions },
+  'Amazon Bedrock Converse': { write: toBedrock, validate: validateBedrock },
   'AI SDK': { write: toAiSdk, validate: validateAiSdk },
 } as const satisfies Readonly<Record<string, Grammar>>
 

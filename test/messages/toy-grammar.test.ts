@@ -106,7 +106,7 @@ beforeAll(() => {
   const text = readFileSync(registry, 'utf8')
   writeFileSync(
     registry,
-    `import { TOY } from './toy/grammar.ts'\n${text.replace('AI_SDK]', 'AI_SDK, TOY]')}`,
+    `import { TOY } from './toy/grammar.ts'\n${text.replace(/AI_SDK,\s*\]/, 'AI_SDK, TOY]')}`,
   )
   writeFileSync(join(folder, 'probe.ts'), PROBE)
   const user = { role: 'user', content: [{ text: 'Hello, forbidden.' }] }

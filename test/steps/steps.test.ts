@@ -251,7 +251,7 @@ it.each(Object.values(STEP_WIRES))(
     await conversation.sendMessage('Sum up.')
     const { step, asked } = scripted(wire, [])
     expect((await conversation.run(step)).status).toBe('finished')
-    const tools = JSON.stringify(wire === STEP_WIRES.google ? asked[0]?.['config'] : asked[0]?.['tools'])
+    const tools = JSON.stringify(asked[0]?.['tools'] ?? asked[0]?.['toolConfig'] ?? asked[0]?.['config'])
     for (const { name } of CALLS) expect(tools).toContain(`"${name}"`)
     const fresh = await begin('Hello.')
     const other = scripted(wire, [])

@@ -9,6 +9,7 @@ import type { Step } from '../../src/conversation/run/step.ts'
 import {
   aiSdkStep,
   anthropicStep,
+  bedrockStep,
   googleStep,
   interactionsStep,
   openaiChatStep,
@@ -16,6 +17,7 @@ import {
   type StepOptions,
 } from '../../src/steps/index.ts'
 import { ANTHROPIC } from '../../src/messages/anthropic/grammar.ts'
+import { BEDROCK } from '../../src/messages/bedrock/grammar.ts'
 import { GOOGLE } from '../../src/messages/google/grammar.ts'
 import { INTERACTIONS } from '../../src/messages/interactions/grammar.ts'
 import type { Grammar } from '../../src/messages/grammar.ts'
@@ -148,6 +150,26 @@ const interactions: StepWire = {
   tooLong: google.tooLong,
 }
 
+const bedrock: StepWire = {
+  name: 'Amazon Bedrock Converse',
+  ...said(BEDROCK),
+  step: (create, options) =>
+    bedrockStep({
+      ...options,
+      client: {
+        converse: (params, { abortSignal } = {}) => create(params, abortSignal as AbortSignal),
+        converseStream: async (params, { abortSignal } = {}) => ({
+          stream: await create(params, abortSignal as AbortSignal),
+        }),
+      },
+      model: 'm',
+    }),
+  tooLong: failed('Input is too long for requested model.', {
+    name: 'ValidationException',
+    $metadata: { httpStatusCode: 400 },
+  }),
+}
+
 const usage = {
   inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: 5, text: 5, reasoning: undefined },
@@ -203,7 +225,7 @@ const aiSdk: StepWire = {
   ),
 }
 
-export const STEP_WIRES = { anthropic, chat, responses, google, interactions, aiSdk } as const
+export const STEP_WIRES = { anthropic, chat, responses, google, interactions, bedrock, aiSdk } as const
 
 /** A step whose model says one thing after the other, and what it was asked. */
 export function scripted(

@@ -1,0 +1,152 @@
+/** Amazon Bedrock's Converse as its servers speak it, with a model that signs its reasoning; streams come as JSON events. */
+
+import { defineGrammar } from '../grammar.ts'
+import {
+  argumentObject,
+  argumentText,
+  callsLast,
+  halves,
+  isEmpty,
+  type ProviderGrammar,
+  type Refusal,
+  type ReplyAbout,
+  seenText,
+  type SeenBlock,
+  type Sight,
+  type Wire,
+} from '../provider.ts'
+import { asObject } from '../rules.ts'
+import { LIMITS, withoutBytes } from './blocks.ts'
+import { collectBedrock, fromBedrock } from './read.ts'
+import { validateBedrock } from './rules.ts'
+import { toBedrock } from './write.ts'
+
+const ERRORS: Readonly<Record<Refusal, readonly [status: number, type: string, message: string]>> = {
+  invalid: [400, 'ValidationException', ''],
+  too_long: [400, 'ValidationException', 'Input is too long for requested model.'],
+  rate_limited: [429, 'ThrottlingException', 'Too many requests, please wait before trying again.'],
+  server_error: [500, 'InternalServerException', 'The system encountered an unexpected error.'],
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  truncated: 'max_tokens',
+  refused: 'content_filtered',
+  filtered: 'guardrail_intervened',
+  failed: 'malformed_model_output',
+}
+
+const stopReasonOf = (contents: readonly Wire[], { end }: ReplyAbout): string =>
+  REASONS[end ?? ''] ?? (contents.some(({ toolUse }) => toolUse !== undefined) ? 'tool_use' : 'end_turn')
+
+const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
+
+/** The events of a block; what the provider's own tools do comes as it began. */
+function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
+  const { toolUse, toolResult, reasoningContent, text } = block
+  const { input, ...call } = asObject(toolUse)
+  const { content, ...result } = asObject(toolResult)
+  const { text: thought, signature } = asObject(asObject(reasoningContent)['reasoningText'])
+  const started = toolUse === undefined ? { toolResult: result } : { toolUse: call }
+  const deltas: Wire[] = [
+    ...halves(String(text ?? '')).map((half) => ({ text: half })),
+    ...halves(String(thought ?? '')).map((half) => ({ reasoningContent: { text: half } })),
+    ...(signature === undefined ? [] : [{ reasoningContent: { signature } }]),
+    ...(toolUse === undefined
+      ? []
+      : halves(JSON.stringify(input)).map((half) => ({ toolUse: { input: half } }))),
+    ...(toolResult === undefined ? [] : [{ toolResult: content }]),
+  ]
+  return [
+    ...((toolUse ?? toolResult) === undefined
+      ? []
+      : [{ contentBlockStart: { contentBlockIndex, start: started } }]),
+    ...deltas.map((delta) => ({ contentBlockDelta: { contentBlockIndex, delta } })),
+    { contentBlockStop: { contentBlockIndex } },
+  ]
+}
+
+const SIGHT: Sight = {
+  see(request, tools = null) {
+    const { system = null, messages } = request as {
+      readonly system?: unknown
+      readonly messages: readonly Wire[]
+    }
+    return {
+      front: seenText([system, tools]),
+      blocks: messages.flatMap(({ role, content }) =>
+        (content as readonly Wire[]).flatMap((block) => blocksOf(String(role), block)),
+      ),
+    }
+  },
+  contentBlocks: (content) => blocksOf('assistant', content),
+}
+
+function blocksOf(role: string, block: Wire): SeenBlock[] {
+  if (isEmpty(block)) return []
+  const { reasoningText, redactedContent } = asObject(block['reasoningContent'])
+  if (redactedContent !== undefined)
+    return [{ role, body: 'redacted', token: JSON.stringify(withoutBytes(redactedContent)) }]
+  const { text, signature } = asObject(reasoningText)
+  if (reasoningText !== undefined) return [{ role, body: seenText({ text }), token: String(signature ?? '') }]
+  return [{ role, body: seenText(withoutBytes(block)), token: null }]
+}
+
+const PROVIDER: ProviderGrammar = {
+  route: (path) => (/\/converse(?:-stream)?$/.test(path) ? path.endsWith('-stream') : null),
+  sight: SIGHT,
+  judge: ({ system, messages }) => validateBedrock({ ...(system === undefined ? {} : { system }), messages }),
+  arrange: callsLast,
+  contents(part, at) {
+    if (typeof part === 'string') return [{ text: part }]
+    if ('think' in part) return [{ reasoningContent: { reasoningText: { text: part.think } } }]
+    if ('search' in part) {
+      const search = { toolUseId: `search_${at}`, type: 'server_tool_use' }
+      return [
+        { toolUse: { ...search, name: 'nova_grounding', input: { query: part.search } } },
+        { toolResult: { ...search, content: [] } },
+      ]
+    }
+    const { call: name, args, id = `call_${at}` } = part
+    return [{ toolUse: { toolUseId: id, name, input: argumentObject(argumentText(args)) } }]
+  },
+  signs: ({ reasoningContent }) => reasoningContent !== undefined,
+  signed: ({ reasoningContent }, signature) => ({
+    reasoningContent: {
+      reasoningText: { ...asObject(asObject(reasoningContent)['reasoningText']), signature },
+    },
+  }),
+  owed: () => [],
+  whole: (contents, about) => ({
+    $metadata: { requestId: `req_${about.no}` },
+    output: { message: { role: 'assistant', content: contents } },
+    stopReason: stopReasonOf(contents, about),
+    usage,
+  }),
+  stream: (contents, about) => [
+    { messageStart: { role: 'assistant' } },
+    ...contents.flatMap(eventsOf),
+    { messageStop: { stopReason: stopReasonOf(contents, about) } },
+    { metadata: { usage } },
+  ],
+  named: false,
+  last: '',
+  ends: 2,
+  error(refusal, explanation) {
+    const [status, type, message] = ERRORS[refusal]
+    return { status, body: { __type: type, message: message || explanation } }
+  },
+}
+
+/** Amazon Bedrock Converse. */
+export const BEDROCK = defineGrammar({
+  name: 'bedrock',
+  title: 'Amazon Bedrock Converse',
+  law: 'M20',
+  limits: LIMITS,
+  write: toBedrock,
+  list: 'messages',
+  reply: fromBedrock,
+  stream: collectBedrock,
+  rules: validateBedrock,
+  provider: PROVIDER,
+})

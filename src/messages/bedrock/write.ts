@@ -1,0 +1,123 @@
+/** Writes neutral messages for Amazon Bedrock's Converse, and proves of each reply that it stands behind what it saw. */
+
+import type { JsonValue } from '../../event/shapes.ts'
+import { sentMore } from '../blocks.ts'
+import type { AssistantTurn, Piece, Result } from '../limits.ts'
+import type { NeutralMessage } from '../message.ts'
+import { NO_ANSWER } from '../phrases.ts'
+import { moveParts, pieceDigest, textPiece } from '../pieces.ts'
+import type { WriteOptions, Written } from '../prefix.ts'
+import { bytesOf } from '../text-files.ts'
+import { argumentObject } from '../text.ts'
+import { replyBlocks, writeConversation } from '../write.ts'
+import {
+  type BedrockBlock,
+  type BedrockMessage,
+  type BedrockReasoning,
+  type BedrockRequest,
+  type BedrockResultBlock,
+  isSigned,
+  LIMITS,
+  withBytes,
+} from './blocks.ts'
+
+/** The provider demands a text in a message with a document, and content in a result. */
+const FILE_TEXT = '[The file is above.]'
+const EMPTY_RESULT = '[The result is empty.]'
+
+/**
+ * The system prompt and the messages of a `Converse` request; valid whatever the log holds (law M). Bytes are as the AWS
+ * client takes them. Reasoning goes back signed as it came, as long as its reply stands behind what it saw; reasoning
+ * without a signature, images by address and cache marks are not sent. A request with calls needs a `toolConfig`.
+ * O(content).
+ *
+ * @throws ColloquyError `empty_view` when there are no messages.
+ * @example
+ * const { messages } = toBedrock([{ role: 'user', content: [{ text: 'hi' }], name: null }])
+ * messages // [{ role: 'user', content: [{ text: 'hi' }] }]
+ */
+export function toBedrock(messages: readonly NeutralMessage[], options: WriteOptions = {}): BedrockRequest {
+  const list: BedrockMessage[] = []
+  let system: BedrockBlock[] = []
+  let documents = 0
+  const { record } = writeConversation<BedrockBlock>(messages, options, {
+    limits: LIMITS,
+    piece(piece) {
+      const block = blockOf(piece)
+      if (!('document' in block)) return block
+      documents += 1
+      return { document: { ...block.document, name: `document ${documents}` } }
+    },
+    reply,
+    result: resultBlock,
+    move: (turn) => moveParts(turn, () => false, 'any'),
+    add(by, blocks) {
+      if (by === 'front') {
+        system = blocks
+        return
+      }
+      const role = by === 'assistant' ? by : 'user'
+      const last = list.at(-1)
+      const isBare = blocks.some((block) => 'document' in block) && !blocks.some((block) => 'text' in block)
+      const content = isBare ? [...blocks, { text: FILE_TEXT }] : blocks
+      if (last?.role === role) last.content.push(...content)
+      else list.push({ role, content })
+    },
+  })
+  const request: BedrockRequest = {
+    ...(system.length === 0 ? {} : { system: system as { readonly text: string }[] }),
+    messages: list,
+  }
+  record(request, list)
+  return request
+}
+
+/** The blocks of a reply; the provider refuses reasoning as the last one. */
+function reply(turn: AssistantTurn, keeps: boolean): Written<BedrockBlock>[] {
+  const { message } = turn
+  const blocks = replyBlocks<BedrockBlock>(turn, keeps, {
+    text: ({ text }, more) =>
+      more === null
+        ? { text }
+        : { citationsContent: { content: [{ text }], citations: more['citations'] as object[] } },
+    thinking: (block, _, ref) =>
+      keeps && isSigned(message, ref) ? { reasoningContent: reasoningOf(block) } : null,
+    call: ({ id, name, source }) => ({
+      toolUse: { toolUseId: id, name, input: argumentObject(source.arguments) },
+    }),
+    other: (value) => withBytes(value) as typeof value,
+    more: (ref) => sentMore(ref.more, LIMITS.more[ref.kind]),
+  })
+  const last = blocks.at(-1)
+  if (last === undefined || !('reasoningContent' in last.block)) return blocks
+  const piece = textPiece(NO_ANSWER)
+  return [...blocks, { block: { text: piece.text }, digest: () => pieceDigest(piece) }]
+}
+
+type Thinking = AssistantTurn['message']['thinking_blocks'][number]
+
+const reasoningOf = (block: Thinking): BedrockReasoning =>
+  'thinking' in block
+    ? { reasoningText: { text: block.thinking, signature: block.signature ?? '' } }
+    : { redactedContent: bytesOf(block.data) }
+
+function resultBlock({ call, pieces, isError }: Result): BedrockBlock {
+  const content = pieces.map((piece) => blockOf(piece) as BedrockResultBlock)
+  return {
+    toolResult: {
+      toolUseId: call.id,
+      content: content.length === 0 ? [{ text: EMPTY_RESULT }] : content,
+      status: isError ? 'error' : 'success',
+    },
+  }
+}
+
+function blockOf(piece: Piece): BedrockBlock {
+  if (piece.type === 'text') return { text: piece.text }
+  // The table of parts has made it.
+  if (piece.type === 'block') return withBytes(piece.block as JsonValue) as BedrockBlock
+  const { image } = piece
+  if (image.from === 'web') return { text: image.url }
+  const format = image.mediaType.slice('image/'.length) as 'png'
+  return { image: { format, source: { bytes: bytesOf(image.data) } } }
+}

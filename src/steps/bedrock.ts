@@ -1,0 +1,76 @@
+/** The step that asks Amazon Bedrock's Converse. */
+
+import type { Step } from '../conversation/run/step.ts'
+import { LIMITS } from '../messages/bedrock/blocks.ts'
+import { type BedrockReply, collectBedrock, fromBedrock } from '../messages/bedrock/read.ts'
+import { toBedrock } from '../messages/bedrock/write.ts'
+import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+import type { ToolDescription } from './tool.ts'
+
+/** What is asked: a `BedrockRuntime` of `@aws-sdk/client-bedrock-runtime`, or anything of that shape. */
+export interface BedrockClient {
+  converse(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
+  converseStream(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
+}
+
+/** Any other field is given to the request as it is (`inferenceConfig`, `additionalModelRequestFields` …). */
+export interface BedrockStepOptions extends StepOptions {
+  readonly client: BedrockClient
+  /** Id of the model, or of an inference profile. */
+  readonly model: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * A step that asks a model of Amazon Bedrock, and executes the calls of its replies.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @example
+ * const client = new BedrockRuntime({ region: 'eu-central-1' })
+ * const step = bedrockStep({ client, model: 'eu.anthropic.claude-sonnet-5-5' })
+ * typeof step // 'function'
+ */
+export function bedrockStep(options: BedrockStepOptions): Step {
+  const {
+    client,
+    model,
+    tools: given,
+    system: _,
+    stream = true,
+    write: __,
+    prove: ___,
+    toolConfig,
+    ...rest
+  } = options
+  const sorted = sortTools(given)
+  const tools = [...describe(sorted.described), ...sorted.given]
+  return stepOf(
+    {
+      model,
+      limits: LIMITS,
+      tools,
+      describe,
+      write: (messages, writing) => ({
+        ...rest,
+        modelId: model,
+        ...(writing.tools === undefined
+          ? {}
+          : { toolConfig: { ...(toolConfig as object), tools: writing.tools } }),
+        ...toBedrock(messages, writing),
+      }),
+      async send(request, abortSignal) {
+        if (!stream) return client.converse(request as never, { abortSignal })
+        const reply = await client.converseStream(request as never, { abortSignal })
+        return (reply as { readonly stream?: unknown }).stream
+      },
+      read: (reply, reading) => fromBedrock(reply as BedrockReply, reading),
+      collect: collectBedrock,
+    },
+    sorted,
+    options,
+  )
+}
+
+const describe = (tools: readonly ToolDescription[]): object[] =>
+  tools.map(({ name, description, parameters }) => ({
+    toolSpec: { name, ...(description === '' ? {} : { description }), inputSchema: { json: parameters } },
+  }))

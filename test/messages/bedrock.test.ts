@@ -1,0 +1,138 @@
+/** Bedrock's Converse: how replies are read and go back where the general properties have no case. */
+
+import { describe, expect, it } from 'vitest'
+import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
+import { collectBedrock, fromBedrock } from '../../src/messages/bedrock/read.ts'
+import { validateBedrock } from '../../src/messages/bedrock/rules.ts'
+import { toBedrock } from '../../src/messages/bedrock/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
+
+const read = (stopReason: string, ...content: object[]) =>
+  fromBedrock({ output: { message: { role: 'assistant', content } }, stopReason })
+const bytes = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10])
+const PNG = 'data:image/png;base64,iVBORw0KGgo='
+const user = (...content: object[]): NeutralMessage => ({
+  role: 'user',
+  content: content as never,
+  name: null,
+})
+
+function written(...messages: NeutralMessage[]) {
+  const request = toBedrock(messages)
+  expect(validateBedrock(request)).toEqual([])
+  return request.messages
+}
+
+it.each([
+  ['end_turn', 'done'],
+  ['stop_sequence', 'done'],
+  ['max_tokens', 'truncated'],
+  ['model_context_window_exceeded', 'truncated'],
+  ['guardrail_intervened', 'filtered'],
+  ['content_filtered', 'filtered'],
+  ['malformed_model_output', 'failed'],
+  ['malformed_tool_use', 'failed'],
+])('a reply that stops by %s is %s', (reason, type) => {
+  expect(read(reason, { text: 'Hi' }).outcome.type).toBe(type)
+})
+
+it('redacted reasoning and images go back as the bytes that came', () => {
+  const content = [
+    { reasoningContent: { redactedContent: bytes } },
+    { image: { format: 'png', source: { bytes } } },
+    { text: 'Hi' },
+  ]
+  const events = read('end_turn', ...content).events.map(
+    (event) => JSON.parse(JSON.stringify(event)) as never,
+  )
+  const hello = {
+    kind: 'MessageEvent',
+    source: 'user',
+    llm_message: { role: 'user', content: [{ text: 'Hello' }] },
+  }
+  const messages = toMessages(replay([hello as never, ...events]))
+  expect(written(...messages)[1]).toEqual({ role: 'assistant', content })
+})
+
+describe('a stream', () => {
+  it.each(['throttlingException', 'modelStreamErrorException', 'internalServerException'])(
+    'with a %s has failed',
+    (name) => {
+      const stream = collectBedrock()
+      stream.push({ [name]: { message: 'Slow down.' } })
+      expect(stream.end().outcome).toEqual({ type: 'failed', explanation: 'Slow down.' })
+    },
+  )
+
+  it('whose arguments break makes no call that is executed', () => {
+    const stream = collectBedrock()
+    const contentBlockIndex = 0
+    stream.push({
+      contentBlockStart: { contentBlockIndex, start: { toolUse: { toolUseId: 'a', name: 'ls' } } },
+    })
+    stream.push({ contentBlockDelta: { contentBlockIndex, delta: { toolUse: { input: '{"a":' } } } })
+    stream.push({ messageStop: { stopReason: 'tool_use' } })
+    expect(stream.end().events).toMatchObject([{ action: null }, { kind: 'AgentErrorEvent' }])
+  })
+})
+
+const reply: AssistantMessage = {
+  role: 'assistant',
+  content: [],
+  tool_calls: [
+    {
+      id: 'c.1',
+      name: 'ls.now',
+      arguments: '{}',
+      origin: 'completion',
+      responses_item_id: null,
+      responses_reasoning_item: null,
+    },
+  ],
+  reasoning_content: null,
+  thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'of another' }],
+  responses_reasoning_item: null,
+}
+const result = (...content: object[]): NeutralMessage => ({
+  role: 'tool',
+  content: content as never,
+  tool_call_id: 'c.1',
+  name: 'ls',
+  is_error: true,
+})
+
+describe('what is sent', () => {
+  it('has images in results, names that are legal, and no reasoning of another provider', () => {
+    expect(written(user({ text: 'Go.' }), reply, result({ type: 'image', image_urls: [PNG] }))).toEqual([
+      { role: 'user', content: [{ text: 'Go.' }] },
+      { role: 'assistant', content: [{ toolUse: { toolUseId: 'c_1', name: 'ls_now', input: {} } }] },
+      {
+        role: 'user',
+        content: [
+          {
+            toolResult: {
+              toolUseId: 'c_1',
+              content: [{ image: { format: 'png', source: { bytes } } }],
+              status: 'error',
+            },
+          },
+        ],
+      },
+    ])
+  })
+
+  it('has documents under names of their own, each beside a text', () => {
+    const file = {
+      type: 'document',
+      source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' },
+    }
+    const [first] = written(user(file), user(file))
+    expect(first?.content.map((block) => ('document' in block ? block.document.name : block))).toEqual([
+      'document 1',
+      { text: '[The file is above.]' },
+      'document 2',
+      { text: '[The file is above.]' },
+    ])
+  })
+})
