@@ -183,3 +183,26 @@ describe('the feed of SQLite', () => {
     expect([words(items), reset]).toEqual([['c b'], false])
   })
 })
+
+it('a page of a shard of SQLite that looks at enough rows of others goes on behind them', async () => {
+  const store = closing(sqliteStore({ file: ':memory:' }))
+  const ids = ['quiet', 'loud']
+  for (const id of ids) await store.createConversation({ id })
+  expect(shardOf('quiet')).not.toBe(shardOf('loud'))
+  await store.append('quiet', [pause('first')])
+  for (let n = 0; n < 500; n += 1) await store.append('loud', [pause(`l${n}`)])
+  await store.append('quiet', [pause('last')])
+  const shard = shardOf('quiet')
+  const found: string[] = []
+  let pages = 0
+  let page = await store.feed({ shard, limit: 1 })
+  for (; page.more || page.items.length > 0; page = await store.feed({ shard, limit: 1, after: page.next })) {
+    found.push(...words(page.items))
+    pages += 1
+    expect(page.reset).toBe(false)
+  }
+  expect(found).toEqual(['quiet changed', 'quiet first', 'quiet last'])
+  expect(pages).toBeLessThan(10)
+  await store.append('quiet', [pause('later')])
+  expect(words((await store.feed({ shard, limit: 1, after: page.next })).items)).toEqual(['quiet later'])
+})

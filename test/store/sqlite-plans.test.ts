@@ -176,6 +176,5 @@ it('every key begins with the log or the conversation, except those of the lists
     'collection, id',
     'collection, due_at, id',
     'collection, name, value, id',
-    'shard, place',
   ])
 })

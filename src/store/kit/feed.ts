@@ -101,8 +101,12 @@ export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined):
   return { items: [], next: cursorAt(scope, last ?? null), more: false, reset: false }
 }
 
-/** Plans a page. @param rows those from `after` on, its own among them, in order, up to {@link rowsFor} of them */
-export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[]): FeedPlan {
+/**
+ * Plans a page.
+ * @param rows those from `after` on, its own among them, in order, up to {@link rowsFor} of them
+ * @param end where an adapter that looks at other rows as well has stopped, if there may be more behind it
+ */
+export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {
   const { after, scope, limit } = query
   if (after !== null && !(rows[0]?.place === after.place && rows[0].witness === after.witness))
     return { parts: [], page: { next: cursorAt(scope, null), more: true, reset: true } }
@@ -119,6 +123,10 @@ export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[]): Fee
     left -= until - from
     last = { place: row.place, witness: row.witness, until }
     if (row.isThere || row.told === TOLD.deleted) parts.push({ row, from, until })
+  }
+  if (end !== undefined && !more) {
+    last = end
+    more = true
   }
   return { parts, page: { next: cursorAt(scope, last), more, reset: false } }
 }

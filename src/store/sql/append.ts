@@ -169,7 +169,9 @@ export class KnownLog {
     const { conversationId, row, tip } = this
     return {
       conversationId,
-      createdAt: formatInstant(BigInt(row.created_at)),
+      get createdAt() {
+        return formatInstant(BigInt(row.created_at))
+      },
       timeZone: row.time_zone,
       tip,
       lease,

@@ -60,7 +60,7 @@ export class Connection {
     const steps = work()
     for (let next = steps.next([]); ;) {
       if (next.done === true) return next.value
-      next = steps.next(this.#step(next.value))
+      next = this.#answer(steps, next.value)
     }
   }
 
@@ -90,8 +90,19 @@ export class Connection {
   read<T>(work: () => Work<T>): T {
     const steps = work()
     const start = steps.next([])
-    const next = start.done === true ? start : steps.next(this.#step(start.value))
+    const next = start.done === true ? start : this.#answer(steps, start.value)
     return next.done === true ? next.value : this.#transaction('BEGIN', () => this.run(work))
+  }
+
+  /** Carries out a step, and tells the unit of work what it returns or throws. */
+  #answer<T>(steps: ReturnType<() => Work<T>>, step: Step): IteratorResult<Step, T> {
+    let rows: readonly object[]
+    try {
+      rows = this.#step(step)
+    } catch (error) {
+      return steps.throw(error)
+    }
+    return steps.next(rows)
   }
 
   #step(step: Step): readonly object[] {
@@ -231,6 +242,14 @@ export function toStoreError(error: unknown): unknown {
     { cause: error },
   )
 }
+
+/** Whether a statement was refused because an index has its values already. It has changed nothing then. */
+export function isTaken(error: unknown): boolean {
+  const { errcode, errno, code } = (error ?? {}) as Readonly<Record<string, unknown>>
+  return errcode === UNIQUE || errno === UNIQUE || code === 'SQLITE_CONSTRAINT_UNIQUE'
+}
+
+const UNIQUE = 2067
 
 /** Whether a driver complains that the connection was closed. */
 const isClosed = (code: unknown, message: string): boolean =>
