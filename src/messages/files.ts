@@ -3,7 +3,7 @@
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
 import { isWellFormed, isWhitespace, objectOf as found, wellFormed } from './text.ts'
-import { base64Of, bytesOf, decodeText, isTextFile, percentBytes } from './text-files.ts'
+import { bytesOf, decodeText, isTextFile } from './text-files.ts'
 
 /** The formats that every provider reads. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
@@ -278,9 +278,13 @@ const TEXT_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100},/i
 function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   const match = DATA_URL.exec(url)
   if (match !== null) return bytes(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
-  const [start = '', type = ''] = TEXT_URL.exec(url) ?? []
-  const text = start === '' ? null : percentBytes(url.slice(start.length))
-  return text === null ? null : bytes(base64Of(text), type === '' ? 'text/plain' : type.toLowerCase(), name)
+  const [start, type = ''] = TEXT_URL.exec(url) ?? []
+  if (start === undefined || !isTextFile(type || 'text/plain', null)) return null
+  try {
+    return words([name, decodeURIComponent(url.slice(start.length))].filter(isText).join('\n'))
+  } catch {
+    return null
+  }
 }
 
 function bytes(

@@ -77,18 +77,6 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** The bytes of a text in which `%2C` is one; null where that is no UTF-8. O(length). */
-export function percentBytes(text: string): Uint8Array | null {
-  try {
-    const escaped = encodeURIComponent(decodeURIComponent(text))
-    return Uint8Array.from(escaped.match(/%..|./gs) ?? [], (each) =>
-      each.length === 3 ? Number.parseInt(each.slice(1), 16) : each.charCodeAt(0),
-    )
-  } catch {
-    return null
-  }
-}
-
 function decodeUtf16(bytes: Uint8Array, littleEndian: boolean): string {
   let text = ''
   for (let at = 0; at + 1 < bytes.length; at += 2) {

@@ -21,7 +21,9 @@ export interface McpTool {
   readonly name: string
   readonly description?: string | undefined
   readonly inputSchema: object
-  readonly annotations?: { readonly readOnlyHint?: boolean; readonly idempotentHint?: boolean } | undefined
+  readonly annotations?:
+    | { readonly readOnlyHint?: boolean | undefined; readonly idempotentHint?: boolean | undefined }
+    | undefined
 }
 
 export interface McpToolOptions {
