@@ -216,7 +216,7 @@ describe('sandboxes', () => {
     const { items, next_page_id } = (await client.get<Page<object>>(list, { limit: 2 })).body
     const rest = (await client.get<Page<object>>(list, { limit: 1, page_id: next_page_id ?? '' })).body
     expect([...items, ...rest.items, rest.next_page_id]).toEqual([...specs.body.items, null])
-    expect(specs.body.items[0]?.initial_env).toEqual({ MODE: 'test', API_TOKEN: '**********' })
+    expect(specs.body.items[0]?.initial_env).toEqual({ MODE: '**********', API_TOKEN: '**********' })
     expect(
       (await client.get<({ id: string } | null)[]>('/api/v1/sandbox-specs', { id: ['idle', 'x'] })).body.map(
         (one) => one?.id ?? null,

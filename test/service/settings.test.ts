@@ -32,7 +32,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
     expect(body).toEqual({
       agent_settings: { llm: { model: 'm', api_key: '**********' }, tools: ['c'] },
       conversation_settings: { max_iterations: 5 },
-      misc_settings: { deep: { mcp: { headers: { Authorization: '**********', Accept: 'x' } } } },
+      misc_settings: { deep: { mcp: { headers: { Authorization: '**********', Accept: '**********' } } } },
       llm_api_key_is_set: true,
       active_profile: null,
       active_agent_profile_id: null,

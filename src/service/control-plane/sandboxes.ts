@@ -5,6 +5,7 @@ import { serialQueue } from '../../conversation/async.ts'
 import type { Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { invalidArgument } from '../../store/kit/query/check-value.ts'
+import { MASK } from '../conversations/secrets.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf, risingClock } from '../records.ts'
 import type { SandboxFiles } from '../sandbox-files/contract.ts'
@@ -72,9 +73,12 @@ export class Sandboxes {
     return this.#provider?.files ?? null
   }
 
-  /** In order; values of the environment that look like secrets are masked. */
+  /** In order; all values of the environment are masked. */
   get specs(): readonly SandboxSpec[] {
-    return (this.#provider?.specs ?? []).map((spec) => ({ ...spec, initial_env: masked(spec.initial_env) }))
+    return (this.#provider?.specs ?? []).map((spec) => ({
+      ...spec,
+      initial_env: maskedEnvironment(spec.initial_env),
+    }))
   }
 
   /** A page, the newest first. @throws ColloquyError `invalid_cursor`. */
@@ -271,13 +275,8 @@ const withoutUp = ({ up: _up, wanted: _wanted, ...record }: KeptSandbox): Sandbo
 
 const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
 
-const masked = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(env).map(([name, value]) => [
-      name,
-      /key|token|secret|passw|credential/i.test(name) ? '**********' : value,
-    ]),
-  )
+const maskedEnvironment = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
 
 interface BringUpOptions {
   /** Whether to start a sandbox that does not exist. */

