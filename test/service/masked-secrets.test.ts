@@ -70,13 +70,14 @@ const PLACES: readonly (readonly [string, JsonObject, readonly string[], readonl
 
 const server = (part: JsonObject): JsonObject => ({ command: 'npx', ...part })
 
+const diff = (one: unknown) => ({ agent_settings_diff: { mcp_config: { a: one } } })
+
 /** What holds a configuration: how it is sent, and everything that a client can read of it then. */
 const HOLDERS: readonly (readonly [string, (part: JsonObject) => Promise<readonly unknown[]>])[] = [
   [
     'the settings',
     async (part) => {
-      const diff = { agent_settings_diff: { mcp_config: { a: server(part) } } }
-      const { status, body } = await send('PATCH', '/api/settings', diff)
+      const { status, body } = await send('PATCH', '/api/settings', diff(server(part)))
       expect(status).toBe(200)
       const exposed = await world.client.send('/api/settings', {
         headers: { 'X-Expose-Secrets': 'plaintext' },
@@ -155,7 +156,6 @@ it.each(PLACES)('what is no secret is shown, and nothing is masked twice: %s', (
 
 it.each(PLACES)('what is posted back as it was shown stays what it was: %s', async (_, part) => {
   await begin()
-  const diff = (one: unknown) => ({ agent_settings_diff: { mcp_config: { a: one } } })
   await send('PATCH', '/api/settings', diff(server(part)))
   const { body } = await send('GET', '/api/settings')
   const shown = (body['agent_settings'] as Json)['mcp_config'] as Json
@@ -186,7 +186,6 @@ it.each(PLACES)('nothing of it is kept in the clear without a key: %s', async (_
 
 it('a variable that was shown masked does not go to another command', async () => {
   await begin()
-  const diff = (one: object) => ({ agent_settings_diff: { mcp_config: { a: one } } })
   await send('PATCH', '/api/settings', diff({ command: 'npx', env: { PAT: PLAIN } }))
   const moves = [
     { command: 'curl', env: { PAT: MASK } },

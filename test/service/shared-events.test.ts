@@ -198,6 +198,29 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
       expect(idsOf(await search({ conversation_id: 'switched' }))).toEqual(shared ? ['one'] : [])
     }
   })
+
+  it.each([SEARCH, COUNT, BATCH, `${BATCH}/ID/one`, '/api/shared-conversations'])(
+    'reads nothing of a private conversation, as if it were unknown: %s',
+    async (path) => {
+      const uuid = crypto.randomUUID()
+      await store.createConversation({ id: uuid })
+      await store.append(uuid, LOG, { mode: 'import', expected: 'none' })
+      const ask = async (id: string): Promise<unknown> => {
+        calls.length = 0
+        const query: Query = path === '/api/shared-conversations' ? { ids: id } : { conversation_id: id }
+        const more: Query = path === BATCH ? { id: 'one' } : {}
+        const { status, body } = await client.get(
+          path.replace('ID', id),
+          path.includes('ID') ? {} : { ...query, ...more },
+        )
+        return { status, body, calls: [...calls] }
+      }
+      expect(await ask('private')).toEqual(await ask('unknown'))
+      expect(await ask(uuid)).toEqual(await ask(crypto.randomUUID()))
+      expect(new Set(calls)).toEqual(new Set(['getConversation']))
+      await store.deleteConversation(uuid)
+    },
+  )
 })
 
 /** The least that an event of a kind holds, with an id of its own. */

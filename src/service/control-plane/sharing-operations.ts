@@ -8,7 +8,7 @@ import { mapConcurrent } from '../../conversation/async.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { isUnknown } from '../conversations/conversations.ts'
-import { findConversation, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
+import { findPublicConversation, getConversationOr404, shownId } from '../conversations/find-conversation.ts'
 import { shownText } from '../conversations/secrets.ts'
 import { FLAT, trajectory } from '../conversations/trajectory.ts'
 import { batchGet } from '../http/batch-get.ts'
@@ -86,8 +86,8 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       },
       (ids) =>
         mapConcurrent(ids, AT_ONCE, async (id) => {
-          const record = await findConversation(plane.store, id)
-          return record?.public === true ? sharedOf(record, rules) : null
+          const record = await findPublicConversation(plane.store, id)
+          return record === null ? null : sharedOf(record, rules)
         }),
     ),
     open: true,

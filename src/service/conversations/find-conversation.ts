@@ -73,7 +73,20 @@ export async function findConversation(
   return (await store.getConversation(plainId(id))) ?? store.getConversation(dashedId(id))
 }
 
-/** The same, for callers that need it. @throws HttpProblem 404. */
+/**
+ * The record of a conversation that everybody may read; null for another. Whether that is private or unknown does not
+ * show in the number of calls to the store.
+ */
+export async function findPublicConversation(
+  store: Pick<Store, 'getConversation'>,
+  id: string,
+): Promise<ConversationRecord | null> {
+  const records = await Promise.all(formsOf(id).map((form) => store.getConversation(form)))
+  const found = records.find((record) => record !== null) ?? null
+  return found?.public === true ? found : null
+}
+
+/** The record of a conversation, for callers that need it. @throws HttpProblem 404. */
 export async function getConversationOr404(store: Store, id: string): Promise<ConversationRecord> {
   const found = await findConversation(store, id)
   if (found !== null) return found

@@ -5,7 +5,8 @@ import { redactStored } from '../../context/redaction/store.ts'
 import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import type { Event } from '../../event/types.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { findConversation } from '../conversations/find-conversation.ts'
+import { memoryStore } from '../../store/memory/store.ts'
+import { findPublicConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, operation, type Operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
@@ -16,13 +17,12 @@ const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].s
 
 const tag = 'Sharing'
 
-const NO_PAGE = { items: [], next_page_id: null }
+/** The id of a conversation that everybody may read; null for another. */
+const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
+  (await findPublicConversation(store, id))?.id ?? null
 
-/** The id of a conversation that everybody may read; null for another, be it unknown or not shared. */
-async function sharedId(store: SharedReads, given: string): Promise<string | null> {
-  const found = await findConversation(store, given)
-  return found?.public === true ? found.id : null
-}
+/** Where queries of conversations that are not shared are checked: there is nothing to read. */
+const NOTHING: SharedReads = memoryStore()
 
 /** The four operations. */
 export const sharedEvents = (store: SharedReads): Operation[] => [
@@ -39,9 +39,9 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     },
     async ({ query }) => {
       const id = await sharedId(store, query.conversation_id)
-      // Asked all the same, so that a bad query gives the same error wherever it goes.
-      const page = await searchPage(store, filterOf(id ?? query.conversation_id, query, HIDDEN), query)
-      return { body: id === null ? NO_PAGE : page }
+      // An invalid query is the same error for every conversation.
+      const reads = id === null ? NOTHING : store
+      return { body: await searchPage(reads, filterOf(id ?? query.conversation_id, query, HIDDEN), query) }
     },
   ),
   operation(
@@ -58,10 +58,7 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
     async ({ query }) => {
       const id = await sharedId(store, query.conversation_id)
       const filter = filterOf(id ?? query.conversation_id, query, HIDDEN)
-      if (id !== null) return { body: await store.count(filter) }
-      // For what is wrong with it, at the price of a page.
-      await store.search({ ...filter, limit: 1 })
-      return { body: 0 }
+      return { body: await (id === null ? NOTHING : store).count(filter) }
     },
   ),
   operation(
