@@ -20,7 +20,7 @@ import {
 } from '../sql/append.ts'
 import { confirm, type Engine, first, type SqlValue } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
-import { NOW } from './dialect.ts'
+import { FEED_MOMENT, NOW } from './dialect.ts'
 
 /** What was appended, and whether anything is new. */
 interface Appended {
@@ -331,7 +331,7 @@ BEGIN
     updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
   WHERE number = p_number;
   INSERT INTO ${schema}.feed (shard, witness, number, conversation_id, told, from_seq, until_seq, moment)
-  VALUES (p_shard, p_witness, p_number, p_conversation, ${TOLD.events}, p_from, p_version, ${schema}.feed_moment());
+  VALUES (p_shard, p_witness, p_number, p_conversation, ${TOLD.events}, p_from, p_version, ${FEED_MOMENT});
   RETURN '"written"';
 END
 $body$`

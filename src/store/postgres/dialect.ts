@@ -38,6 +38,14 @@ import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
 /**
+ * The order of a row of the feed, for a statement that begins once the conversation's row is locked: see
+ * `feed_moment`.
+ */
+export const FEED_MOMENT = `greatest(
+    pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
+  )`
+
+/**
  * Settings of `synchronous_commit` by which what was acknowledged is lost in a crash, or when a standby takes over
  * (design D12).
  */

@@ -3,7 +3,7 @@
 import { ColloquyError } from '../../event/errors.ts'
 import { schemaOf } from '../sql/schema.ts'
 import { appendFunction } from './append.ts'
-import { BE_DURABLE, NOW, postgresDialect } from './dialect.ts'
+import { BE_DURABLE, FEED_MOMENT, NOW, postgresDialect } from './dialect.ts'
 import { codeOf, type PostgresClient } from './driver.ts'
 
 /** The version of the schema. */
@@ -154,7 +154,7 @@ function schemaStatements(schema: string): string[] {
       },
       '',
     ),
-    FEED_MOMENT(schema),
+    feedMomentFunction(schema),
     appendFunction(schema),
     changeItemsFunction(schema),
   ]
@@ -167,11 +167,9 @@ function schemaStatements(schema: string): string[] {
  * the conversation's row. What has the row sees all that held it before as ended, and `pg_snapshot_xmax` is beyond
  * whatever has ended. Selected from a table, so that the call is not inlined, and sees what is committed when it is made.
  */
-const FEED_MOMENT = (schema: string): string => `
+const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
-  SELECT greatest(
-    pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
-  ) FROM (VALUES (1)) AS one
+  SELECT ${FEED_MOMENT} FROM (VALUES (1)) AS one
 $body$`
 
 /**
