@@ -23,6 +23,8 @@ export const PARTS: readonly Part[] = [
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toAnthropic'], most: 22_800 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toOpenAIChat'], most: 21_100 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toOpenAIResponses'], most: 24_000 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toInteractions'], most: 21_600 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toBedrock'], most: 21_500 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toGoogle'], most: 22_100 },
   { entry: 'index.ts', names: ['replay', 'toMessages', 'toAiSdk'], most: 22_300 },
   { entry: 'index.ts', names: ['loadLine', 'replay', 'toMessages', 'toAnthropic'], most: 50_500 },

@@ -409,6 +409,38 @@ export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
   return found
 }
 
+/** A grammar's rules of form, which its shape has all in one; `source` names where the shape is from. */
+export function formRules(
+  shape: Shape<unknown>,
+  source: string,
+  accept?: (value: unknown) => boolean,
+): readonly Rule<{ readonly request: unknown }>[] {
+  const ofShape = (id: string, fault: Fault, rule: string): Rule<{ readonly request: unknown }> => ({
+    id,
+    rule,
+    source,
+    check: faults(shape, '', fault),
+  })
+  return [
+    {
+      id: 'json-only',
+      rule: 'The request is plain JSON, except bytes where the client takes them.',
+      source,
+      check: ({ request }) => notJson(request, '', accept),
+    },
+    {
+      id: 'text-well-formed',
+      rule: 'No string has a lone surrogate.',
+      source: 'inferred: strings are UTF-8, which has no bytes for a lone surrogate',
+      check: ({ request }) => illFormedText(request, ''),
+    },
+    ofShape('wrong-type', 'wrong-type', 'Every field has the type that the API reference gives it.'),
+    ofShape('missing-field', 'missing-field', 'Every required field is there.'),
+    ofShape('unknown-field', 'unknown-field', 'There is no field that the API reference does not name.'),
+    ofShape('known-kind', 'unknown-type', 'A block is of exactly one known kind.'),
+  ]
+}
+
 export type JsonObject = Readonly<Record<string, unknown>>
 
 /** True for an object as `JSON.parse` makes them: no array, no class instance. */

@@ -3,16 +3,14 @@
 import {
   asList,
   asObject,
-  faults,
   fields,
+  formRules,
   faultsOf,
-  illFormedText,
   isBlank,
   isObject,
   judge,
   judged,
   type JsonObject,
-  notJson,
   orphans,
   repeatedCalls,
   repeats,
@@ -126,43 +124,7 @@ const turns = ({ messages }: View) =>
   )
 
 export const bedrockRules: readonly Rule<View>[] = [
-  {
-    id: 'json-only',
-    rule: 'The request is plain JSON, except bytes.',
-    source: 'types of @aws-sdk/client-bedrock-runtime 3.1164',
-    check: ({ request }) => notJson(request, '', isBytes),
-  },
-  {
-    id: 'text-well-formed',
-    rule: 'No string holds a lone surrogate.',
-    source: 'inferred: strict parsers of JSON refuse the whole body',
-    check: ({ request }) => illFormedText(request, ''),
-  },
-  {
-    id: 'wrong-type',
-    rule: 'Every field has the type that the API reference gives it.',
-    source: 'types ContentBlock and ToolResultContentBlock of the AWS client; error: "Unexpected field type"',
-    check: faults(shape, '', 'wrong-type'),
-  },
-  {
-    id: 'missing-field',
-    rule: 'Every required field is there.',
-    source: 'API reference of Converse, by its "Required: Yes"',
-    check: faults(shape, '', 'missing-field'),
-  },
-  {
-    id: 'unknown-field',
-    rule: 'There is no field that the API reference does not name.',
-    source: 'inferred: the AWS client leaves such fields out',
-    check: faults(shape, '', 'unknown-field'),
-  },
-  {
-    id: 'one-member',
-    rule: 'A block has exactly one member.',
-    source:
-      'API reference: "This data type is a UNION, so only one of the following members can be specified"',
-    check: faults(shape, '', 'unknown-type'),
-  },
+  ...formRules(shape, 'API reference of Converse; types of @aws-sdk/client-bedrock-runtime 3.1164', isBytes),
   {
     id: 'user-ends',
     rule: 'The conversation begins and ends with the user.',

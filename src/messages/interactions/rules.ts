@@ -4,14 +4,12 @@ import {
   asList,
   asObject,
   byKey,
-  faults,
   fields,
+  formRules,
   type Finding,
-  illFormedText,
   isBase64,
   judge,
   type JsonObject,
-  notJson,
   orphans,
   repeatedCalls,
   type Rule,
@@ -114,42 +112,7 @@ const turns = ({ steps }: View) =>
   )
 
 export const interactionsRules: readonly Rule<View>[] = [
-  {
-    id: 'json-only',
-    rule: 'The request is plain JSON: no undefined, no class instance, no cycle.',
-    source: 'the body of POST /v1beta/interactions is JSON',
-    check: ({ request }) => notJson(request, ''),
-  },
-  {
-    id: 'text-well-formed',
-    rule: 'No string holds a lone surrogate.',
-    source: 'inferred: strings are UTF-8 in protocol buffers, which a lone surrogate has no bytes in',
-    check: ({ request }) => illFormedText(request, ''),
-  },
-  {
-    id: 'wrong-type',
-    rule: 'Every field has the type that the API reference gives it.',
-    source: 'types Step and Content of @google/genai 3.1',
-    check: faults(shape, '', 'wrong-type'),
-  },
-  {
-    id: 'missing-field',
-    rule: 'Every required field is there.',
-    source: 'types Step and Content of @google/genai 3.1, by their "Required"',
-    check: faults(shape, '', 'missing-field'),
-  },
-  {
-    id: 'unknown-field',
-    rule: 'There is no field that the API reference does not name.',
-    source: 'inferred: generateContent refuses them ("Cannot find field.")',
-    check: faults(shape, '', 'unknown-field'),
-  },
-  {
-    id: 'known-type',
-    rule: 'A step and a content are of a known type.',
-    source: 'types Step and Content of @google/genai 3.1',
-    check: faults(shape, '', 'unknown-type'),
-  },
+  ...formRules(shape, 'types Step and Content of @google/genai 3.1'),
   {
     id: 'user-ends',
     rule: 'The input is not empty, begins with the user, and ends with the user or a result.',
