@@ -140,14 +140,14 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'the parts of a reply are sent in another order',
     file: 'messages/reply-parts.ts',
-    find: 'const own = isOwn ? refsOf(reply.parts, counts) : null',
-    replace: 'const own = isOwn ? refsOf(null, counts) : null',
+    find: 'const own = isOwn ? refsOf(reply.parts, counts, signedIn(message, limits)) : null',
+    replace: 'const own = isOwn ? refsOf(null, counts, signedIn(message, limits)) : null',
   },
   {
     name: 'what a server tool said is told in words to the server itself',
     file: 'messages/reply-parts.ts',
-    find: 'return isReturnable(limits, ref.value) ? [ref] : unsent(ref, limits.grammar)',
-    replace: 'return unsent(ref, limits.grammar)',
+    find: 'return isReturnable(limits, ref.value) ? [ref] : unsent(ref)',
+    replace: 'return unsent(ref)',
   },
   {
     name: 'words between two thoughts are trimmed',

@@ -30,8 +30,8 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'an error outlives its status',
     file: 'state/header.ts',
-    find: "} else if (next !== 'error') draft.error = null",
-    replace: '}',
+    find: "return status === 'error' ? error : null",
+    replace: 'return error',
   },
   {
     name: 'the first reply undoes a pause',
