@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { grammarNamed } from '../src/messages/grammars.ts'
-import type { Event } from '../src/event/types.ts'
+import type { ActionEvent, Event } from '../src/event/types.ts'
 import type { NeutralMessage } from '../src/messages/message.ts'
 import { NO_SIGNATURE } from '../src/messages/google/write.ts'
 import { toMessages } from '../src/messages/neutral.ts'
@@ -116,6 +116,23 @@ const isBound = ({ type, text, ...part }: SentPart): boolean =>
   type !== 'message' &&
   /"(?:encrypted_content|providerOptions|thoughtSignature)"/.test(JSON.stringify(part))
 
+/** The words of a reply in its events. */
+const wordsKept = (events: readonly Event[]): string =>
+  events
+    .flatMap((event) =>
+      event.kind === 'MessageEvent'
+        ? (event.llm_message.content ?? [])
+        : event.kind === 'ActionEvent'
+          ? event.thought
+          : [],
+    )
+    .map((part) => ('text' in part ? String(part.text) : ''))
+    .join('')
+
+/** Whether a provider has executed a call itself. */
+const hasResult = ({ tool_call_id }: ActionEvent, events: readonly Event[]): boolean =>
+  events.some((event) => event.kind === 'ObservationEvent' && event.tool_call_id === tool_call_id)
+
 const closing = { pending: { close: 'It was not run.' } } as const
 
 describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wire) => {
@@ -194,20 +211,32 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     )
   })
 
-  it('that breaks off gives no events, and the words that had come', () => {
+  it('that breaks off keeps what live readers saw, executes nothing, and is legal in all grammars', () => {
+    let count = 0
     always(
       fc.tuple(wire.reply, fc.nat()),
       ([reply, nat]) => {
         const collector = wire.collect({})
         const stream = wire.stream(reply, () => 3)
-        for (const event of stream.slice(0, nat % (stream.length - wire.ends))) collector.push(event)
+        const deltas = stream
+          .slice(0, nat % (stream.length - wire.ends))
+          .flatMap((event) => collector.push(event))
         const { events, outcome } = collector.end()
-        expect(events).toEqual([])
-        expect(outcome.type).toBe('broken_off')
-        if (outcome.type === 'broken_off') expect(wire.words(reply).startsWith(outcome.text)).toBe(true)
+        const words = deltas.map(({ content }) => content ?? '').join('')
+        expect(outcome).toEqual({ type: 'broken_off', text: words })
+        expect(wire.words(reply).startsWith(words)).toBe(true)
+        // A whole item may say more than what was streamed of it.
+        const kept = wordsKept(events)
+        expect(kept.startsWith(words) || (kept === '' && words.trim() === '')).toBe(true)
+        expect(wire.words(reply).startsWith(kept)).toBe(true)
+        for (const event of events)
+          if (event.kind === 'ActionEvent' && !hasResult(event, events)) expect(event.action).toBeNull()
+        expect(violations(toMessages(behind(events), closing), wire.allowed(reply))).toEqual([])
+        count += events.length
       },
       RUNS / 4,
     )
+    expect(count).toBeGreaterThan(0)
   })
 
   it('of any shape is read without an error, and gives legal events', () => {

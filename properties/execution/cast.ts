@@ -48,9 +48,11 @@ const known = (event: Event, tool: Tool, response: string): Event =>
         security_risk: tool === 'risky' ? 'HIGH' : 'LOW',
       }
 
+type ToldEnd = Exclude<EarlyEnd, 'broken_off' | 'failed'>
+
 /** The events of a reply, and what ended it where the step tells it. */
 function told(
-  { end, told: tells }: { end: EarlyEnd | null; told: boolean },
+  { end, told: tells }: { end: ToldEnd | null; told: boolean },
   events: readonly Event[],
 ): Yielded {
   if (!tells) return events
@@ -282,7 +284,7 @@ export class Cast {
     begin: Begin,
     parts: readonly Part[],
     tools: readonly Tool[],
-    end: EarlyEnd | null,
+    end: ToldEnd | null,
     isWhole = true,
   ): { readonly made: Made; readonly events: readonly Event[] } {
     const { no, sent } = begin

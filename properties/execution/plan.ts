@@ -17,7 +17,7 @@ export type Reply =
       readonly say: 'text'
       readonly pieces: number
       readonly thoughts: readonly Part[]
-      readonly end: EarlyEnd | null
+      readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
       readonly told: boolean
     }
   /** `split`: each call is yielded by itself. `two`: the calls belong to two LLM responses. */
@@ -27,7 +27,7 @@ export type Reply =
       readonly split: boolean
       readonly two: boolean
       readonly thoughts: readonly Part[]
-      readonly end: EarlyEnd | null
+      readonly end: Exclude<EarlyEnd, 'broken_off' | 'failed'> | null
       readonly told: boolean
     }
   /** `lingers`: a last word, and then nothing ever ends. `wordless`: a message without a word. */

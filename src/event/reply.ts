@@ -12,11 +12,19 @@ export type GrammarName = string
 
 /**
  * What can end a reply early. `truncated`: a limit on tokens. `paused`: it goes on when it is sent back. `refused`: the
- * model would not. `filtered`: the provider held it back.
+ * model would not. `filtered`: the provider held it back. `broken_off`: its stream ended too early. `failed`: the provider
+ * failed in the middle of it.
  */
-export type EarlyEnd = 'truncated' | 'paused' | 'refused' | 'filtered'
+export type EarlyEnd = 'truncated' | 'paused' | 'refused' | 'filtered' | 'broken_off' | 'failed'
 
-const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>(['truncated', 'paused', 'refused', 'filtered'])
+const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
+  'truncated',
+  'paused',
+  'refused',
+  'filtered',
+  'broken_off',
+  'failed',
+])
 
 /** Whether a value is one of these. */
 export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)

@@ -178,6 +178,8 @@ const ENDS: Readonly<Record<EarlyEnd, string | null>> = {
   filtered: 'was held back by the provider',
   refused: 'is a refusal',
   paused: null,
+  broken_off: 'broke off',
+  failed: 'failed at the provider',
 }
 
 /** Replies that ended early. O(n). */

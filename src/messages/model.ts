@@ -82,7 +82,7 @@ export interface ModelReply {
   /** Its parts in order; a provider gives calls last. */
   readonly says: readonly ModelPart[]
   /** What ends it, where that is not its own end; `failed` is a fault of the provider in the middle of it. */
-  readonly end?: EarlyEnd | 'failed'
+  readonly end?: Exclude<EarlyEnd, 'broken_off'>
   /** The connection is lost after so many bytes. */
   readonly cut?: number
   /** The bytes come in pieces of this length, wherever these begin. Default: one event after the other. */

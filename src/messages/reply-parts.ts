@@ -294,7 +294,7 @@ export function returnable(
 
 /** The fields that help a model, in the order in which they are written. */
 export const WORD_FIELDS: readonly string[] =
-  /* @__PURE__ */ 'mcp_server_name server_label kind name toolName mediaType mimeType filename fileUri file_id queries action operation input args arguments code revised_prompt content text transcript result output outputs response error'.split(
+  /* @__PURE__ */ 'mcp_server_name server_label kind name toolName mediaType mimeType filename file_id queries action operation input args arguments code revised_prompt content text transcript result output outputs response error'.split(
     ' ',
   )
 

@@ -3,7 +3,7 @@
  * once.
  */
 
-import { actionKind, type Found, objectOf, readArguments, stringOf } from './text.ts'
+import { actionKind, type Found, isWhitespace, objectOf, readArguments, stringOf } from './text.ts'
 import { isObject } from '../event/json.ts'
 import { quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
@@ -83,7 +83,10 @@ export const asJson = (value: Found): JsonObject => value as JsonObject
 export interface ReplyCollector {
   /** Takes the next event of the stream; gives what to publish of it, nothing for most. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
-  /** The reply, as far as it came; changes nothing, so it may be asked for at any time. */
+  /**
+   * The reply, as far as it has arrived; changes nothing, so it may be called at any time. No call of a reply that broke
+   * off or failed is executed.
+   */
   readonly end: () => Reply
 }
 
@@ -379,7 +382,7 @@ export type ReplyOutcome =
 
 /** A reply as events. A step yields it as it is. */
 export interface Reply {
-  /** To be appended as one batch; empty when the reply broke off or failed. They have no ids yet. */
+  /** To be appended as one batch; empty when a reply that broke off or failed says nothing. They have no ids yet. */
   readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent | ObservationEvent)[]
   readonly outcome: ReplyOutcome
 }
@@ -448,7 +451,8 @@ export const CUT_OFF = 'the reply was cut off in the middle of it'
  */
 export function replyEvents(found: FoundReply, limits: Limits, options: ReadOptions): Reply {
   const { id, reasoning, ending } = found
-  if (ending?.type === 'failed') return { events: [], outcome: ending }
+  const isBroken = ending?.type === 'failed' || ending?.type === 'broken_off'
+  if (isBroken && reasoning === '' && !found.parts.some(saysSomething)) return { events: [], outcome: ending }
   const ordered = orderParts(uniteCalls(found.parts, limits))
   const message = messageOf(ordered, reasoning, limits)
   const record = recordOf(found, message, ordered.order, limits, options)
@@ -473,7 +477,10 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
   for (const [at, call] of message.tool_calls.entries()) {
     const { responses_reasoning_item: item, responses_item_id, ...tool_call } = call
     const input = readArguments(call.arguments, calls[at]?.input)
-    const against = whyNot(calls[at]?.unfit ?? null, call.name, input, ending, options)
+    const result = calls[at]?.result ?? null
+    // What has a result was executed, however the reply ended.
+    const end = isBroken && result !== null ? null : ending
+    const against = whyNot(calls[at]?.unfit ?? null, call.name, input, end, options)
     actions.push({
       kind: 'ActionEvent',
       source: 'agent',
@@ -490,7 +497,6 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
       },
       llm_response_id: response,
     })
-    const result = calls[at]?.result ?? null
     const ends = { source: 'environment', tool_name: call.name, tool_call_id: call.id } as const
     if (against !== null)
       results.push({ kind: 'AgentErrorEvent', ...ends, error: `The call was not executed: ${against}.` })
@@ -498,6 +504,9 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
   }
   return { events: [...actions, ...results], outcome: ending ?? { type: 'tool_calls' } }
 }
+
+/** Whether a part of a reply that ended badly is worth keeping. */
+const saysSomething = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
 
 /** The action has no id yet, so that its result is known by the call. */
 const observation = (
@@ -553,6 +562,8 @@ function whyNot(
 ): string | null {
   if (ending?.type === 'refused') return 'the reply was ended by a refusal'
   if (ending?.type === 'filtered') return 'the reply was held back by a content filter'
+  if (ending?.type === 'failed') return 'the provider failed before the end of the reply'
+  if (ending?.type === 'broken_off') return 'the reply broke off before its end'
   if (unfit !== null) return unfit
   if (tools !== undefined && !tools.some(({ name }) => name === called))
     return `there is no tool ${quote(called)}`

@@ -123,7 +123,7 @@ export function stepOf(
       ...(model === null ? {} : { model }),
       ...(tools.length === 0 ? {} : { tools }),
     })
-    yield await ask(provider, request, { request, tools: names }, input)
+    yield* ask(provider, request, { request, tools: names }, input)
   }
   return Object.assign(step, {
     repeats: ({ tool_name }: ActionEvent): boolean => known.get(tool_name)?.repeatable === true,
@@ -172,17 +172,20 @@ const NO_CONDENSER: ConversationErrorEvent = {
   detail: 'A condensation is requested, and the run has no condenser.',
 }
 
-/** Sends a request and reads what comes back, piece by piece where it comes so. */
-async function ask(
+/**
+ * Sends a request and reads its reply, piece by piece where it is a stream. Where the connection fails, what arrived is
+ * kept before the error is thrown.
+ */
+async function* ask(
   { send, read, collect }: Provider,
   request: object,
   options: ReadOptions,
   { signal, publish }: StepInput,
-): Promise<Reply> {
+): AsyncGenerator<Yielded, void, undefined> {
+  const collector = collect(options)
   try {
     const reply = await send(request, signal)
-    if (!isStream(reply)) return read(reply as object, options)
-    const collector = collect(options)
+    if (!isStream(reply)) return yield read(reply as object, options)
     for await (const event of reply) {
       // A client that does not listen to the signal goes on; no reader waits for it.
       if (signal.aborted) break
@@ -190,11 +193,16 @@ async function ask(
       const error = tooLong(event)
       if (error !== null) throw error
     }
-    return collector.end()
   } catch (error) {
+    // What the user interrupted is kept as an interrupted reply.
+    const { events } = signal.aborted ? NOTHING : collector.end()
+    if (events.length > 0) yield events
     throw tooLong(error) ?? error
   }
+  yield collector.end()
 }
+
+const NOTHING: Pick<Reply, 'events'> = { events: [] }
 
 const isStream = (reply: unknown): reply is AsyncIterable<object> =>
   typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply

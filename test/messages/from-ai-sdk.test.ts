@@ -249,7 +249,10 @@ describe('a stream', () => {
       { type: 'abort' },
     ])
       aborted.push(part)
-    expect(aborted.end()).toEqual({ events: [], outcome: { type: 'broken_off', text: 'I' } })
+    expect(aborted.end()).toMatchObject({
+      events: [{ llm_message: { content: [{ text: 'I' }], reply: { outcome: 'broken_off' } } }],
+      outcome: { type: 'broken_off', text: 'I' },
+    })
     const failed = collectAiSdk()
     failed.push({ type: 'error', error: new Error('overloaded') })
     expect(failed.end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'overloaded' } })

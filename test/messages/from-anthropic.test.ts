@@ -132,11 +132,11 @@ describe('fromAnthropic', () => {
     ])
   })
 
-  it('gives calls without an id, or with the same one, ids of their own, so that each gets its own result', () => {
+  it('gives calls without an id ids of their own, and unites those with the same one', () => {
     const content = [call('', 'ls', 1), call('', 'ls', {}), call('x', 'ls', 1), call('x', 'ls', {})]
     const { events } = fromAnthropic({ content } as never)
     const named = events.map((event) => ('tool_call_id' in event ? event.tool_call_id : ''))
-    expect(named).toEqual(['call', 'call_2', 'x', 'x_2', 'call', 'x'])
+    expect(named).toEqual(['call', 'call_2', 'x', 'call', 'x'])
   })
 
   it.each([

@@ -181,7 +181,9 @@ describe('collectOpenAIChat', () => {
     ],
     [{ choices: [{ message: { content: 'x' }, finish_reason: 'error' }] }, null],
   ])('tells a whole one that failed: %j', (given, explanation) => {
-    expect(fromOpenAIChat(given as never)).toEqual({ events: [], outcome: { type: 'failed', explanation } })
+    const { events, outcome } = fromOpenAIChat(given as never)
+    expect(outcome).toEqual({ type: 'failed', explanation })
+    expect(events).toMatchObject('choices' in given ? [{ llm_message: { content: [{ text: 'x' }] } }] : [])
   })
 })
 

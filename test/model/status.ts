@@ -108,7 +108,9 @@ function row(
     )
     const calls = (event.llm_message.tool_calls ?? []).length > 0
     const { reply } = event.llm_message as { reply?: { interrupted?: unknown; outcome?: unknown } | null }
-    const early = ['truncated', 'paused', 'refused', 'filtered'].some((end) => end === reply?.outcome)
+    const early = ['truncated', 'paused', 'refused', 'filtered', 'broken_off', 'failed'].some(
+      (end) => end === reply?.outcome,
+    )
     const cut = (reply?.interrupted === true || early) && !Array.isArray(reply)
     if (cut) note(early ? 'ended_early' : 'cut_off')
     return speaks && !calls && !cut && is('idle', 'running', 'error', 'stuck') ? 'finished' : null

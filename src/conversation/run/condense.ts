@@ -174,7 +174,8 @@ function recordedEnd(events: readonly Event[]): ReplyOutcome | null {
   const type = earlyEndOf(event) ?? 'paused'
   const stop: unknown = replyOf(event)?.stop_reason
   if (type === 'paused') return { type }
-  if (type === 'refused') return { type, explanation: null }
+  if (type === 'refused' || type === 'failed') return { type, explanation: null }
+  if (type === 'broken_off') return { type, text: '' }
   return { type, reason: typeof stop === 'string' ? stop : '' }
 }
 

@@ -19,6 +19,7 @@ import {
 } from '../reply.ts'
 import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import type { RecordedUsage } from '../reply-usage.ts'
+import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
 /** A step of `generateText` or `streamText` of the `ai` package; what else it holds is read where it is there. */
@@ -40,11 +41,14 @@ export interface AiSdkStep {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export function fromAiSdk(step: AiSdkStep, options: ReadOptions = {}): Reply {
-  const found = objectOf(step)
+export const fromAiSdk = (step: AiSdkStep, options: ReadOptions = {}): Reply =>
+  readReply(objectOf(step), options)
+
+/** `broken`: how its stream ended, where that was no end of the reply. */
+function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const response = objectOf(found['response'])
   const content = objectsOf(found['content']).filter(saysSomething)
-  const ending = endingOf(found)
+  const ending = broken ?? endingOf(found)
   const cut = ending?.type === 'truncated' ? content.at(-1) : undefined
   const about = aboutCalls(content)
   return replyEvents(
@@ -285,7 +289,8 @@ interface StreamedPart {
  * Collects the parts of a step, as `fullStream` of `streamText` gives them, up to its `finish-step`; what comes behind
  * that is another step, and passed over. `push` gives what to publish of each; `end` gives the reply, the same as
  * `fromAiSdk` gives of the whole. A stream that ends without `finish-step`, or was aborted, has broken off, one with an
- * `error` has failed: then there are no events to append. Throws nothing. O(length).
+ * `error` has failed: then its events have what arrived, and no call without a result is executed. Throws nothing.
+ * O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })
@@ -301,8 +306,7 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   /** The parts that are not at their end, by kind and id. */
   const open = new Map<string, StreamedPart>()
 
-  const push = (given: object): readonly StreamingDeltaEvent[] => {
-    const event = objectOf(given)
+  const take = (event: Found): readonly StreamingDeltaEvent[] => {
     if (finish !== null) return []
     const { type } = event
     switch (type) {
@@ -360,20 +364,17 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
     return type === 'text' ? textDelta(text) : reasoningDelta(text)
   }
 
-  return {
-    push,
-    end: () => {
-      if (failure !== null) return { events: [], outcome: { type: 'failed', explanation: failure || null } }
+  return collectStream({
+    take,
+    failure: () => (failure === null ? null : { type: 'failed', explanation: failure || null }),
+    isComplete: () => finish !== null && !isAborted,
+    read: (ending) => {
       const content = parts.map(({ rest, texts }) =>
         rest['type'] === 'text' || rest['type'] === 'reasoning' ? { ...rest, text: texts.join('') } : rest,
       )
-      if (finish !== null && !isAborted) return fromAiSdk({ ...finish, content }, options)
-      const texts = content
-        .filter(({ type }) => type === 'text')
-        .map((part) => stringOf(objectOf(part)['text']))
-      return { events: [], outcome: { type: 'broken_off', text: texts.join('') } }
+      return readReply({ ...finish, content }, options, ending)
     },
-  }
+  })
 }
 
 function textOfError(error: unknown): string {

@@ -22,22 +22,22 @@ import {
   usageOf,
 } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
+import { addText, addValue, closeItem, collectStream, newItem, setValue, type StreamItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** A block on its way. */
-interface StreamedBlock {
-  readonly start: Found
-  /** The texts that were added to a field; joined at the end, so that the cost is linear. */
-  readonly added: Map<string, string[]>
-  readonly citations: unknown[]
-  readonly set: Record<string, unknown>
-}
+/** The blocks that begin with a delta whose `content_block_start` did not arrive. */
+const STARTS: ReadonlyMap<unknown, Found> = new Map([
+  ['text_delta', { type: 'text', text: '' }],
+  ['citations_delta', { type: 'text', text: '' }],
+  ['thinking_delta', { type: 'thinking', thinking: '' }],
+  ['signature_delta', { type: 'thinking', thinking: '' }],
+])
 
 /**
  * Collects the events of a stream, as the `@anthropic-ai/sdk` package gives them with `stream: true`. `push` gives
  * what to publish of each; `end` gives the reply, the same as `fromAnthropic` gives of the whole. A stream that ends
- * without a stop reason has broken off, one with an `error` event has failed: then there are no events to append.
- * Throws nothing. O(length).
+ * without a stop reason has broken off, one with an `error` event has failed: then its events have what arrived, and
+ * no call is executed. Throws nothing. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -50,11 +50,18 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
   let message: Found = {}
   let usage: Found = {}
   let failure: Failure | null = null
-  let isEnded = false
-  const blocks = new Map<unknown, StreamedBlock>()
+  let isComplete = false
+  const items: StreamItem[] = []
+  /** The latest block of each index: some servers give all blocks the same one. */
+  const byIndex = new Map<unknown, StreamItem>()
+  const open = (index: unknown, start: Found): StreamItem => {
+    const item = newItem(start)
+    items.push(item)
+    byIndex.set(index, item)
+    return item
+  }
 
-  const push = (given: object): readonly StreamingDeltaEvent[] => {
-    const event = objectOf(given)
+  const take = (event: Found): readonly StreamingDeltaEvent[] => {
     switch (event['type']) {
       case 'message_start':
         message = { ...objectOf(event['message']) }
@@ -62,22 +69,26 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         break
       case 'content_block_start': {
         const start = objectOf(event['content_block'])
-        blocks.set(event['index'], { start, added: new Map(), citations: [], set: {} })
+        open(event['index'], start)
         return deltaOf(stringOf(start['text']), stringOf(start['thinking']))
       }
       case 'content_block_delta': {
-        const block = blocks.get(event['index'])
-        if (block !== undefined) return addDelta(block, objectOf(event['delta']))
-        break
+        const delta = objectOf(event['delta'])
+        const start = STARTS.get(delta['type'])
+        const known = byIndex.get(event['index'])
+        const isOther = known !== undefined && start !== undefined && known.start['type'] !== start['type']
+        const item =
+          (known === undefined || isOther) && start !== undefined ? open(event['index'], start) : known
+        return item === undefined ? [] : addDelta(item, delta)
       }
       case 'message_delta': {
         message = { ...message, ...said(objectOf(event['delta'])) }
         usage = laterUsage(usage, event['usage'])
-        isEnded ||= typeof message['stop_reason'] === 'string'
+        isComplete ||= typeof message['stop_reason'] === 'string'
         break
       }
       case 'message_stop':
-        isEnded = true
+        isComplete = true
         break
       case 'error':
         failure = failureOf(event) ?? failedWith(null)
@@ -86,16 +97,12 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
     return []
   }
 
-  return {
-    push,
-    end: () => {
-      if (failure !== null) return { events: [], outcome: failure }
-      const content = [...blocks.values()].map(closed)
-      if (isEnded) return fromAnthropic({ ...message, usage, content } as { content: Found[] }, options)
-      const texts = content.filter(({ type }) => type === 'text').map(({ text }) => stringOf(text))
-      return { events: [], outcome: { type: 'broken_off', text: texts.join('') } }
-    },
-  }
+  return collectStream({
+    take,
+    failure: () => failure,
+    isComplete: () => isComplete,
+    read: (ending) => readReply({ ...message, usage, content: items.map(closed) }, options, ending),
+  })
 }
 
 /** The fields that are not null: a later event takes nothing back. */
@@ -107,36 +114,25 @@ const deltaOf = (text: string, thinking: string): readonly StreamingDeltaEvent[]
   ...reasoningDelta(thinking),
 ]
 
-/** Adds a delta to its block: texts to the field that they continue, all else in place of what was there. */
-function addDelta({ added, citations, set }: StreamedBlock, delta: Found): readonly StreamingDeltaEvent[] {
+/** Adds a delta to its block: texts continue a field, other values replace it. */
+function addDelta(item: StreamItem, delta: Found): readonly StreamingDeltaEvent[] {
   if (delta['type'] === 'citations_delta') {
-    citations.push(delta['citation'])
+    addValue(item, 'citations', delta['citation'])
     return []
   }
   for (const [key, value] of Object.entries(delta)) {
     if (key === 'type') continue
-    if (typeof value !== 'string') {
-      set[key] = value
-      continue
-    }
-    const texts = added.get(key)
-    if (texts === undefined) added.set(key, [value])
-    else texts.push(value)
+    if (typeof value === 'string') addText(item, key, value)
+    else setValue(item, key, value)
   }
   return deltaOf(stringOf(delta['text']), stringOf(delta['thinking']))
 }
 
-/** The block as it would stand in a whole reply. Arguments that are no JSON stay the text that they are. */
-function closed({ start, added, citations, set }: StreamedBlock): Found {
-  const block: Record<string, unknown> = { ...start, ...said(set) }
-  for (const [key, texts] of added) {
-    if (key !== 'partial_json') block[key] = stringOf(start[key]) + texts.join('')
-  }
-  const json = added.get('partial_json')?.join('') ?? ''
-  if (json !== '') block['input'] = readArguments(json) ?? json
-  if (citations.length > 0)
-    block['citations'] = [...(Array.isArray(start['citations']) ? start['citations'] : []), ...citations]
-  return block
+/** The block as a whole reply has it. Arguments that are no JSON stay the text that they are. */
+function closed(item: StreamItem): Found {
+  const { partial_json, ...block } = closeItem(item)
+  const json = stringOf(partial_json)
+  return json === '' ? block : { ...block, input: readArguments(json) ?? json }
 }
 
 /** A whole reply, as the `@anthropic-ai/sdk` package gives it; what else it holds is read where it is there. */
@@ -160,10 +156,13 @@ export interface AnthropicReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export function fromAnthropic(reply: AnthropicReply, options: ReadOptions = {}): Reply {
-  const found = objectOf(reply)
+export const fromAnthropic = (reply: AnthropicReply, options: ReadOptions = {}): Reply =>
+  readReply(objectOf(reply), options)
+
+/** `broken`: how its stream ended, where that was no end of the reply. */
+function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const blocks = objectsOf(found['content'])
-  const ending = failureOf(found) ?? endingOf(found)
+  const ending = broken ?? failureOf(found) ?? endingOf(found)
   return replyEvents(
     {
       id: stringOf(found['id']),

@@ -19,6 +19,7 @@ import {
   usageOf,
 } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
+import { collectStream } from '../stream.ts'
 import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
@@ -39,13 +40,16 @@ export interface BedrockReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export function fromBedrock(reply: BedrockReply, options: ReadOptions = {}): Reply {
-  const found = objectOf(reply)
+export const fromBedrock = (reply: BedrockReply, options: ReadOptions = {}): Reply =>
+  readReply(objectOf(reply), options)
+
+/** `broken`: how its stream ended, where that was no end of the reply. */
+function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = found
   const contents = objectsOf(objectOf(objectOf(output)['message'])['content']).filter(
     ({ text }) => text !== '',
   )
-  const ending = endingOf(stringOf(stopReason))
+  const ending = broken ?? endingOf(stringOf(stopReason))
   return replyEvents(
     {
       id: stringOf(objectOf($metadata)['requestId']),
@@ -149,29 +153,26 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
     blocks.set(index, block)
     return block
   }
-  return {
-    push(given) {
-      const event = objectOf(given)
-      const { contentBlockStart, contentBlockDelta, messageStop, metadata } = event
-      for (const [name, value] of Object.entries(event))
-        if (name.endsWith('Exception')) failure = failedWith(objectOf(value)['message'] ?? name)
-      if (messageStop !== undefined) about = { ...about, ...objectOf(messageStop) }
-      if (metadata !== undefined) about = { ...about, ...objectOf(metadata) }
-      const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
-      if (start !== undefined) blockAt(first, objectOf(start))
-      const { contentBlockIndex, delta } = objectOf(contentBlockDelta)
-      return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta))
-    },
-    end() {
-      if (failure !== null) return { events: [], outcome: failure }
-      if (typeof about['stopReason'] !== 'string') {
-        const text = [...blocks.values()].flatMap(({ texts }) => texts).join('')
-        return { events: [], outcome: { type: 'broken_off', text } }
-      }
-      const content = [...blocks.values()].map(closed)
-      return fromBedrock({ ...about, output: { message: { content } } } as never, options)
-    },
+  const take = (event: Found): readonly StreamingDeltaEvent[] => {
+    const { contentBlockStart, contentBlockDelta, messageStop, metadata } = event
+    for (const [name, value] of Object.entries(event))
+      if (name.endsWith('Exception')) failure = failedWith(objectOf(value)['message'] ?? name)
+    if (messageStop !== undefined) about = { ...about, ...objectOf(messageStop) }
+    if (metadata !== undefined) about = { ...about, ...objectOf(metadata) }
+    const { contentBlockIndex: first, start } = objectOf(contentBlockStart)
+    if (start !== undefined) blockAt(first, objectOf(start))
+    const { contentBlockIndex, delta } = objectOf(contentBlockDelta)
+    return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta))
   }
+  return collectStream({
+    take,
+    failure: () => failure,
+    isComplete: () => typeof about['stopReason'] === 'string',
+    read: (ending) => {
+      const content = [...blocks.values()].map(closed).filter(({ text }) => text !== '')
+      return readReply({ ...about, output: { message: { content } } }, options, ending)
+    },
+  })
 }
 
 function addDelta(block: StreamedBlock, delta: Found): readonly StreamingDeltaEvent[] {

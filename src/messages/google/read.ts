@@ -23,6 +23,7 @@ import {
 } from '../reply.ts'
 import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
+import { collectStream } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
 
 /** The arguments of one call on their way. */
@@ -159,8 +160,8 @@ interface StreamedPart {
  * Collects the chunks of a stream, as `generateContentStream` of the `@google/genai` package gives them. `push` gives
  * what to publish of each; `end` gives the reply, the same as `fromGoogle` gives of the whole. Texts that follow each
  * other are one, but for those with a signature; arguments of calls may come in pieces. A stream that ends without a
- * finish reason has broken off, one with an `error` has failed: then there are no events to append. Throws nothing.
- * O(length).
+ * finish reason has broken off, one with an `error` has failed: then its events have what arrived, and no call is
+ * executed. Throws nothing. O(length).
  * @example
  * const stream = collectGoogle()
  * stream.push({ candidates: [{ content: { parts: [{ text: 'hi' }] } }] })[0].content // 'hi'
@@ -195,8 +196,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     parts.push({ part, texts: null, pieces })
   }
 
-  const push = (given: object): readonly StreamingDeltaEvent[] => {
-    const chunk = objectOf(given)
+  const take = (chunk: Found): readonly StreamingDeltaEvent[] => {
     failure = failureOf(chunk) ?? failure
     const usageMetadata = laterUsage(about['usageMetadata'], chunk['usageMetadata'])
     about = { ...about, ...said(chunk), usageMetadata }
@@ -210,18 +210,17 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     })
   }
 
-  return {
-    push,
-    end: () => {
-      if (failure !== null) return { events: [], outcome: failure }
-      const whole = parts.map(closed)
-      if (stringOf(candidate['finishReason']) === '' && blockReason(about) === '') {
-        const texts = whole.filter((part) => !isSilent(part)).map(({ text }) => stringOf(text))
-        return { events: [], outcome: { type: 'broken_off', text: texts.join('') } }
-      }
-      return fromGoogle({ ...about, candidates: [{ ...candidate, content: { parts: whole } }] }, options)
-    },
-  }
+  return collectStream({
+    take,
+    failure: () => failure,
+    isComplete: () => stringOf(candidate['finishReason']) !== '' || blockReason(about) !== '',
+    read: (ending) =>
+      readReply(
+        { ...about, candidates: [{ ...candidate, content: { parts: parts.map(closed) } }] },
+        options,
+        ending,
+      ),
+  })
 }
 
 /** The fields that say something: a later chunk takes nothing back. */
@@ -262,11 +261,14 @@ export interface GoogleReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export function fromGoogle(reply: GoogleReply, options: ReadOptions = {}): Reply {
-  const found = objectOf(reply)
+export const fromGoogle = (reply: GoogleReply, options: ReadOptions = {}): Reply =>
+  readReply(objectOf(reply), options)
+
+/** `broken`: how its stream ended, where that was no end of the reply. */
+function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const [candidate = {}] = objectsOf(found['candidates'])
   const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(saysSomething)
-  const ending = failureOf(found) ?? endingOf(found, candidate)
+  const ending = broken ?? failureOf(found) ?? endingOf(found, candidate)
   return replyEvents(
     {
       id: stringOf(found['responseId']),

@@ -42,12 +42,14 @@ export interface InteractionsReply {
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  * outcome // { type: 'done' }
  */
-export function fromInteractions(reply: InteractionsReply, options: ReadOptions = {}): Reply {
-  const found = objectOf(reply)
+export const fromInteractions = (reply: InteractionsReply, options: ReadOptions = {}): Reply =>
+  readReply(objectOf(reply), options)
+
+/** `broken`: how its stream ended, where that was no end of the reply. */
+function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const all = objectsOf(found['steps'])
   const steps = all.slice(all.findLastIndex(({ type }) => type === 'user_input') + 1)
-  const ending = failureOf(found) ?? endingOf(found, steps)
-  if (ending?.type === 'broken_off') return { events: [], outcome: ending }
+  const ending = broken ?? failureOf(found) ?? endingOf(found, steps)
   const results = new Map(steps.filter(isResult).map((step) => [step['call_id'], step]))
   const said = steps.filter((step) => !isResult(step))
   const isCutOff = ending?.type === 'truncated'
@@ -248,10 +250,7 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
           return []
       }
     },
-    end() {
-      if (failure !== null) return { events: [], outcome: failure }
-      return fromInteractions({ ...about, steps: [...steps.values()].map(closed) } as never, options)
-    },
+    end: () => readReply({ ...about, steps: [...steps.values()].map(closed) }, options, failure),
   }
 }
 

@@ -23,6 +23,7 @@ import {
 } from '../reply.ts'
 import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
+import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
 /** A call on its way; servers that repeat its id in each chunk, or its name alone, mean the same one. */
@@ -33,6 +34,28 @@ interface StreamedCall {
   name: string
   /** Joined at the end, so that the cost is linear. */
   readonly given: string[]
+  /** Whether the arguments are a complete object. */
+  readonly isWhole: (piece: string) => boolean
+}
+
+/** Follows the brackets of a JSON text: whether it is complete after each piece. O(piece). */
+function objectEnds(): (piece: string) => boolean {
+  let depth = 0
+  let isText = false
+  let isEscaped = false
+  let isComplete = false
+  return (piece) => {
+    for (const letter of piece) {
+      if (isEscaped) isEscaped = false
+      else if (isText) {
+        isEscaped = letter === '\\'
+        isText = letter !== '"'
+      } else if (letter === '"') isText = true
+      else if (letter === '{') depth += 1
+      else if (letter === '}') isComplete = (depth -= 1) === 0
+    }
+    return isComplete
+  }
 }
 
 /** What has come of each field of an object, piece by piece; joined at the end, so that the cost is linear. */
@@ -42,7 +65,7 @@ type Pieces = Map<string, unknown[]>
  * Collects the chunks of a stream, as the `openai` package gives them with `stream: true`. `push` gives what to
  * publish of each; `end` gives the reply, the same as `fromOpenAIChat` gives of the whole, its usage too where
  * `stream_options.include_usage` asked for it. A stream that ends without a finish reason has broken off, one with an
- * `error` has failed: then there are no events to append. Throws nothing. O(length).
+ * `error` has failed: then its events have what arrived, and no call is executed. Throws nothing. O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -67,21 +90,33 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     // Some servers give no index, and some the same one to all calls: then another id is another call.
     const known =
       typeof index === 'number' ? byIndex.get(index) : id === '' || id === latest?.id ? latest : undefined
-    const isOther = known !== undefined && id !== '' && known.id !== '' && id !== known.id && name !== ''
+    // A second name behind complete arguments is another call, too.
+    const isOther =
+      known !== undefined &&
+      name !== '' &&
+      ((id !== '' && known.id !== '' && id !== known.id) || known.isWhole(''))
     let call = isOther ? undefined : known
     if (call === undefined) {
       const { function: _, custom, ...rest } = piece
-      call = { rest, called: custom === undefined ? 'function' : 'custom', id: '', name: '', given: [] }
+      call = {
+        rest,
+        called: custom === undefined ? 'function' : 'custom',
+        id: '',
+        name: '',
+        given: [],
+        isWhole: objectEnds(),
+      }
       calls.push(call)
       if (typeof index === 'number') byIndex.set(index, call)
     }
     call.id ||= id
     call.name ||= name
-    call.given.push(givenIn(called['arguments']) + givenIn(called['input']))
+    const given = givenIn(called['arguments']) + givenIn(called['input'])
+    call.given.push(given)
+    call.isWhole(given)
   }
 
-  const push = (given: object): readonly StreamingDeltaEvent[] => {
-    const chunk = objectOf(given)
+  const take = (chunk: Found): readonly StreamingDeltaEvent[] => {
     failure = failureOf(chunk) ?? failure
     about = {
       id: about['id'] ?? chunk['id'],
@@ -103,28 +138,18 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     ]
   }
 
-  return {
-    push,
-    end: () => {
-      if (failure !== null) return { events: [], outcome: failure }
-      if (reason === '')
-        return {
-          events: [],
-          outcome: {
-            type: 'broken_off',
-            text: wordsIn(fields.get('content')) + wordsIn(fields.get('refusal')),
-          },
-        }
+  return collectStream({
+    take,
+    failure: () => failure,
+    isComplete: () => reason !== '',
+    read: (ending) => {
       const message = {
         ...Object.fromEntries([...fields].map(([field, values]) => [field, wholeField(field, values)])),
         tool_calls: calls.map(wholeCall),
       }
-      return fromOpenAIChat(
-        { ...about, usage, choices: [{ message, finish_reason: reason }] } as never,
-        options,
-      )
+      return readReply({ ...about, usage, choices: [{ message, finish_reason: reason }] }, options, ending)
     },
-  }
+  })
 }
 
 /** Adds what a piece says of an object; a null says nothing. */
@@ -201,11 +226,14 @@ export interface ChatReply {
  * const { events } = fromOpenAIChat({ id: 'c1', choices: [{ message, finish_reason: 'stop' }] })
  * events[0].llm_message.content // [{ type: 'text', text: 'hi' }]
  */
-export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Reply {
-  const found = objectOf(reply)
+export const fromOpenAIChat = (reply: ChatReply, options: ReadOptions = {}): Reply =>
+  readReply(objectOf(reply), options)
+
+/** `broken`: how its stream ended, where that was no end of the reply. */
+function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const choice = objectsOf(found['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
-  const ending = failureOf(found) ?? endingOf(choice, message)
+  const ending = broken ?? failureOf(found) ?? endingOf(choice, message)
   const calls = objectsOf(message['tool_calls'])
   const { content, refusal, reasoning_content } = message
   const reasoning = stringOf(reasoning_content) || stringOf(message['reasoning']) || thoughtIn(content)

@@ -101,14 +101,17 @@ function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: string) => 
         reason(reasoningOf(value), place)
         continue
       }
-      if (placeholder === null && isSealed(LIMITS, value) && !keeps) continue
-      const sent = placeholder === null ? named(value, (id) => mayName(id, ANY)) : null
-      const pair = placeholder === null ? LIMITS.pairOf(value) : null
-      if (pair !== null) halves.push({ id: pair.id, isSent: sent !== null })
+      let words: string | null | undefined = placeholder
+      let sent: JsonObject | null = null
+      if (placeholder === null) {
+        if (isSealed(LIMITS, value) && !keeps) continue
+        sent = named(value, (id) => mayName(id, ANY))
+        const pair = LIMITS.pairOf(value)
+        if (pair !== null) halves.push({ id: pair.id, isSent: sent !== null })
+        words = unsent(ref)[0]?.placeholder
+      }
       if (sent === null) {
-        const [other] = placeholder === null ? unsent(ref) : [ref]
-        if (typeof other?.placeholder === 'string')
-          said.push({ piece: textPiece(other.placeholder), more: null })
+        if (words) said.push({ piece: textPiece(words), more: null })
         continue
       }
       speak()
