@@ -102,7 +102,7 @@ export interface Store extends Items, Feed {
 
   /**
    * One page of the events that a filter lets through. Keyset paging: a page costs O(limit) at any depth, with any
-   * filter but text. Appending while paging repeats and skips nothing that was there (laws C). A page of an unknown
+   * filter but text and a path by time in a log whose timestamps go back, which may read each event. Appending while paging repeats and skips nothing that was there (laws C). A page of an unknown
    * conversation is empty.
    *
    * A cursor is good for its query, in whatever words and with whatever limit, as long as the conversation is there, in
