@@ -2,7 +2,7 @@
 
 import { monotonicFactory } from 'ulid'
 import { hasCode } from '../event/errors.ts'
-import { invalidArgument } from '../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { checkConversationId, formatInstant, microsNow } from '../store/kit/record.ts'
 import { initialHeader } from '../state/header.ts'
@@ -32,6 +32,14 @@ export interface EngineOptions {
    */
   readonly shareReplies?: boolean
 }
+
+const OPTIONS = {
+  store: true,
+  clock: true,
+  newId: true,
+  cacheBytes: true,
+  shareReplies: true,
+} satisfies Record<keyof EngineOptions, true>
 
 /** Live conversations over one store. */
 export interface Engine {
@@ -127,6 +135,7 @@ export function createEngine(options: EngineOptions): Engine {
     cacheBytes = 256 * 2 ** 20,
     shareReplies = false,
   } = options ?? {}
+  checkOptionNames(options, OPTIONS)
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))

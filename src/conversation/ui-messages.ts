@@ -14,7 +14,7 @@ import type { UIPart, UIChunk, UIReasoningPart, UITextPart } from '../messages/u
 import { granted } from '../state/call-status.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
-import { invalidArgument } from '../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { Conversation } from './conversation.ts'
 import { decideApprove, decideEdit, decideReject, openCallsOf } from './decide.ts'
 import { keyedId } from './stamp.ts'
@@ -305,6 +305,7 @@ export async function receiveUIMessages(
   posted: unknown,
   options: UIReceiveOptions = {},
 ): Promise<Pick<UIStreamOptions, 'to' | 'from'>> {
+  checkOptionNames(options, { waiting: true, pageTools: true } satisfies Record<keyof UIReceiveOptions, true>)
   const { waiting = 'reject' } = options
   if (waiting !== 'reject' && waiting !== 'keep') invalidArgument('waiting', 'must be reject or keep')
   const { messages, trigger, messageId } = isObject(posted as JsonValue) ? (posted as JsonObject) : {}

@@ -73,6 +73,7 @@ describe('the log', () => {
     const lines: RequestLogLine[] = []
     const failures: [unknown, string][] = []
     const store = { ...memoryStore(), search: () => Promise.reject(new Error('the disk is on fire')) }
+    await store.createConversation({ id: 'c', public: true })
     const { service } = await clientOver(store, {
       log: (line) => lines.push(line),
       onFailure: (error, _request, id) => failures.push([error, id]),

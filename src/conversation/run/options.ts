@@ -4,7 +4,7 @@ import type { Condensation } from '../../event/types.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
-import { invalidArgument } from '../../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 import { type Hook, HOOK_MOMENTS } from './hooks.ts'
 import type { Policy } from './policy.ts'
 
@@ -86,11 +86,26 @@ export interface RunCondenser {
 /** The longest that a timer can wait, which a lease is renewed within. */
 const MOST_TTL = 2 ** 31 - 1
 
+const OPTIONS = {
+  signal: true,
+  policy: true,
+  hooks: true,
+  condenser: true,
+  maxIterations: true,
+  stuck: true,
+  wait: true,
+  onPrefix: true,
+  from: true,
+  until: true,
+  leaseTtl: true,
+} satisfies Record<keyof RunOptions, true>
+
 /** Looked at before the lease is taken, so that a mistake of the caller is no error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
   const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from, until } =
     options as Readonly<Record<string, unknown>>
   if (typeof step !== 'function') invalidArgument('step', 'must be a function')
+  checkOptionNames(options, OPTIONS)
   if (policy !== undefined && typeof policy !== 'function')
     invalidArgument('policy', 'must be a function; see policyOf')
   if (onPrefix !== undefined && typeof onPrefix !== 'function')

@@ -18,6 +18,43 @@ export function invalidArgument(field: string, rule: string): never {
   throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
 }
 
+/**
+ * Refuses an option that does not exist, so that a misspelt one is not ignored. O(names).
+ * @param known every option, by name
+ * @throws `invalid_argument` with the nearest name.
+ */
+export function checkOptionNames(
+  options: object | null | undefined,
+  known: Readonly<Record<string, true>>,
+): void {
+  for (const name of Object.keys(options ?? {})) {
+    if (Object.hasOwn(known, name)) continue
+    const shown = name.slice(0, 40)
+    const nearest = Object.keys(known).toSorted((a, b) => unlikeness(shown, a) - unlikeness(shown, b))[0]
+    throw new ColloquyError(
+      'invalid_argument',
+      `There is no option ${JSON.stringify(shown)}. Did you mean ${nearest}?`,
+      { field: shown },
+    )
+  }
+}
+
+/** Levenshtein distance, less what both begin with. O(letters²). */
+function unlikeness(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let index = 0; index < from.length; index += 1) {
+    const next = [index + 1]
+    for (let column = 0; column < to.length; column += 1) {
+      const changed = (row[column] ?? 0) + (from[index] === to[column] ? 0 : 1)
+      next.push(Math.min((row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1, changed))
+    }
+    row = next
+  }
+  let common = 0
+  while (common < from.length && from[common] === to[common]) common += 1
+  return (row.at(-1) ?? 0) - 2 * common
+}
+
 /** Refuses what asks for a page or a count. @throws `invalid_query`. */
 export function invalidQuery(field: string, rule: string): never {
   throw new ColloquyError('invalid_query', `${field} ${rule}.`, { field })

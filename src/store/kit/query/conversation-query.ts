@@ -9,7 +9,15 @@ import type {
 } from '../../contract/conversation-record.ts'
 import { type Count, MOST_COUNTED, type Page } from '../../contract/query.ts'
 import { isKeepable, MOST_TAG, STATUS, TAG_KEY } from '../record.ts'
-import { checkBoolean, checkId, checkInstant, checkText, type Given, invalidQuery } from './check-value.ts'
+import {
+  checkBoolean,
+  checkId,
+  checkOptionNames,
+  checkInstant,
+  checkText,
+  type Given,
+  invalidQuery,
+} from './check-value.ts'
 import { foldText } from './message-text.ts'
 import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
 
@@ -69,6 +77,22 @@ const CONVERSATIONS: PagedList<Order, ConversationPlace> = {
   placeOf: (time, id) => (isLegalId(id) ? { time, id } : null),
 }
 
+const OPTIONS = {
+  titleContains: true,
+  public: true,
+  parentConversationId: true,
+  sandboxId: true,
+  status: true,
+  tags: true,
+  createdAtGte: true,
+  createdAtLt: true,
+  updatedAtGte: true,
+  updatedAtLt: true,
+  order: true,
+  cursor: true,
+  limit: true,
+} satisfies Record<keyof ConversationQuery, true>
+
 /**
  * Checks which conversations a caller wants. O(tags).
  * @throws `invalid_query` naming the field in `data.field`.
@@ -77,6 +101,7 @@ const CONVERSATIONS: PagedList<Order, ConversationPlace> = {
  * checkConversationFilter({ titleContains: 'Plan' }).titleContains // 'plan'
  */
 export function checkConversationFilter(filter: ConversationFilter = {}): CheckedConversationFilter {
+  checkOptionNames(filter, OPTIONS)
   const title = checkText('titleContains', filter.titleContains)
   const open = checkBoolean('public', filter.public)
   const status = checkText('status', filter.status)

@@ -4,6 +4,7 @@ import { EVENT_KINDS, type EventKind, isEventKind } from '../../../event/kinds.t
 import { type Source, SOURCES } from '../../../event/shapes.ts'
 import {
   checkId,
+  checkOptionNames,
   checkInstant,
   checkInteger,
   checkOneOf,
@@ -52,6 +53,21 @@ const EVENTS: PagedList<'timestamp' | 'timestamp_desc', EventPlace> = {
   placeOf: (time, seq) => (/^\d{1,15}$/.test(seq) ? { time, seq: Number(seq) } : null),
 }
 
+const OPTIONS = {
+  conversationId: true,
+  kinds: true,
+  excludeKinds: true,
+  source: true,
+  text: true,
+  timestampGte: true,
+  timestampLt: true,
+  leafId: true,
+  order: true,
+  cursor: true,
+  limit: true,
+  maxBytes: true,
+} satisfies Record<keyof EventQuery, true>
+
 /**
  * Checks which events a caller wants. O(kinds).
  * @throws `invalid_query` naming the field in `data.field`.
@@ -60,6 +76,7 @@ const EVENTS: PagedList<'timestamp' | 'timestamp_desc', EventPlace> = {
  * checkEventFilter({ conversationId: 'c', timestampGte: '1970-01-01T00:00:01Z' }).from // 1000000n
  */
 export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
+  checkOptionNames(filter, OPTIONS)
   const text = checkText('text', filter.text)
   return {
     conversationId:

@@ -1,0 +1,62 @@
+/** An option that does not exist is an error with the nearest name, at run time, and never ignored (design D50). */
+
+import { expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { receiveUIMessages } from '../../src/conversation/ui-messages.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { says } from './script.ts'
+
+const STORES: Readonly<Record<string, () => Store>> = {
+  memory: () => memoryStore(),
+  sqlite: () => sqliteStore({ file: ':memory:' }),
+}
+
+/** What is called with an option, the option that it has not, and the one that was meant. */
+const CALLS: readonly (readonly [string, string, string, (store: Store, more: object) => unknown])[] = [
+  ['listConversations', 'parentId', 'parentConversationId', (store, more) => store.listConversations(more)],
+  ['listConversations', 'tag', 'tags', (store, more) => store.listConversations(more)],
+  ['countConversations', 'titleContain', 'titleContains', (store, more) => store.countConversations(more)],
+  ['search', 'timestampGt', 'timestampGte', (store, more) => store.search({ conversationId: 'c', ...more })],
+  ['search', 'cursors', 'cursor', (store, more) => store.search({ conversationId: 'c', ...more })],
+  ['count', 'kind', 'kinds', (store, more) => store.count({ conversationId: 'c', ...more })],
+  ['createEngine', 'cachebytes', 'cacheBytes', (store, more) => createEngine({ store, ...more })],
+  [
+    'run',
+    'leaseTTL',
+    'leaseTtl',
+    async (store, more) => {
+      const conversation = await createEngine({ store }).openOrCreate('c')
+      return conversation.run(() => [says('Hi')], more)
+    },
+  ],
+  [
+    'receiveUIMessages',
+    'pageTool',
+    'pageTools',
+    async (store, more) => {
+      const conversation = await createEngine({ store }).openOrCreate('c')
+      return receiveUIMessages(conversation, { messages: [] }, more)
+    },
+  ],
+]
+
+const CASES = Object.keys(STORES).flatMap((name) => CALLS.map((call) => [name, ...call] as const))
+
+it.each(CASES)('over %s, %s refuses %s and names %s', async (name, _, option, meant, call) => {
+  const store = STORES[name]?.() as Store
+  const attempt = async (): Promise<unknown> => call(store, { [option]: 'x' })
+  await expect(attempt()).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: `There is no option "${option}". Did you mean ${meant}?`,
+    data: { field: option },
+  })
+  await store.close()
+})
+
+it('names no option at length', async () => {
+  const store = memoryStore()
+  const attempt = async (): Promise<unknown> => store.listConversations({ ['x'.repeat(1e6)]: 1 })
+  await expect(attempt()).rejects.toMatchObject({ data: { field: 'x'.repeat(40) } })
+})
