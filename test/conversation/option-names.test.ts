@@ -1,4 +1,4 @@
-/** An option that does not exist is an error with the nearest name, at run time, and never ignored (design D50). */
+/** An option that does not exist is an error with the nearest name, at run time, and never ignored. */
 
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
