@@ -78,7 +78,8 @@ function signedIn(request: object): readonly unknown[] {
 type SentPart = Readonly<Record<string, unknown>>
 
 /** What is thought, but for the placeholder of Google's signature. */
-const isThought = ({ type, thought, signature }: SentPart): boolean =>
+const isThought = ({ type, thought, signature, reasoningContent }: SentPart): boolean =>
+  reasoningContent !== undefined ||
   thought === true ||
   (['thinking', 'redacted_thinking', 'reasoning', 'thought'].includes(String(type)) &&
     signature !== NO_SIGNATURE)
@@ -169,8 +170,9 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
         const ids: ReadonlySet<unknown> = new Set(
           events.flatMap((event) => (event.kind === 'ActionEvent' ? [event.tool_call_id] : [])),
         )
-        const isCall = ({ functionCall, call_id, toolCallId, id }: SentPart): boolean =>
-          functionCall !== undefined || ids.has(call_id ?? toolCallId ?? id)
+        const isCall = ({ functionCall, call_id, toolCallId, id, toolUse }: SentPart): boolean =>
+          functionCall !== undefined ||
+          ids.has(call_id ?? toolCallId ?? id ?? (toolUse as SentPart | undefined)?.['toolUseId'])
         const written = request(events)
         // Where the order as it came would be refused, nothing signed is sent.
         if (requestRecord(written)?.leftOut.length !== 0) return

@@ -2,6 +2,7 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { withoutBytes } from '../../src/messages/bedrock/blocks.ts'
 import { isImagePart, isTextPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
@@ -131,7 +132,8 @@ describe('every grammar', () => {
             const text = JSON.stringify(request)
             expect(validate(request), name).toEqual([])
             expect(JSON.stringify(write(toMessages(again, options))), name).toBe(text)
-            expect(JSON.parse(text), name).toEqual(request)
+            const plain = withoutBytes(request)
+            expect(JSON.parse(JSON.stringify(plain)), name).toEqual(plain)
             expect(JSON.stringify(messages), name).toBe(before)
           }
         }
