@@ -68,8 +68,14 @@ const ENTRIES = [
   'steps/index.ts',
 ]
 
+/** Amazon's client is not installed: a step takes any client of its shape. */
+class BedrockRuntime {
+  converse(): void {}
+  converseStream(): void {}
+}
+
 /** What an example takes from other packages, as its reader would. */
-const PACKAGES = { Anthropic, GoogleGenAI, OpenAI, streamText, z }
+const PACKAGES = { Anthropic, BedrockRuntime, GoogleGenAI, OpenAI, streamText, z }
 
 /** All names that these entries publish. */
 async function published(entries = ENTRIES): Promise<Record<string, unknown>> {
