@@ -44,8 +44,13 @@ export async function openStream<R extends Request>(
 }
 
 /** Reads a stream up to the part that shows whether the SDK refuses the messages. */
-async function begin(given: Stream): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
-  const iterator = given[Symbol.asyncIterator]()
+async function begin(
+  given: Stream | Promise<Stream>,
+): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
+  const source = await given
+  // A client that stands in for the SDK may return a whole reply.
+  if (typeof source[Symbol.asyncIterator] !== 'function') return { stream: source, refusal: null }
+  const iterator = source[Symbol.asyncIterator]()
   const first: IteratorResult<object>[] = []
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop
