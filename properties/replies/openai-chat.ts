@@ -228,9 +228,7 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
         ...(refusal === null ? {} : { refusal }),
         ...(tool_calls === undefined ? {} : { tool_calls }),
         // Servers that give it want it back with calls, and with nothing else.
-        ...(tool_calls === undefined || (reasoning_content ?? '') === ''
-          ? {}
-          : { reasoning_content: isWhitespace(reasoning_content ?? '') ? '' : reasoning_content }),
+        ...(tool_calls === undefined || reasoning_content === undefined ? {} : { reasoning_content }),
       },
     ]
   },
@@ -245,7 +243,9 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
     })
     return [
       chunk({ role: 'assistant', content: '', refusal: null }),
-      ...pieces(reasoning_content ?? '', cut).map((text) => chunk({ reasoning_content: text })),
+      ...(reasoning_content === '' ? [''] : pieces(reasoning_content ?? '', cut)).map((text) =>
+        chunk({ reasoning_content: text }),
+      ),
       ...contentPieces(content ?? '', cut).map((piece) => chunk({ content: piece })),
       ...pieces(refusal ?? '', cut).map((text) => chunk({ refusal: text })),
       ...Object.entries(rest).flatMap(([field, value]) =>

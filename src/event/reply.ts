@@ -43,7 +43,7 @@ export interface ReplyRecord {
   readonly grammar?: GrammarName
   /** The model's name, as the provider gave it. */
   readonly model?: string
-  /** The name by which the model was asked, where that is another one and the reply has signed parts. */
+  /** The name by which the model was asked, where that is another one and the reply has reasoning. */
   readonly asked?: string
   /** Digest of the system prompt and the messages that the request held. */
   readonly prefix?: string

@@ -4,6 +4,7 @@ import type { OwnKinds, Kind } from './blocks.ts'
 import type { Image, FileRef } from './files.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import type { JsonObject, Content, OpenPart } from '../event/shapes.ts'
+import type { WriteOptions } from './prefix.ts'
 import type { Shape } from './shape.ts'
 
 /** Which call ids a provider takes. */
@@ -18,6 +19,8 @@ export interface Limits extends OwnKinds {
   /** What the log calls the origin of its calls. */
   readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
+  /** Makes the giver of call ids for a request, where their form does not say which are legal. */
+  readonly callIds?: WriteOptions['callIds']
   readonly toolNameLength: number
   /** Which images the provider takes. */
   readonly takesImage: (image: Image) => boolean

@@ -146,6 +146,15 @@ export interface WriteOptions {
    * that take no lists. Default: no.
    */
   readonly plainText?: boolean
+  /** Makes the giver of call ids for one request of Chat Completions: legal, and never the same twice. */
+  readonly callIds?: () => (given: string) => string
+  /** Content of messages of Chat Completions that contain calls and no text. Default: the field is left out. */
+  readonly callContent?: '' | null
+  /**
+   * Which messages of Chat Completions contain `reasoning_content`. `calls`: each one with calls, empty where there was
+   * none. `all`: each one that came with it. Default: those with calls that came with it.
+   */
+  readonly reasoning?: 'calls' | 'all'
   /** Called with each reply whose signed parts are left out, and why. */
   readonly onPrefix?: (left: LeftOut) => void
   /**
@@ -244,6 +253,15 @@ export function modelName(model: unknown): string | null {
 
 /** A provider may call `name` also `name-2026-11-25` or `name-20261125` in its reply. */
 export const undated = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
+
+/**
+ * Whether a reply was made in this grammar by the model that is asked, so that its unsigned reasoning goes back. False
+ * where one of the two names is not known. O(1).
+ */
+export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
+  const { model: named, asked = named } = reply
+  return reply.grammar === grammar && model !== '' && undated(String(asked)) === undated(model)
+}
 
 /** The proof of one request, as its blocks are written. */
 export function startProof(grammar: string, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {

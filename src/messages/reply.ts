@@ -28,7 +28,7 @@ import { callIds } from './turns.ts'
 import type { Limits, FieldRef, PartRef, PartsInOrder } from './limits.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import { modelName, ownDigest, requestRecord, undated } from './prefix.ts'
-import { partsOf } from './reply-parts.ts'
+import { partsOf, reasoningItems } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
 /** What a provider or a proxy says in the place of a reply: that there is none, or not all of it. */
@@ -135,12 +135,17 @@ function recordOf(
   const own = ownOf(message, inOrder, order, limits)
   const isOrdinary = stopReason === '' || ORDINARY_STOPS.has(stopReason)
   // What every grammar reads alike says nothing of the one that it came in.
-  const isOfGrammar = own !== null || parts !== null || !isOrdinary || message.thinking_blocks.length > 0
+  const reasons =
+    message.reasoning_content !== null ||
+    message.thinking_blocks.length > 0 ||
+    reasoningItems(message).length > 0
+  const isOfGrammar = own !== null || parts !== null || !isOrdinary || reasons
   const record: Made<ReplyRecord> = {}
   if (state !== undefined) record.after = state.log.head?.id ?? null
   if (isOfGrammar) record.grammar = grammar
   if (model !== '') record.model = model
-  const asked = own === null ? null : modelName((request as { readonly model?: unknown } | undefined)?.model)
+  const asked =
+    own === null && !reasons ? null : modelName((request as { readonly model?: unknown } | undefined)?.model)
   if (asked !== null && undated(asked) !== undated(model)) record.asked = asked
   // Where nothing is signed, nothing has to be proved.
   if (seen !== null && own !== null) record.prefix = seen.prefix

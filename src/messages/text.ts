@@ -16,7 +16,7 @@ const MAX_DEPTH = 512
  * argumentText('ls') // '{"_raw":"ls"}'
  */
 export function argumentText(given: string): string {
-  const text = wellFormed(given)
+  const text = unwrap(wellFormed(given))
   if (isWhitespace(text)) return '{}'
   return parseObject(text) === null ? JSON.stringify({ _raw: text }) : text
 }
@@ -29,7 +29,7 @@ export function argumentText(given: string): string {
  * argumentObject('[1]') // { _raw: '[1]' }
  */
 export function argumentObject(given: string): JsonObject {
-  const text = wellFormed(given)
+  const text = unwrap(wellFormed(given))
   if (isWhitespace(text)) return {}
   const parsed = parseObject(text)
   if (parsed === null || isDeep(parsed)) return { _raw: text }
@@ -46,18 +46,28 @@ export function argumentObject(given: string): JsonObject {
  */
 export function readArguments(given: string, object: JsonObject | null = null): JsonObject | null {
   if (object === null && isWhitespace(given)) return {}
-  const parsed = object ?? parseObject(given)
+  const parsed = object ?? parseObject(unwrap(given))
   // What is short has no room for it.
   return parsed === null || (given.length > MAX_DEPTH && isDeep(parsed)) ? null : parsed
 }
 
 function parseObject(text: string): JsonObject | null {
+  const value = parse(text)
+  return isObject(value) ? value : null
+}
+
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
+    return JSON.parse(text)
   } catch {
     return null
   }
+}
+
+/** The arguments without the JSON string that some servers wrap around them. */
+function unwrap(text: string): string {
+  const inner = text.startsWith('"') ? parse(text) : null
+  return typeof inner === 'string' && parseObject(inner) !== null ? inner : text
 }
 
 /** Whether a value is nested too deep; no deeper than that is it walked. O(values). */

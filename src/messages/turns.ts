@@ -64,7 +64,7 @@ export function callIds(form: IdForm): (given: string) => string {
 export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Turns {
   if (messages.length === 0)
     throw new ColloquyError('empty_view', 'there is nothing to send: no message of the view says anything')
-  const giveId = callIds(limits.callId)
+  const giveId = limits.callIds?.() ?? callIds(limits.callId)
   let system: readonly TextPiece[] = []
   /** Whether nothing but system prompts has come so far. */
   let leads = true

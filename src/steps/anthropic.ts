@@ -43,15 +43,16 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
       limits: LIMITS,
       tools,
       describe,
-      write: (messages, writing) => ({
-        ...rest,
-        ...toolList(writing),
-        ...withContainer(
-          toAnthropic(messages, { ...writing, cached: timeOf(rest['cache_control']) }),
-          rest['container'],
-        ),
-        stream,
-      }),
+      write(messages, writing) {
+        const written = toAnthropic(messages, { ...writing, cached: timeOf(rest['cache_control']) })
+        return {
+          ...rest,
+          ...(hasBudget(rest['thinking']) && isUnthought(written) && { thinking: { type: 'disabled' } }),
+          ...toolList(writing),
+          ...withContainer(written, rest['container']),
+          stream,
+        }
+      },
       send: (request, signal) => client.messages.create(request as never, { signal }),
       read: (reply, reading) => fromAnthropic(reply as AnthropicReply, reading),
       collect: collectAnthropic,
@@ -66,6 +67,15 @@ const describe = (tools: readonly ToolDescription[]): object[] =>
   tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }))
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
+
+/** Whether a request ends in a tool loop that begins without thinking: with thinking on, the provider refuses it. */
+function isUnthought({ messages }: AnthropicRequest): boolean {
+  const last = messages.at(-1)
+  const isLoop =
+    last?.role === 'assistant' || last?.content.some(({ type }) => type === 'tool_result') === true
+  const reply = messages.findLast(({ role }) => role === 'assistant')
+  return isLoop && reply !== undefined && reply.content[0]?.type.endsWith('thinking') !== true
+}
 
 /** For how long a mark asks, null where there is none. */
 function timeOf(mark: unknown): CacheTime | null {

@@ -1,5 +1,6 @@
 /** The entry `colloquy/steps`: steps that ask a model through the client of its provider, and execute tools. */
 
+export { SERVERS, type ServerName } from './servers.ts'
 export { aiSdkStep, type AiSdkStepOptions } from './ai-sdk.ts'
 export type { AiSdkTool, AiSdkTools } from './ai-sdk-tools.ts'
 export { type AnthropicClient, anthropicStep, type AnthropicStepOptions } from './anthropic.ts'

@@ -1,9 +1,11 @@
 /** The step that asks OpenAI Chat Completions, or any server that speaks its grammar. */
 
+import { ColloquyError } from '../event/errors.ts'
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-chat/blocks.ts'
 import { type ChatReply, collectOpenAIChat, fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { toOpenAIChat } from '../messages/openai-chat/write.ts'
+import { SERVERS, type ServerName } from './servers.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
@@ -22,13 +24,15 @@ export interface OpenAIChatStepOptions extends StepOptions {
   readonly model: string
   /** Whether what is nothing but texts is sent as one text, for servers that take no lists. Default: no. */
   readonly plainText?: boolean
+  /** The server that is asked, where it requires more than the grammar. Default: any other one. */
+  readonly server?: ServerName
   readonly [field: string]: unknown
 }
 
 /**
  * A step that asks OpenAI Chat Completions, and executes the calls of its replies. Streamed replies are asked for with
  * what they take (`stream_options`).
- * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or an unknown server.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })
  * const step = openaiChatStep({ client, model: 'gpt-6-sol' })
@@ -43,8 +47,15 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
     write: __,
     prove: ___,
     plainText = false,
+    server,
     ...rest
   } = options
+  if (server !== undefined && !Object.hasOwn(SERVERS, server))
+    throw new ColloquyError(
+      'invalid_argument',
+      `Unknown server. Use one of ${Object.keys(SERVERS).join(', ')}.`,
+    )
+  const dialect = server === undefined ? {} : SERVERS[server]
   const sorted = sortTools(given)
   const tools = [...describe(sorted.described), ...sorted.given]
   return stepOf(
@@ -57,7 +68,7 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
         ...(stream ? { stream_options: { include_usage: true } } : {}),
         ...rest,
         ...toolList(writing),
-        messages: toOpenAIChat(messages, { ...writing, plainText }),
+        messages: toOpenAIChat(messages, { ...writing, ...dialect, plainText }),
         stream,
       }),
       send: (request, signal) => client.chat.completions.create(request as never, { signal }),

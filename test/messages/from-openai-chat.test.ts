@@ -61,21 +61,23 @@ describe('fromOpenAIChat', () => {
     expect(toOpenAIChat(toMessages(replay(events)))[1]).toEqual({ role: 'assistant', content: 'x' })
   })
 
-  it.each([
-    ['reasoning', []],
-    ['reasoning_content', [{ other: { reasoning_content: true } }]],
-  ])('marks where reasoning came that has to go back with calls: %s', (field, marks) => {
-    const { events } = replied({ [field]: 'Hm.', tool_calls: [call('a', '{}')] })
-    const [action] = events as readonly { tool_call: { reply?: { parts?: object[] } } }[]
-    expect(action?.tool_call.reply?.parts?.filter((part) => 'other' in part) ?? []).toEqual(marks)
-    const messages = toMessages(replay(events), { pending: { close: 'x' } })
-    expect(toOpenAIChat(messages)[1]).toEqual({
-      role: 'assistant',
-      tool_calls: [call('a', '{}')],
-      ...(marks.length === 0 ? {} : { reasoning_content: 'Hm.' }),
-    })
-    expect(JSON.stringify(toAnthropic(messages))).not.toContain('Hm.')
-  })
+  it.each(['reasoning', 'reasoning_content'])(
+    'marks where reasoning came that has to go back with calls: %s',
+    (field) => {
+      const { events } = replied({ [field]: 'Hm.', tool_calls: [call('a', '{}')] })
+      const [action] = events as readonly { tool_call: { reply?: { parts?: object[] } } }[]
+      expect(action?.tool_call.reply?.parts?.filter((part) => 'other' in part)).toEqual([
+        { other: { [field]: true } },
+      ])
+      const messages = toMessages(replay(events), { pending: { close: 'x' } })
+      expect(toOpenAIChat(messages)[1]).toEqual({
+        role: 'assistant',
+        tool_calls: [call('a', '{}')],
+        [field]: 'Hm.',
+      })
+      expect(JSON.stringify(toAnthropic(messages))).not.toContain('Hm.')
+    },
+  )
 
   it('shows a refusal, and keeps that it is one', () => {
     expect(replied({ content: null, refusal: 'No.' }).events[0]).toMatchObject({

@@ -89,6 +89,29 @@ it.each(Object.values(STEP_WIRES))(
   },
 )
 
+it('turns thinking off in a tool loop that another model began, and no longer', async () => {
+  const conversation = await begin('Hello')
+  const { step } = scripted(STEP_WIRES.chat, [{ calls: CALLS.slice(0, 1) }], { tools: [add] })
+  await conversation.run(step, { maxIterations: 1 })
+  const sent: { thinking: { type: string } }[] = []
+  const create = async (request: object) => {
+    sent.push(request as (typeof sent)[number])
+    return { id: `m${sent.length}`, content: [{ type: 'text', text: 'Hi' }], stop_reason: 'end_turn' }
+  }
+  const claude = anthropicStep({
+    client: { messages: { create } },
+    model: 'claude-opus-4-5',
+    max_tokens: 2048,
+    stream: false,
+    tools: [add],
+    thinking: { type: 'enabled', budget_tokens: 1024 },
+  })
+  await conversation.run(claude)
+  await conversation.sendMessage('And?')
+  await conversation.run(claude)
+  expect(sent.map(({ thinking }) => thinking.type)).toEqual(['disabled', 'enabled'])
+})
+
 it('names the container in which code of the provider waits for results, and the skills that it is given', async () => {
   const caller = { type: 'code_execution_20260120', tool_id: 'srvtoolu_1' }
   const code = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'code_execution', input: { code: 'add()' } }

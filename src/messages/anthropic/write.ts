@@ -7,9 +7,9 @@ import type { NeutralMessage } from '../message.ts'
 import { moveParts, pieceDigest, placeholderOf, textPiece } from '../pieces.ts'
 import type { Piece, AssistantTurn, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
-import type { WriteOptions, Written } from '../prefix.ts'
+import { isOfModel, type WriteOptions, type Written } from '../prefix.ts'
 import { callsLast, endsInThinking, returnable } from '../reply-parts.ts'
-import { argumentObject, objectOf, trimTrailing } from '../text.ts'
+import { argumentObject, objectOf, trimTrailing, wellFormed } from '../text.ts'
 import { isPaused } from '../turns.ts'
 import { replyBlocks, writeConversation } from '../write.ts'
 import {
@@ -25,7 +25,7 @@ import {
 /**
  * The system prompt and the messages of a Messages request; valid whatever the log holds (law M). A reply goes back as
  * it came, its thinking byte for byte, as long as it stands behind what it saw; otherwise without its signed parts.
- * Unsigned thinking is left out. Messages of one role in a row are one. Of the parts marked `cache_prompt` the first
+ * Unsigned thinking goes back to the model that made it, unless that is a Claude. Messages of one role in a row are one. Of the parts marked `cache_prompt` the first
  * four become breakpoints, as the provider takes no more. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
@@ -53,7 +53,7 @@ export function toAnthropic(
   const { record, turns } = writeConversation<AnthropicBlock>(messages, options, {
     limits: LIMITS,
     piece: (piece) => ({ ...pieceBlock(piece, cite), ...mark(piece.cache, timeOf(piece)) }),
-    reply: (turn, keeps) => reply(turn, keeps, mark, callers),
+    reply: (turn, keeps) => reply(turn, keeps, mark, callers, options.model),
     move: (turn) => moveParts(turn, () => false, 'words'),
     // A mark inside of a result marks the whole.
     result: (result) => ({
@@ -95,11 +95,22 @@ function reply(
   keeps: boolean,
   mark: Mark,
   callers: Set<unknown>,
+  model = '',
 ): Written<AnthropicBlock>[] {
   const refs = keeps ? turn.refs : callsLast(turn.refs)
   const blocks = replyBlocks<AnthropicBlock>({ ...turn, refs }, keeps, {
     text: ({ text, cache }, more) => ({ type: 'text', text, ...mark(cache), ...more }),
     thinking(given) {
+      const isUnsigned = 'thinking' in given && !given.signature
+      // Claude signs all that it thinks, and refuses what is not signed.
+      if (isUnsigned && isOfModel(turn.message, LIMITS.grammar, model) && !/claude/i.test(model)) {
+        const { type, thinking, signature } = given
+        return {
+          type,
+          thinking: wellFormed(thinking),
+          ...(signature === '' && { signature }),
+        } as AnthropicBlock
+      }
       const sent = keeps ? returnable(given) : null
       return sent && ('data' in sent ? { type: 'redacted_thinking', ...sent } : { type: 'thinking', ...sent })
     },

@@ -87,6 +87,15 @@ export const KINDS = {
   audio: { in: 'words', side: 'assistant' },
   /** A mark that reasoning came there with calls: its text is in the field that all events have. */
   reasoning_content: { in: 'part', side: 'assistant' },
+  /** The same under the name that other servers give it. */
+  reasoning: { in: 'part', side: 'assistant' },
+  /** Thinking of Claude, as LiteLLM passes it on. */
+  thinking_blocks: {
+    in: 'part',
+    side: 'assistant',
+    needs: { thinking_blocks: objects },
+    signed: 'thinking_blocks',
+  },
   /** Signed reasoning, as routers give it. */
   reasoning_details: {
     in: 'part',

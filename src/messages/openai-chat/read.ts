@@ -21,7 +21,7 @@ import {
   textDelta,
   usageOf,
 } from '../reply.ts'
-import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type Found, isWhitespace, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
@@ -165,6 +165,7 @@ function gather(fields: Pieces, piece: Found): void {
 /** A field of a message as it would stand in a whole one. */
 function wholeField(field: string, values: readonly unknown[]): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
+  if (field === 'thinking_blocks') return wholeBlocks(objectsOf(values.flat()))
   return field === 'reasoning_details' ? wholeItems(values.flat()) : joined(values)
 }
 
@@ -181,13 +182,25 @@ const wholeItems = (items: readonly unknown[]): unknown[] =>
     same.length === 1 ? same[0] : wholeObject(objectsOf(same)),
   )
 
+/** Blocks without an index: one of them is complete with its signature. */
+function wholeBlocks(pieces: readonly Found[]): Found[] {
+  const blocks: Found[][] = []
+  for (const piece of pieces) {
+    const open = blocks.at(-1)
+    const isOpen = open?.every(({ type, signature, data }) => type === piece['type'] && !signature && !data)
+    if (open !== undefined && isOpen === true) open.push(piece)
+    else blocks.push([piece])
+  }
+  return blocks.map(wholeObject)
+}
+
 function keyOf(item: unknown): unknown {
   const { type, index } = objectOf(item)
   return Number.isInteger(index) ? `${stringOf(type)} ${String(index)}` : item
 }
 
 /** The fields of an object that come in pieces: of what is heard, and of what is reasoned. */
-const CUT: ReadonlySet<string> = new Set(['transcript', 'text', 'summary', 'data'])
+const CUT: ReadonlySet<string> = new Set(['transcript', 'text', 'summary', 'data', 'thinking'])
 
 /** An object of its pieces: of a field that is not cut into pieces the last value counts. */
 function wholeObject(pieces: readonly Found[]): Found {
@@ -212,8 +225,7 @@ export interface ChatReply {
 
 /**
  * The events of a reply's first choice, and what ended it. Reasoning that servers add as text (`reasoning_content`,
- * `reasoning`, `thinking` parts of the content) is kept; what came with calls as `reasoning_content` goes back with
- * them, since some servers refuse calls without it, all else of it does not. The last call of a reply that was cut off
+ * `reasoning`, `thinking` parts of the content) is kept; a field of it goes back to its model as it came. The last call of a reply that was cut off
  * by a limit is not executed, nor are those of a refused or filtered one.
  *
  * A refusal is read as the words that it is, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as a
@@ -239,10 +251,13 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
   const reasoning = stringOf(reasoning_content) || stringOf(message['reasoning']) || thoughtIn(content)
   const fields: JsonObject = {
     ...moreOf(message, ...KNOWN),
-    // Where it came; its text stands in the field that all events have.
-    ...(calls.length > 0 && reasoning !== '' && reasoning === reasoning_content
-      ? { reasoning_content: true }
-      : {}),
+    // The fields in which it came, empty or not: its text is in the field that all events have.
+    ...Object.fromEntries(
+      REASONING.flatMap((field) => {
+        const text = message[field]
+        return typeof text === 'string' ? [[field, (text === reasoning && !isWhitespace(text)) || text]] : []
+      }),
+    ),
   }
   const parts: ReplyPart[] = [
     ...contentParts(partsIn(content)),
@@ -270,6 +285,8 @@ function idOf({ id, created }: Found): string {
   const given = stringOf(id)
   return /^chatcmpl-\d{1,3}$/.test(given) && typeof created === 'number' ? `${given}-${created}` : given
 }
+
+const REASONING = ['reasoning_content', 'reasoning'] as const
 
 const KNOWN = ['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning'] as const
 

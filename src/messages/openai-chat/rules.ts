@@ -82,6 +82,8 @@ const shape = listOf(
         // What a reply has and goes back with, by the SDK's own examples; the last three are of other servers.
         annotations: listOf(object),
         reasoning_content: text,
+        reasoning: text,
+        thinking_blocks: listOf(object),
         reasoning_details: listOf(object),
         extra_content: object,
       },

@@ -1,14 +1,15 @@
 /** Writes neutral messages as OpenAI Chat Completions, and proves of each reply that it stands behind what it saw. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { isSealed, sentMore } from '../blocks.ts'
+import { isSealed, kindName, sentMore } from '../blocks.ts'
 import { keptBeside } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts } from '../pieces.ts'
 import type { Piece, Call } from '../limits.ts'
-import type { WriteOptions } from '../prefix.ts'
+import { isOfModel, type WriteOptions } from '../prefix.ts'
 import { argumentText, wellFormed } from '../text.ts'
+import { turnsOf } from '../turns.ts'
 import { replyBlocks, writeConversation } from '../write.ts'
 import {
   type ChatImage,
@@ -30,8 +31,8 @@ type ReplyPart =
 
 /**
  * The messages of a Chat Completions request; valid whatever the log holds (law M). Thinking and reasoning have no
- * place in this grammar and are left out, but for what a server gave in a field of its own and wants back:
- * `reasoning_details`, and `reasoning_content` with calls. Images of tool results follow in a user message behind the
+ * place in this grammar and are left out, but for what a server gave in a field of its own: it goes back to its model
+ * in that field, `reasoning_content` with calls only unless an option says otherwise. Images of tool results follow in a user message behind the
  * last result of their turn. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
@@ -51,12 +52,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
           text: ({ text }, more) =>
             text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { said: text },
           call: (call, more) => ({ call: toolCall(call, more) }),
-          other: (value) =>
-            !keeps && isSealed(LIMITS, value)
-              ? null
-              : value['reasoning_content'] === undefined
-                ? value
-                : reasoningOf(message),
+          other: (value) => (!keeps && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options)),
           more: ({ kind, more }) => sentMore(more, LIMITS.more[kind]),
         }),
       result: ({ call, pieces }) => ({
@@ -67,7 +63,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
       move: (turn) => moveParts(turn, () => true, 'any'),
       add(role, blocks, turn) {
         if (role === 'result') out.push(...(blocks as ChatMessage[]))
-        else if (role === 'assistant') out.push(assistantMessage(blocks as ReplyPart[]))
+        else if (role === 'assistant') out.push(assistantMessage(blocks as ReplyPart[], options))
         else {
           const parts = blocks as (ChatText | ChatImage | ChatPart)[]
           const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
@@ -81,13 +77,17 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
         }
       },
     },
+    turnsOf(messages, { ...LIMITS, ...(options.callIds && { callIds: options.callIds }) }),
   )
   record(out, out)
   return out
 }
 
 /** A reply as one message: its words, its refusal, its calls, and the fields that its server added. */
-function assistantMessage(parts: readonly ReplyPart[]): ChatMessage {
+function assistantMessage(
+  parts: readonly ReplyPart[],
+  { callContent, reasoning }: WriteOptions,
+): ChatMessage {
   const said: string[] = []
   const refused: string[] = []
   const tool_calls: ChatToolCall[] = []
@@ -97,22 +97,35 @@ function assistantMessage(parts: readonly ReplyPart[]): ChatMessage {
     else if (part.refused !== undefined) refused.push(part.refused)
     else if (part.call !== undefined) tool_calls.push(part.call)
     else Object.assign(fields, part)
+  const isCall = tool_calls.length > 0
   return {
+    ...(isCall && reasoning === 'calls' && { reasoning_content: '' }),
     ...fields,
     role: 'assistant',
+    ...(isCall && callContent !== undefined && { content: callContent }),
     ...(said.length > 0 && { content: joined(said) }),
     ...(refused.length > 0 && { refusal: joined(refused) }),
-    ...(tool_calls.length > 0 && { tool_calls }),
-  }
+    ...(isCall && { tool_calls }),
+  } as ChatMessage
 }
 
 const joined = (texts: readonly string[]): string => texts.join('\n')
 
-/** What a reply with calls thought, as one field; none of a reply without, which no server takes back. */
-const reasoningOf = /* @__PURE__ */ keptBeside(
-  ({ tool_calls, reasoning_content }: AssistantMessage): JsonObject =>
-    tool_calls.length === 0 ? {} : { reasoning_content: wellFormed(reasoning_content ?? '') },
-)
+/** The text of a reply's reasoning in each field in which it may have come. */
+const reasoningFields = /* @__PURE__ */ keptBeside(({ reasoning_content }: AssistantMessage) => {
+  const text = wellFormed(reasoning_content ?? '')
+  return { reasoning_content: { reasoning_content: text }, reasoning: { reasoning: text } }
+})
+
+/** A part, or the reasoning that it stands for; null where that is not sent. */
+function reasoningIn(value: JsonObject, message: AssistantMessage, options: WriteOptions): JsonObject | null {
+  const field = kindName(value)
+  if (field !== 'reasoning_content' && field !== 'reasoning') return value
+  const { model, reasoning } = options
+  const isWanted = field === 'reasoning' || message.tool_calls.length > 0 || reasoning === 'all'
+  if (!isWanted || (model !== undefined && !isOfModel(message, LIMITS.grammar, model))) return null
+  return typeof value[field] === 'string' ? value : reasoningFields(message)[field]
+}
 
 function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatToolCall {
   const { type, ...fields } = more ?? {}

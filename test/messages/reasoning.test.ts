@@ -1,0 +1,154 @@
+/** Reasoning goes back to the model that made it, in the field and form in which it came (design D37). */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import type { WriteOptions } from '../../src/messages/prefix.ts'
+import type { Reply } from '../../src/messages/reply.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { SERVERS } from '../../src/steps/servers.ts'
+
+const messagesOf = ({ events }: Reply): NeutralMessage[] =>
+  toMessages(replay(events.map((event, at) => ({ ...event, id: `e${at}` }))), { pending: { close: 'none' } })
+
+const MODEL = 'deepseek-v4'
+
+const sent = (block: object, model: string, made = MODEL): unknown => {
+  const content = [block, { type: 'tool_use', id: 'a', name: 'ls', input: {} }]
+  const reply = fromAnthropic({ model: made, content } as never)
+  return toAnthropic(messagesOf(reply), { model }).messages[1]?.content[0]
+}
+
+describe('thinking in the grammar of Anthropic', () => {
+  it.each([
+    [{ type: 'thinking', thinking: 'I look.' }],
+    [{ type: 'thinking', thinking: 'I look.', signature: '' }],
+    [{ type: 'thinking', thinking: '', signature: '' }],
+    [{ type: 'thinking', thinking: '' }],
+  ])('%j goes back to its model alone', (block) => {
+    expect(sent(block, MODEL)).toEqual(block)
+    expect(sent(block, `${MODEL}-20261101`)).toEqual(block)
+    expect(sent(block, 'kimi-k3')).toMatchObject({ type: 'tool_use' })
+    expect(sent(block, 'claude-opus-5', 'claude-opus-5')).toMatchObject({ type: 'tool_use' })
+  })
+
+  it('goes to the model by the name that it was asked by', () => {
+    const content = [
+      { type: 'thinking', thinking: 'hm' },
+      { type: 'text', text: 'x' },
+    ]
+    const request = { model: 'deepseek-chat', messages: [] }
+    const messages = messagesOf(fromAnthropic({ model: MODEL, content } as never, { request }))
+    expect(toAnthropic(messages, { model: 'deepseek-chat' }).messages[1]?.content).toEqual(content)
+  })
+})
+
+const CALLS = [{ id: 'a', type: 'function', function: { name: 'ls', arguments: '{}' } }]
+
+const chatMessage = (
+  fields: object,
+  options: WriteOptions = { model: MODEL },
+  made = MODEL,
+): Readonly<Record<string, unknown>> => {
+  const message = { role: 'assistant', tool_calls: CALLS, ...fields }
+  const reply = fromOpenAIChat({ model: made, choices: [{ message, finish_reason: 'tool_calls' }] } as never)
+  return toOpenAIChat(messagesOf(reply), options)[1] as never
+}
+
+describe('reasoning in Chat Completions', () => {
+  const blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }]
+  it.each([
+    ['DeepSeek', { reasoning_content: 'I look.' }],
+    ['vLLM', { reasoning: 'I look.' }],
+    ['an empty field', { reasoning_content: '' }],
+    ['an empty field of vLLM', { reasoning: '' }],
+    ['both fields', { reasoning_content: 'a', reasoning: 'a' }],
+    ['two texts', { reasoning_content: 'a', reasoning: 'b' }],
+    ['LiteLLM', { reasoning_content: 'Hm.', thinking_blocks: blocks }],
+    ['OpenRouter', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }],
+  ])('goes back as it came: %s', (_, fields) => {
+    expect(chatMessage(fields)).toMatchObject(fields)
+  })
+
+  it('goes to no other model', () => {
+    const sent = chatMessage({ reasoning_content: 'a', reasoning: 'b' }, { model: 'gpt-6' })
+    expect(sent).toEqual({ role: 'assistant', tool_calls: CALLS })
+  })
+
+  it('without calls goes back as `reasoning`, and as `reasoning_content` to a server that wants it', () => {
+    const said = { content: 'x', tool_calls: undefined }
+    expect(chatMessage({ ...said, reasoning: 'a' })).toMatchObject({ reasoning: 'a' })
+    expect(chatMessage({ ...said, reasoning_content: 'a' })).not.toHaveProperty('reasoning_content')
+    const options = { model: MODEL, ...SERVERS.kimi }
+    expect(chatMessage({ ...said, reasoning_content: 'a' }, options)).toMatchObject({
+      reasoning_content: 'a',
+    })
+  })
+
+  it('is on every message with calls for DeepSeek, also of another model', () => {
+    const options = { model: MODEL, ...SERVERS.deepseek }
+    expect(chatMessage({}, options, 'gpt-6')).toMatchObject({ reasoning_content: '' })
+    expect(chatMessage({ reasoning_content: 'a' }, options)).toMatchObject({ reasoning_content: 'a' })
+  })
+
+  it('of LiteLLM is united from the pieces of a stream', () => {
+    const stream = collectOpenAIChat()
+    const delta = (fields: object, finish_reason: string | null = null): void =>
+      void stream.push({ id: 'c', model: MODEL, choices: [{ index: 0, delta: fields, finish_reason }] })
+    for (const thinking of ['H', 'm.'])
+      delta({ thinking_blocks: [{ type: 'thinking', thinking, signature: '' }] })
+    delta({ thinking_blocks: [{ type: 'thinking', thinking: '', signature: 'c2ln' }] })
+    delta({ thinking_blocks: [{ type: 'redacted_thinking', data: 'x' }] })
+    delta({ tool_calls: CALLS }, 'tool_calls')
+    expect(toOpenAIChat(messagesOf(stream.end()), { model: MODEL })[1]).toMatchObject({
+      thinking_blocks: [...blocks, { type: 'redacted_thinking', data: 'x' }],
+    })
+  })
+
+  it('comes back in each field that it came in, whatever the texts', () => {
+    const text = fc.constantFrom('', 'a', 'b', ' ', undefined, null)
+    fc.assert(
+      fc.property(fc.record({ reasoning_content: text, reasoning: text }), (fields) => {
+        const { reasoning_content, reasoning } = chatMessage(fields)
+        expect(reasoning_content).toBe(fields.reasoning_content ?? undefined)
+        expect(reasoning).toBe(fields.reasoning ?? undefined)
+      }),
+    )
+  })
+})
+
+describe('dialects', () => {
+  it('Mistral gets ids of nine letters, alike for a call and its result, and text beside calls', () => {
+    const ids = ['call_1', 'abcdefghi', 'functions.ls:0', 'toolu_01', 'x'.repeat(80)]
+    const calls = ids.map((id) => ({ ...CALLS[0], id }))
+    const message = { role: 'assistant', tool_calls: calls }
+    const reply = fromOpenAIChat({ choices: [{ message, finish_reason: 'tool_calls' }] } as never)
+    const [, sent, ...results] = toOpenAIChat(messagesOf(reply), SERVERS.mistral) as never as [
+      object,
+      { content: string; tool_calls: { id: string }[] },
+      ...{ tool_call_id: string }[],
+    ]
+    const written = sent.tool_calls.map(({ id }) => id)
+    expect(sent.content).toBe('')
+    expect(written[1]).toBe('abcdefghi')
+    expect(new Set(written).size).toBe(ids.length)
+    for (const id of written) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/)
+    expect(results.slice(0, ids.length).map(({ tool_call_id }) => tool_call_id)).toEqual(written)
+  })
+
+  it.each([JSON.stringify('{"a":1}'), '{"a":1}'])(
+    'arguments that are encoded twice are read: %s',
+    (given) => {
+      const call = { id: 'a', type: 'function', function: { name: 'ls', arguments: given } }
+      const message = { role: 'assistant', tool_calls: [call] }
+      const reply = fromOpenAIChat({ choices: [{ message, finish_reason: 'tool_calls' }] } as never)
+      expect(reply.events[0]).toMatchObject({ action: { a: 1 } })
+      expect(JSON.stringify(toOpenAIChat(messagesOf(reply))[1])).toContain(JSON.stringify('{"a":1}'))
+    },
+  )
+})
