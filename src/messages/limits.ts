@@ -4,7 +4,6 @@ import type { OwnKinds, Kind } from './blocks.ts'
 import type { Image, FileRef } from './files.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import type { JsonObject, Content, OpenPart } from '../event/shapes.ts'
-import type { WriteOptions } from './prefix.ts'
 import type { Shape } from './shape.ts'
 
 /** Which call ids a provider takes. */
@@ -20,7 +19,7 @@ export interface Limits extends OwnKinds {
   readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
   /** Makes the giver of call ids for a request, where their form does not say which are legal. */
-  readonly callIds?: WriteOptions['callIds']
+  readonly callIds?: () => (given: string) => string
   readonly toolNameLength: number
   /** Which images the provider takes. */
   readonly takesImage: (image: Image) => boolean
