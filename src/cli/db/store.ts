@@ -81,8 +81,8 @@ const SHUT = [14, 264, 520, 1288, 1544]
 /** The error as the command reports it: without secrets, and with advice for its user. */
 function cleanError(error: unknown, address: Address, { write }: Access): unknown {
   const { label, withoutPassword } = address
-  if (hasCode(error, 'store_read_only') && error.message.includes('must be migrated')) {
-    const message = 'holds no conversations that this version can read'
+  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'schema') {
+    const message = 'holds no conversations'
     return about(address, { code: 'no_conversations', message })
   }
   if (isColloquyError(error)) {

@@ -221,6 +221,7 @@ function createSchema(connection: Connection, readOnly: boolean): void {
     throw new ColloquyError(
       'store_read_only',
       'The database has no tables of Colloquy yet; open it for writing once.',
+      { missing: 'schema' },
     )
   connection.share(() => {
     if (isCreated(connection)) return
