@@ -45,7 +45,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
   ],
   'run over SQLite and PostgreSQL as Node has them': [
     'test/context/redact-store',
-    'test/conversation/{background,follow}',
+    'test/conversation/{background,follow,option-names}',
     'test/inventory/live',
     'test/store/{counts,feed,items-agreement,paths,tree-rule}',
     'test/store/{postgres,postgres-*}',
