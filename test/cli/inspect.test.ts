@@ -148,7 +148,7 @@ describe('the lines of a file', () => {
     const file = at('a.jsonl')
     const { out } = await colloquy(['why', file, '4'])
     expect(out).toContain('the event on line 2 has its id already')
-    expect(out).toContain('id "a" already stands on line 2')
+    expect(out).toContain('id "a" already exists on line 2')
     expect((await colloquy(['why', file])).out).toContain('is the id of the event on line 2 already')
     const checked = await colloquy(['check', file, '--laws'])
     expect(checked.out).toContain('"a" is the id of the event on line 2 already')

@@ -128,7 +128,7 @@ describe('colloquy serve', () => {
       ['--db', SAMPLE],
       {},
       1,
-      /^colloquy: \S+sample\.jsonl: The file is no SQLite/,
+      /^colloquy: \S+sample\.jsonl: The file is not an SQLite database/,
     ],
     [
       'a server that is not there',

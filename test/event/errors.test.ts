@@ -26,6 +26,7 @@ describe('an error of another copy of the package', () => {
 
   it('answers as one of this copy does, over HTTP', async () => {
     const store = memoryStore()
+    await store.createConversation({ id: 'c', public: true })
     const { service, engine } = await clientOver(
       Object.assign(Object.create(store), { search: () => Promise.reject(error) }),
     )

@@ -76,11 +76,8 @@ it('a conversation whose creation waited for the earlier one to go is told of be
   await late.query('SELECT pg_current_xact_id()')
   await pause(store, 'old 1')
   await rival.query('BEGIN')
-  await rival.query(`SELECT behind.delete_conversation('c')`)
-  const creating = late.query(
-    `INSERT INTO behind.conversations (conversation_id, public, tags, metadata, created_at, updated_at, status)
-    VALUES ('c', false, '{}', '{}', 1, 1, 'idle')`,
-  )
+  await opened('behind', rival as never).deleteConversation('c')
+  const creating = opened('behind', late as never).createConversation({ id: 'c' })
   await until(async () => (await waiting(looker as never, name)) > 0)
   await rival.query('COMMIT')
   await creating

@@ -109,7 +109,7 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
 /** Where the library names an event by its position. */
-const PLACE = /(the event|already stands|is later in the log,) at position (\d{1,15})/g
+const PLACE = /(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
 /**
  * A sentence of the library with the line of each event that it names by its position. What it quotes stays as it is,
