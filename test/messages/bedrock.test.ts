@@ -129,10 +129,9 @@ describe('what is sent', () => {
     }
     const [first] = written(user(file), user(file))
     expect(first?.content.map((block) => ('document' in block ? block.document.name : block))).toEqual([
+      { text: '[A file:]' },
       'document 1',
-      { text: '[The file is above.]' },
       'document 2',
-      { text: '[The file is above.]' },
     ])
   })
 })

@@ -22,7 +22,7 @@ import {
 } from './blocks.ts'
 
 /** The provider demands a text in a message with a document, and content in a result. */
-const FILE_TEXT = '[The file is above.]'
+const FILE_TEXT = '[A file:]'
 const EMPTY_RESULT = '[The result is empty.]'
 
 /**
@@ -58,10 +58,8 @@ export function toBedrock(messages: readonly NeutralMessage[], options: WriteOpt
       }
       const role = by === 'assistant' ? by : 'user'
       const last = list.at(-1)
-      const isBare = blocks.some((block) => 'document' in block) && !blocks.some((block) => 'text' in block)
-      const content = isBare ? [...blocks, { text: FILE_TEXT }] : blocks
-      if (last?.role === role) last.content.push(...content)
-      else list.push({ role, content })
+      if (last?.role === role) last.content.push(...withFileText(blocks, last.content))
+      else list.push({ role, content: withFileText(blocks, []) })
     },
   })
   const request: BedrockRequest = {
@@ -70,6 +68,17 @@ export function toBedrock(messages: readonly NeutralMessage[], options: WriteOpt
   }
   record(request, list)
   return request
+}
+
+const isText = (block: BedrockBlock): boolean => 'text' in block
+
+/** Puts a text before the first document of a message that has none so far: what follows later changes nothing before it. */
+function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
+  const document = blocks.findIndex((block) => 'document' in block)
+  if (document < 0) return [...blocks]
+  return before.some(isText) || blocks.slice(0, document).some(isText)
+    ? [...blocks]
+    : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
 /** The blocks of a reply; the provider refuses reasoning as the last one. */
