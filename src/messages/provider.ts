@@ -62,9 +62,7 @@ function messageBlocks({ role, content, ...rest }: Wire): SeenBlock[] {
 function partBlock(role: string, part: Wire): SeenBlock {
   const { signature, data, providerOptions, ...said } = part
   const { anthropic } = (providerOptions ?? {}) as { readonly anthropic?: Wire }
-  // Models other than Claude think without signatures, which then bind nothing.
-  if (part['type'] === 'thinking' && (signature ?? '') !== '')
-    return { role, body: seenText(said), token: String(signature) }
+  if (part['type'] === 'thinking') return { role, body: seenText(said), token: String(signature) }
   if (part['type'] === 'redacted_thinking') return { role, body: seenText(said), token: String(data) }
   if (anthropic !== undefined)
     return { role, body: seenText(said), token: String(anthropic['signature'] ?? anthropic['redactedData']) }

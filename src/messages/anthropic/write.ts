@@ -102,8 +102,11 @@ function reply(
     text: ({ text, cache }, more) => ({ type: 'text', text, ...mark(cache), ...more }),
     thinking(given) {
       const isUnsigned = 'thinking' in given && !given.signature
-      // Claude signs all that it thinks, and refuses what is not signed.
-      if (isUnsigned && isOfModel(turn.message, LIMITS.grammar, model) && !/claude/i.test(model)) {
+      const { outcome, interrupted, own } = turn.message.reply ?? {}
+      // Claude signs all that it thinks, and refuses what is not signed. Under another name, too, thinking lacks its
+      // signature where it was cut off, or where redaction has changed it.
+      const isWhole = outcome === undefined && interrupted !== true && own === undefined
+      if (isUnsigned && isWhole && isOfModel(turn.message, LIMITS.grammar, model) && !/claude/i.test(model)) {
         const { type, thinking, signature } = given
         return {
           type,
