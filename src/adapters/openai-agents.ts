@@ -4,13 +4,14 @@ import type { AgentInputItem, SessionHistoryRewriteAwareSession } from '@openai/
 import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
 import type { Conversation } from '../conversation/conversation.ts'
 import { canonicalJson } from '../event/encode.ts'
-import { ColloquyError, hasCode } from '../event/errors.ts'
+import { ColloquyError } from '../event/errors.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
 import { isToolResult } from '../event/kinds.ts'
 import { findEvent, pathTo } from '../state/read.ts'
 import type { State } from '../state/state.ts'
+import { retryConflicts } from '../store/kit/items.ts'
 import { eventsOfItems, itemsIn, itemsOfEvents } from './agent-items.ts'
 
 /** A session that can also change its history in one step. */
@@ -54,9 +55,8 @@ interface Change<T> {
  */
 export function colloquySession({ conversation }: { readonly conversation: Conversation }): ColloquySession {
   /** Makes a change in one append, and decides again when another writer was faster. */
-  async function change<T>(decide: (history: readonly Segment[], state: State) => Change<T>): Promise<T> {
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop
+  const change = <T>(decide: (history: readonly Segment[], state: State) => Change<T>): Promise<T> =>
+    retryConflicts(async () => {
       const { result, events, expected } = await conversation.read((state) => {
         const { result: value, head, items = [], operation } = decide(segmentsOf(state), state)
         const moved = head === undefined ? [] : [stateUpdate('leaf_event_id', head)]
@@ -64,15 +64,9 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
         const made = operation === undefined ? [] : [operation]
         return { result: value, events: [...moved, ...appended, ...made], expected: state.log.entries.length }
       })
-      try {
-        // oxlint-disable-next-line no-await-in-loop
-        if (events.length > 0) await conversation.append(events, { expected })
-        return result
-      } catch (error) {
-        if (!hasCode(error, 'version_conflict')) throw error
-      }
-    }
-  }
+      if (events.length > 0) await conversation.append(events, { expected })
+      return result
+    })
 
   return {
     getSessionId: async () => conversation.id,
