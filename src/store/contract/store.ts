@@ -101,8 +101,9 @@ export interface Store extends Items, Feed {
   getMany(conversationId: string, ids: readonly string[]): Promise<(StoredEvent | null)[]>
 
   /**
-   * One page of the events that a filter lets through. Keyset paging: a page costs O(limit) at any depth, with any
-   * filter but text and a path by time in a log whose timestamps go back, which may read each event. Appending while paging repeats and skips nothing that was there (laws C). A page of an unknown
+   * One page of the events that a filter lets through. Keyset paging: a page costs O(limit) at any depth, with two
+   * exceptions: a filter by text, and a path by time in a log whose timestamps go back, which may read each event.
+   * Appending while paging repeats and skips nothing that was there (laws C). A page of an unknown
    * conversation is empty.
    *
    * A cursor is good for its query, in whatever words and with whatever limit, as long as the conversation is there, in
