@@ -138,8 +138,9 @@ async function serves({ folder, env }: Place, args: readonly string[]): Promise<
 }
 
 async function chats(api: string, ended: () => boolean): Promise<void> {
+  const user = { 'x-user': 'ann' }
   for (;;) {
-    const up = await fetch(`${api}/chat-1`).catch(() => null)
+    const up = await fetch(`${api}/chat-1`, { headers: user }).catch(() => null)
     if (up !== null) {
       deepStrictEqual([up.status, await up.json()], [200, []])
       break
@@ -148,18 +149,27 @@ async function chats(api: string, ended: () => boolean): Promise<void> {
     await wait(50)
   }
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello!' }] }
-  const post = (body: string) =>
-    fetch(api, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+  const post = (body: string, by: Readonly<Record<string, string>> = user) =>
+    fetch(api, { method: 'POST', body, headers: { 'content-type': 'application/json', ...by } })
   const said = await (await post(JSON.stringify({ id: 'chat-1', messages: [message] }))).text()
   ok(said.startsWith('data: {"type":"start","messageId":"m1-reply"}'), said)
   ok(said.endsWith('data: [DONE]\n\n'), said)
-  const messages = (await (await fetch(`${api}/chat-1`)).json()) as { id: string }[]
+  const messages = (await (await fetch(`${api}/chat-1`, { headers: user })).json()) as { id: string }[]
   deepStrictEqual(
     messages.map(({ id }) => id),
     ['m1', 'm1-reply'],
   )
-  ok((await (await fetch(`${api}/chat-1/stream`)).text()).endsWith('data: [DONE]\n\n'))
-  deepStrictEqual((await fetch(`${api}/chat-1/stop`, { method: 'POST' })).status, 200)
+  ok((await (await fetch(`${api}/chat-1/stream`, { headers: user })).text()).endsWith('data: [DONE]\n\n'))
+  const bob = { 'x-user': 'bob' }
+  deepStrictEqual((await fetch(`${api}/chat-1`)).status, 401)
+  deepStrictEqual(await (await fetch(`${api}/chat-1`, { headers: bob })).json(), [])
+  deepStrictEqual((await fetch(`${api}/chat-1/stream`, { headers: bob })).status, 204)
+  deepStrictEqual((await post(JSON.stringify({ id: 'chat-1', messages: [message] }), bob)).status, 404)
+  for (const [headers, status] of [
+    [bob, 404],
+    [user, 200],
+  ] as const)
+    deepStrictEqual((await fetch(`${api}/chat-1/stop`, { method: 'POST', headers })).status, status)
   deepStrictEqual((await post('{')).status, 400)
   deepStrictEqual((await post('{"id":"chat-1","messages":[]}')).status, 400)
 }

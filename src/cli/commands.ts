@@ -382,8 +382,9 @@ export const COMMANDS = {
   conversations: command({
     about: 'list the conversations of a database, the newest first',
     input: 'database',
-    options: { ...NEEDS_DATABASE, ...PAGE, ...JSON_FLAG },
+    options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE, ...JSON_FLAG },
     more: [
+      '--owner lists those of one owner.',
       `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
       'With --json, one object {"items","next_page_id"} on one line.',
     ],

@@ -201,26 +201,20 @@ async function* resumed<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): As
 
 /** Creates the conversation, with the date of its documents. */
 async function create(
-  { store, request }: Copy,
+  { store }: Copy,
   { id, description }: Plan,
   report: ImportReport,
 ): Promise<ConversationRecord> {
   report.created = true
   const { createdAt, ...rest } = description
-  const instant = createdAt === null ? undefined : parseInstant(createdAt)
-  const make = (conversation: NewConversation): Promise<ConversationRecord> =>
-    instant === undefined
-      ? store.createConversation(conversation)
-      : withStore(request.options.db, { write: true, clock: () => instant }, (dated) =>
-          dated.createConversation(conversation),
-        )
+  const made: NewConversation = { ...rest, id, ...(createdAt !== null && { createdAt }) }
   try {
-    return await make({ ...rest, id })
+    return await store.createConversation(made)
   } catch (error) {
     if (!hasCode(error, 'invalid_argument') || !String(error.data['field']).startsWith('metadata'))
       throw error
     report.notes.push(`its documents cannot be kept: ${error.message}`)
-    return await make({ ...rest, id, metadata: {} })
+    return await store.createConversation({ ...made, metadata: {} })
   }
 }
 

@@ -20,7 +20,7 @@ import { policyUpdate, statusUpdate } from './decide.ts'
 
 /** How to fork. */
 export interface ForkOptions extends Partial<
-  Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId'>
+  Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
    * The event to fork from: the path to it is copied, and HEAD is there; where the path holds a result of a call on
@@ -144,6 +144,7 @@ export async function writeFork(
   stamp: Stamp,
 ): Promise<void> {
   const { title = source.title, public: open = false, tags = {}, metadata = {}, sandboxId = null } = options
+  const { owner = source.owner } = options
   const { timeZone } = source
   await store.createConversation({
     id,
@@ -154,6 +155,7 @@ export async function writeFork(
     timeZone,
     parentConversationId: source.id,
     sandboxId,
+    owner,
     status: plan.status,
   })
   try {

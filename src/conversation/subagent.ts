@@ -46,7 +46,8 @@ export async function askChild(
 ): Promise<ChildReply> {
   const id = childId(parent.id, parent.actionId)
   if ((await store.getConversation(id)) === null) {
-    const depth = depthOf(await store.getConversation(parent.id)) + 1
+    const parentRecord = await store.getConversation(parent.id)
+    const depth = depthOf(parentRecord) + 1
     if (depth > maxDepth) throw new Error(`Subagents are nested at most ${maxDepth} deep.`)
     const { count } = await store.countConversations({ parentConversationId: parent.id, tags: CHILD_TAGS })
     if (count >= maxChildren) throw new Error(`A conversation has at most ${maxChildren} subagents.`)
@@ -55,6 +56,7 @@ export async function askChild(
       title,
       parentConversationId: parent.id,
       tags: CHILD_TAGS,
+      owner: parentRecord?.owner ?? null,
       metadata: { subagent: { action_id: parent.actionId, depth } },
       status: 'idle',
     }

@@ -54,6 +54,7 @@ describe('a directory', () => {
       title: 'Fix the build',
       public: false,
       sandboxId: null,
+      owner: null,
       status: null,
       tags: { team: 'core', ...Object.fromEntries(Object.entries(MANY).slice(0, 99)) },
       metadata: { persisted: { meta, base_state: base } },

@@ -208,6 +208,7 @@ describe('conversations', () => {
       title: 'An \u001b[2J old one',
       public: false,
       tags: {},
+      owner: null,
       time_zone: null,
       parent_conversation_id: null,
       created_at: '2020-02-03T04:05:06.000007Z',

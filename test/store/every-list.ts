@@ -14,6 +14,7 @@ const PARTS: readonly (readonly ConversationFilter[])[] = [
   [{}, { public: true }, { public: false }],
   [{}, { parentConversationId: 'p' }, { parentConversationId: '' }],
   [{}, { sandboxId: 's' }],
+  [{}, { owner: 'o' }],
   [{}, { status: 'idle' }],
   [{}, { tags: { a: 'x' } }, { tags: { a: 'x', b: 'y' } }],
   [{}, { createdAtGte: '1970-01-01T00:00:00Z', createdAtLt: '2100-01-01T00:00:00Z' }],

@@ -6,9 +6,9 @@ export const OTHERS = 20_000
 /** As many conversations again as a server may have, of one event each; then the planner counts. */
 const MANY = [
   `INSERT INTO colloquy.conversation
-    (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, status, created_at)
+    (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, owner, status, created_at)
   SELECT 't' || i, 't' || i, 't' || i, 1 - i % 2, CASE WHEN i % 3 = 0 THEN '{"a":"x","b":"y"}' ELSE '{}' END, '{}',
-    CASE WHEN i % 5 = 0 THEN 'p' END, CASE WHEN i % 7 = 0 THEN 's' END, 'idle', i
+    CASE WHEN i % 5 = 0 THEN 'p' END, CASE WHEN i % 7 = 0 THEN 's' END, CASE WHEN i % 9 = 0 THEN 'o' END, 'idle', i
   FROM generate_series(1, ${OTHERS}) i`,
   `INSERT INTO colloquy.tag (number, conversation_id, name, value, created_at)
   SELECT number, conversation_id, 'tag.' || key, value, created_at FROM colloquy.conversation

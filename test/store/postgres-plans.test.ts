@@ -281,6 +281,7 @@ describe('keys', () => {
     expect(rows.length).toBeGreaterThan(8)
     expect(rows.filter(({ first }) => !['conversation_id', 'log', 'number'].includes(first))).toEqual([
       { index: 'colloquy.conversation_created', first: 'created_at' },
+      { index: 'colloquy.conversation_owner', first: 'owner' },
       { index: 'colloquy.conversation_parent', first: 'parent_conversation_id' },
       { index: 'colloquy.conversation_public', first: 'public' },
       { index: 'colloquy.conversation_sandbox', first: 'sandbox_id' },

@@ -170,6 +170,7 @@ it('every key begins with the log or the conversation, except those of the lists
     'parent_conversation_id, created_at, conversation_id',
     'status, created_at, conversation_id',
     'sandbox_id, created_at, conversation_id',
+    'owner, created_at, conversation_id',
     'public, created_at, conversation_id',
     'name, value, created_at, conversation_id',
     'updated_at, conversation_id',

@@ -22,8 +22,6 @@ export interface Access {
   readonly write: boolean
   /** Whether to watch what other processes append. */
   readonly listen?: boolean
-  /** The date of records in microseconds since 1970; the current time by default. */
-  readonly clock?: () => bigint
 }
 
 /**
@@ -55,14 +53,13 @@ export async function withStore<T>(
 }
 
 async function openStore({ kind, target }: Address, access: Access): Promise<Opened> {
-  const { write, clock, listen = false } = access
-  const settings = clock === undefined ? {} : { clock }
+  const { write, listen = false } = access
   switch (kind) {
     case 'sqlite':
-      return write ? openToWrite(target, settings) : openToRead(target, settings)
+      return write ? openToWrite(target) : openToRead(target)
     case 'postgres': {
       const { postgresStore } = await import('../../store/postgres/index.ts')
-      const store = postgresStore({ url: target, listen, ...settings })
+      const store = postgresStore({ url: target, listen })
       return { store, close: () => store.close() }
     }
   }
@@ -169,30 +166,25 @@ export interface Opened {
   readonly checkIntegrity?: () => Promise<FileError | null>
 }
 
-/** Settings of the store beside the file. */
-interface Settings {
-  readonly clock?: () => bigint
-}
-
 /** Why a database cannot be read that its reader may not write beside. */
 export const SHUT_FOLDER =
   'cannot be read: SQLite needs files beside it, and permission to write there is denied; get that, or copy the database with them'
 
 /** To be read and written; made when it is not there. @throws FileError; OldRuntime. */
-export async function openToWrite(file: string, settings: Settings): Promise<Opened> {
+export async function openToWrite(file: string): Promise<Opened> {
   await loadDriver()
   await checkToWrite(file)
-  const store = await storeOf({ file, ...settings })
+  const store = await storeOf({ file })
   return { store, close: () => store.close() }
 }
 
 /** To be read only. @throws FileError; OldRuntime. */
-export async function openToRead(file: string, settings: Settings): Promise<Opened> {
+export async function openToRead(file: string): Promise<Opened> {
   const Driver = await loadDriver()
   const { path, isShut } = await checkToRead(file)
   const log = await logSize(path)
-  if (isShut && log === null && (await keepsLog(path))) return openStill(path, Driver, settings)
-  const store = await storeOf({ file, readOnly: true, ...settings })
+  if (isShut && log === null && (await keepsLog(path))) return openStill(path, Driver)
+  const store = await storeOf({ file, readOnly: true })
   return {
     store,
     async close() {
@@ -206,10 +198,10 @@ export async function openToRead(file: string, settings: Settings): Promise<Open
  * A database in write-ahead mode that no process writes just now, whose reader may make no files beside it: without
  * them SQLite reads it as one that cannot change. It can all the same, which is looked for at the end.
  */
-async function openStill(path: string, Driver: Driver, settings: Settings): Promise<Opened> {
+async function openStill(path: string, Driver: Driver): Promise<Opened> {
   const before = await traceOf(path)
   const database = openImmutable(path, Driver)
-  const store = await storeOf({ database, readOnly: true, ...settings })
+  const store = await storeOf({ database, readOnly: true })
   return {
     store,
     async close() {
@@ -225,7 +217,7 @@ async function openStill(path: string, Driver: Driver, settings: Settings): Prom
 
 type Source = { readonly file: string } | { readonly database: DatabaseSync }
 
-async function storeOf(options: Source & Settings & { readonly readOnly?: boolean }): Promise<Store> {
+async function storeOf(options: Source & { readonly readOnly?: boolean }): Promise<Store> {
   const { sqliteStore } = await import('../../store/sqlite/index.ts')
   return sqliteStore(options)
 }

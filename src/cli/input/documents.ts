@@ -6,7 +6,7 @@ import type { NewConversation } from '../../store/kit/index.ts'
 import { dashed, undashed } from '../db/store.ts'
 
 /** What a record is made of, and when it was; `id` is null where nothing says it. */
-export type Description = Required<Omit<NewConversation, 'id' | 'status'>> & {
+export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'createdAt'>> & {
   readonly id: string | null
   /** ISO 8601; null for now. */
   readonly createdAt: string | null
@@ -21,7 +21,7 @@ export interface Documents {
 /** The key of a record's metadata under which the documents are kept, so that an export writes them back. */
 const KEPT = 'persisted'
 
-const TAG = /^[a-z0-9]{1,100}$/
+const TAG = /^[A-Za-z0-9][A-Za-z0-9_]{0,99}$/
 const MOST_TAGS = 100
 
 /** What the documents say, as far as a record has a place for it; all of them is kept in its metadata. */
@@ -38,6 +38,7 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
     timeZone: null,
     parentConversationId: idIn(parent),
     sandboxId: null,
+    owner: null,
     createdAt: typeof created === 'string' && parseInstant(created) !== undefined ? created : null,
   }
 }
@@ -150,6 +151,7 @@ export function ownDocument(
     time_zone: record.timeZone,
     parent_conversation_id: record.parentConversationId,
     ...(record.sandboxId !== null && { sandbox_id: record.sandboxId }),
+    ...(record.owner !== null && { owner: record.owner }),
     created_at: createdAt,
   }
 }
@@ -162,6 +164,7 @@ export function describeOwn(document: JsonObject): Description | null {
     time_zone: zone,
     parent_conversation_id: parent,
     sandbox_id: sandbox,
+    owner,
     created_at: created,
   } = document
   const kept = asObject(metadata)
@@ -176,13 +179,14 @@ export function describeOwn(document: JsonObject): Description | null {
     timeZone: typeof zone === 'string' ? zone : null,
     parentConversationId: typeof parent === 'string' && isLegalId(parent) ? parent : null,
     sandboxId: typeof sandbox === 'string' && isLegalId(sandbox) ? sandbox : null,
+    owner: typeof owner === 'string' && isLegalId(owner) ? owner : null,
     createdAt: typeof created === 'string' && parseInstant(created) !== undefined ? created : null,
   }
 }
 
 function isSaid(record: ConversationRecord, said: Description): boolean {
   const { id, title, tags, metadata, timeZone, parentConversationId: parent, createdAt } = record
-  const now = [id, title, record.public, tags, metadata, timeZone, parent, record.sandboxId]
+  const now = [id, title, record.public, tags, metadata, timeZone, parent, record.sandboxId, record.owner]
   const then = [
     said.id,
     said.title,
@@ -192,6 +196,7 @@ function isSaid(record: ConversationRecord, said: Description): boolean {
     said.timeZone,
     said.parentConversationId,
     said.sandboxId,
+    said.owner,
   ]
   if (canonicalJson(now) !== canonicalJson(then) || said.createdAt === null) return false
   return parseInstant(said.createdAt) === parseInstant(createdAt)

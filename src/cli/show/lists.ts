@@ -126,13 +126,14 @@ export async function listConversations(
   io: Io,
   page: Page,
 ): Promise<number> {
-  const { db, limit, page: cursor } = options
+  const { db, limit, page: cursor, owner } = options
   const list: List<ConversationRecord> = {
     about: aboutStored(db, undefined, options.json),
     db,
     unit: 'conversation',
     find: (store) =>
       store.listConversations({
+        ...(owner !== undefined && { owner }),
         ...(limit !== undefined && { limit }),
         ...(cursor !== undefined && { cursor }),
       }),
@@ -140,6 +141,7 @@ export async function listConversations(
     rows: (items) => recordRows(page, items),
     options: [
       ['db', db.label],
+      ['owner', owner],
       ['limit', limit],
     ],
   }
@@ -152,6 +154,7 @@ const recordJson = (record: ConversationRecord): object => ({
   title: record.title,
   public: record.public,
   tags: record.tags,
+  owner: record.owner,
   time_zone: record.timeZone,
   parent_conversation_id: record.parentConversationId,
   created_at: record.createdAt,

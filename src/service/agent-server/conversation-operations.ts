@@ -37,12 +37,12 @@ const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status
 
 /** Given any number of times, `key:value`: conversations that have all of these tags. */
 const tag: Parameter<Readonly<Record<string, string>>> = {
-  schema: { type: 'array', items: { type: 'string', pattern: '^[a-z0-9]+:' }, default: [] },
+  schema: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9_]*:' }, default: [] },
   required: false,
   read(given) {
     const tags = new Map<string, string>()
     for (const text of given) {
-      const [, key, value = ''] = /^([a-z0-9]+):([^]*)$/.exec(text) ?? []
+      const [, key, value = ''] = /^([A-Za-z0-9][A-Za-z0-9_]*):([^]*)$/.exec(text) ?? []
       if (key === undefined)
         return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be a key, a colon and a value' } }
       if ((tags.get(key) ?? value) !== value)
@@ -52,6 +52,9 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
     return { value: Object.fromEntries(tags) }
   },
 }
+
+/** Conversations of this owner. */
+const owner = optional(text())
 
 /** Some clients ask that skills be left out: there are none in what they are sent. */
 const include_skills = withDefault(boolean(), false)
@@ -105,6 +108,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       query: {
         status,
         tag,
+        owner,
         include_skills,
         sort_order: withDefault(
           oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
@@ -127,9 +131,9 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
         },
       },
     },
-    async ({ query: { status, tag: tags, sort_order, page_id, limit } }) => {
+    async ({ query: { status, tag: tags, owner, sort_order, page_id, limit } }) => {
       const order = ORDERS[sort_order] ?? 'created_at_desc'
-      return { body: await search(lifecycle, { status, tags, order, cursor: page_id, limit }) }
+      return { body: await search(lifecycle, { status, tags, owner, order, cursor: page_id, limit }) }
     },
   ),
   operation(
@@ -139,11 +143,11 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       operationId: 'count_conversations',
       tag: topic,
       summary: 'Count Conversations',
-      query: { status, tag, exact },
+      query: { status, tag, owner, exact },
       replies: COUNTED,
     },
-    async ({ query: { status, tag: tags, exact } }) =>
-      countReply(await count(lifecycle, { status, tags }, exact)),
+    async ({ query: { status, tag: tags, owner, exact } }) =>
+      countReply(await count(lifecycle, { status, tags, owner }, exact)),
   ),
   operation(
     {
@@ -259,7 +263,8 @@ const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => 
 interface Filter {
   readonly status: Status | null
   /** Tags that must be there with these values. */
-  readonly tags?: Readonly<Record<string, string>>
+  readonly tags: Readonly<Record<string, string>>
+  readonly owner: string | null
 }
 
 /** Which page of which conversations. */
@@ -275,12 +280,12 @@ interface Search extends Filter {
  */
 async function search(
   lifecycle: Lifecycle,
-  { status, tags = {}, order, cursor, limit }: Search,
+  { status, tags, owner, order, cursor, limit }: Search,
 ): Promise<Page<JsonObject>> {
   const { store } = lifecycle.engine
   const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
-  const asked = { tags, ...(isListed && { status }) }
-  const list = { list: 'agent-conversations', order, filter: { status, tags } }
+  const asked = { tags, ...(owner !== null && { owner }), ...(isListed && { status }) }
+  const list = { list: 'agent-conversations', order, filter: { status, tags, owner } }
   return pageInBytes({
     cursor,
     limit,
@@ -294,11 +299,12 @@ async function search(
 }
 
 /** How many there are; to be exact, with a status, each of which none is known is looked at, once. */
-async function count(lifecycle: Lifecycle, { status, tags = {} }: Filter, exact: boolean): Promise<Count> {
+async function count(lifecycle: Lifecycle, { status, tags, owner }: Filter, exact: boolean): Promise<Count> {
   const { store } = lifecycle.engine
-  if (status === null) return store.countConversations({ tags }, { exact })
+  const asked = { tags, ...(owner !== null && { owner }) }
+  if (status === null) return store.countConversations(asked, { exact })
   const isListed = await settle(lifecycle, exact ? Number.POSITIVE_INFINITY : MAX_PAGE_SIZE)
-  const { count: found, more } = await store.countConversations({ status, tags }, { exact })
+  const { count: found, more } = await store.countConversations({ ...asked, status }, { exact })
   return { count: found, more: more || !isListed }
 }
 

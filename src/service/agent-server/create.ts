@@ -180,6 +180,7 @@ async function recordOf(
   return {
     title: body.title ?? null,
     tags: tags ?? {},
+    owner: body.owner ?? null,
     parentConversationId: found?.id ?? null,
     metadata: {
       ...(await starts.keep(beyond(body), beside)),
@@ -233,6 +234,7 @@ export async function fork(
       ...(title !== null && { title }),
       ...(from !== null && { from }),
       tags: body.tags ?? {},
+      ...((body.owner ?? null) !== null && { owner: body.owner ?? null }),
     }),
   )
   if (body.reset_metrics === false) return forked

@@ -22,6 +22,7 @@ const own = {
   parent_conversation_id: id.nullable().optional(),
   title: title.nullable().optional(),
   tags: tags.nullable().optional(),
+  owner: id.nullable().optional(),
   workspace: z.looseObject({ working_dir: text(1, 4_096) }).optional(),
   confirmation_policy: confirmationPolicy.nullable().optional(),
   initial_message: z
@@ -67,6 +68,7 @@ const fork = z.strictObject({
   id: id.nullable().optional(),
   title: title.nullable().optional(),
   tags: tags.nullable().optional(),
+  owner: id.nullable().optional(),
   from_event_id: z.string().nullable().optional(),
   /** Whether what it costs is counted from the fork on. */
   reset_metrics: z.boolean().default(true).optional(),

@@ -5,7 +5,7 @@ import { LEGAL_ID } from '../../event/ids.ts'
 import { toIssues } from '../../event/issues.ts'
 import { checker, openPart, textContent } from '../../event/shape-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { MOST_TAG_KEY, MOST_TAGS } from '../../store/kit/record.ts'
+import { MOST_TAG_KEY, MOST_TAGS, TAG_KEY } from '../../store/kit/record.ts'
 import type { BodySpec } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
 
@@ -73,7 +73,7 @@ export const tags = z
     z
       .string()
       .max(MOST_TAG_KEY)
-      .regex(/^[a-z0-9]+$/, 'Must be lower-case letters and digits.'),
+      .regex(TAG_KEY, 'Must be letters, digits and underscores, and begin with no underscore.'),
     text(0, 256),
   )
   .refine((given) => Object.keys(given).length <= MOST_TAGS, {

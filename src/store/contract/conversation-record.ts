@@ -11,8 +11,8 @@ export interface ConversationRecord {
   /** Whether everybody may read it (interface section 4.1). */
   readonly public: boolean
   /**
-   * At most 100: keys of 1 to 100 lower-case letters and digits, values of at most 256 characters of well-formed
-   * Unicode without NUL.
+   * At most 100: keys of 1 to 100 letters a to z of either case, digits and underscores, the first not an underscore, values of at most 256
+   * characters of well-formed Unicode without NUL.
    */
   readonly tags: Readonly<Record<string, string>>
   /** Whatever JSON the caller keeps with a conversation; the store never looks into it. */
@@ -23,6 +23,11 @@ export interface ConversationRecord {
   readonly parentConversationId: string | null
   /** The sandbox it was made for. */
   readonly sandboxId: string | null
+  /**
+   * Whose conversation it is, in the caller's own terms, such as the id of a user; 1 to 200 characters, as an id. Null:
+   * nobody's. The store lists, counts and deletes by it, and compares it with no caller: recipes.md has the check.
+   */
+  readonly owner: string | null
   /** By which status it is listed: what was said last, which need not be what its log says. Null: nothing was. */
   readonly status: string | null
   readonly createdAt: string
@@ -44,13 +49,20 @@ export interface NewConversation {
   readonly timeZone?: string | null
   readonly parentConversationId?: string | null
   readonly sandboxId?: string | null
+  readonly owner?: string | null
+  /**
+   * When it was created, for one that is imported: an instant as those of a search, of the years 0 to 9999. Another
+   * conversation of the same id may then have the same time, so `AppendOptions.createdAt` does not tell them apart.
+   * Default: now.
+   */
+  readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
   readonly status?: string | null
 }
 
 /** What may be changed later; what is left out stays. */
 export type ConversationPatch = Partial<
-  Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone'>
+  Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone' | 'owner'>
 >
 
 /** How a record is changed. */
@@ -70,6 +82,8 @@ export interface ConversationFilter {
   /** An empty text: those that have no parent. */
   readonly parentConversationId?: string
   readonly sandboxId?: string
+  /** Those of this owner. An empty text is `invalid_query`: it is a user id that the caller has lost. */
+  readonly owner?: string
   /** An empty text: those of which none was said. */
   readonly status?: string
   /** Tags that must be there with these values. */

@@ -132,7 +132,7 @@ export interface Store extends Items, Feed {
    * of a search.
    *
    * By creation, with no filter, with times of creation, and with any one of `public: true`, `parentConversationId`,
-   * `sandboxId`, `status` and a tag, and by change, with no filter and with times of change, a page holds `limit` where
+   * `sandboxId`, `owner`, `status` and a tag, and by change, with no filter and with times of change, a page holds `limit` where
    * there are as many, and costs O(limit + log n). Whatever else is asked for is compared one by one, with
    * {@link MOST_LOOKED_AT} conversations at most: then a page may have fewer, or none, and `next_page_id` says where to
    * go on. @throws `invalid_query`, `invalid_cursor`.

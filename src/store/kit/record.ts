@@ -5,6 +5,7 @@ import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { parseInstant } from '../../event/time.ts'
 import type {
   ConversationPatch,
   ConversationRecord,
@@ -115,7 +116,7 @@ export function nextLease(
 
 /** What a status may be, and the key of a tag; most characters of a tag's value. */
 export const STATUS = /^[a-z_]{1,40}$/
-export const TAG_KEY = /^[a-z0-9]+$/
+export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
 export const MOST_TAG = 256
 /** Most characters of a tag's key: with its value it has to fit into an index of every database. Most tags of one. */
 export const MOST_TAG_KEY = 100
@@ -164,9 +165,10 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
   const { id, parentConversationId: parent = null } = conversation
   checkConversationId('id', id)
   if (parent !== null) checkConversationId('parentConversationId', parent)
-  const { sandboxId = null, status = null } = conversation
+  const { sandboxId = null, status = null, owner = null } = conversation
   if (sandboxId !== null) checkConversationId('sandboxId', sandboxId)
-  const at = formatInstant(now)
+  if (owner !== null) checkConversationId('owner', owner)
+  const created = checkCreatedAt(conversation.createdAt) ?? now
   return Object.freeze({
     id,
     title: checkTitle(conversation.title ?? null),
@@ -176,9 +178,10 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
     timeZone: checkTimeZone(conversation.timeZone ?? null),
     parentConversationId: parent,
     sandboxId,
+    owner,
     status: status === null ? null : checkStatus(status),
-    createdAt: at,
-    updatedAt: at,
+    createdAt: formatInstant(created),
+    updatedAt: formatInstant(created > now ? created : now),
     version: 0,
     headId: null,
   })
@@ -198,13 +201,15 @@ export function patchRecord(
   now: bigint,
   { expected }: UpdateOptions = {},
 ): ConversationRecord {
-  const { title, public: open, tags, metadata, timeZone } = patch
+  const { title, public: open, tags, metadata, timeZone, owner } = patch
   if (expected !== undefined && JSON.stringify(expected.metadata) !== JSON.stringify(record.metadata)) {
     const message = `The metadata of conversation ${JSON.stringify(record.id)} has changed; read it again.`
     throw new ColloquyError('version_conflict', message, { conversationId: record.id })
   }
+  if (owner !== undefined && owner !== null) checkConversationId('owner', owner)
   return Object.freeze({
     ...record,
+    ...(owner !== undefined && { owner }),
     ...(title !== undefined && { title: checkTitle(title) }),
     ...(open !== undefined && { public: checkBoolean('public', open, invalidArgument) ?? false }),
     ...(tags !== undefined && { tags: checkTags(tags) }),
@@ -264,13 +269,28 @@ function checkTags(tags: Given): Readonly<Record<string, string>> {
   if (entries.length > MOST_TAGS) invalidArgument('tags', `must be at most ${MOST_TAGS}`)
   for (const [key, value] of entries) {
     if (!TAG_KEY.test(key) || key.length > MOST_TAG_KEY)
-      invalidArgument('tags', `must have keys of 1 to ${MOST_TAG_KEY} lower-case letters and digits`)
+      invalidArgument(
+        'tags',
+        `must have keys of 1 to ${MOST_TAG_KEY} letters, digits and underscores, not beginning with an underscore`,
+      )
     if (typeof value !== 'string' || !isKeepable(value, MOST_TAG)) {
       invalidArgument(`tags.${key}`, 'must be at most 256 characters of well-formed Unicode without NUL')
     }
   }
   return copy as Readonly<Record<string, string>>
 }
+
+/** The time of a record that is given one; undefined for none. @throws `invalid_argument`. */
+export function checkCreatedAt(given: Given): bigint | undefined {
+  if (given === undefined) return undefined
+  const instant = typeof given === 'string' ? parseInstant(given) : undefined
+  if (instant === undefined || instant < YEAR_0 || instant >= YEAR_10000)
+    return invalidArgument('createdAt', 'must be an instant of the years 0 to 9999')
+  return instant
+}
+
+/** Between these, {@link formatInstant} writes times that sort as text. */
+const [YEAR_0, YEAR_10000] = [-62_167_219_200_000_000n, 253_402_300_800_000_000n]
 
 function checkMetadata(metadata: Given, field = 'metadata'): JsonObject {
   const { value, issues } = copyJson(metadata)

@@ -55,6 +55,7 @@ export interface RecordRow {
   readonly time_zone: string | null
   readonly parent_conversation_id: string | null
   readonly sandbox_id: string | null
+  readonly owner: string | null
   readonly status: string | null
   readonly version: number
   readonly head_id: string | null
@@ -74,6 +75,7 @@ export function readRecord(
     timeZone: row.time_zone,
     parentConversationId: row.parent_conversation_id,
     sandboxId: row.sandbox_id,
+    owner: row.owner,
     status: row.status,
     createdAt: formatInstant(BigInt(created)),
     updatedAt: formatInstant(BigInt(updated)),

@@ -11,9 +11,11 @@ import type { Lease, SnapshotPart } from '../contract/store.ts'
 import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
 import {
   type CheckedLeaseQuery,
+  checkCreatedAt,
   checkLease,
   checkParts,
   checkStatus,
+  formatInstant,
   newRecord,
   patchRecord,
 } from '../kit/record.ts'
@@ -84,7 +86,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   const snapshot = d.table('snapshot')
   const part = d.table('snapshot_part')
   const columns = `c.conversation_id, c.title, c.public, c.tags, c.metadata, l.time_zone, c.parent_conversation_id,
-    c.sandbox_id, c.status, CAST(c.created_at AS text) AS created, CAST(l.updated_at AS text) AS updated, l.version, l.head_id`
+    c.sandbox_id, c.owner, c.status, CAST(c.created_at AS text) AS created, CAST(l.updated_at AS text) AS updated, l.version, l.head_id`
   const select = `SELECT ${columns} FROM ${conversation} AS c JOIN ${log} AS l ON l.number = c.number WHERE c.conversation_id = ?`
   const insertTags = `INSERT INTO ${tag} (number, conversation_id, name, value, created_at)
     SELECT changed.number, CAST(? AS text), 'tag.' || listed.key, listed.value, CAST(changed.created_at AS bigint) FROM changed CROSS JOIN ${d.entries}
@@ -97,12 +99,16 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
 
   function* create(given: NewConversation): Work<ConversationRecord> {
     const record = newRecord(given, 0n)
-    const { id, title, tags, metadata, timeZone, parentConversationId, sandboxId, status } = record
-    const row = yield* change<{ readonly created_at: Bigint }>(
+    const { id, title, tags, metadata, timeZone, parentConversationId, sandboxId, owner, status } = record
+    const now = clock()
+    const givenTime = checkCreatedAt(given.createdAt)
+    const updated = givenTime === undefined ? 'created_at' : `${d.greatest}(created_at, ${d.now})`
+    const row = yield* change<{ readonly created_at: Bigint; readonly updated_at: Bigint }>(
       statement(
         `INSERT INTO ${conversation} (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id,
-          sandbox_id, status, created_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${d.now}) ON CONFLICT (conversation_id) DO NOTHING RETURNING number, CAST(created_at AS text) AS created_at`,
+          sandbox_id, owner, status, created_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${d.now}) ON CONFLICT (conversation_id) DO NOTHING
+        RETURNING number, CAST(created_at AS text) AS created_at, CAST(${updated} AS text) AS updated_at`,
         id,
         title,
         title && foldText(title),
@@ -111,14 +117,16 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
         JSON.stringify(metadata),
         parentConversationId,
         sandboxId,
+        owner,
         status,
-        clock(),
+        givenTime ?? now,
+        ...(givenTime === undefined ? [] : [now]),
       ),
-      ['number', 'created_at'],
+      ['number', 'created_at', 'updated_at'],
       [
         statement(
           `INSERT INTO ${log} (number, conversation_id, created_at, updated_at, time_zone)
-          SELECT changed.number, CAST(? AS text), CAST(changed.created_at AS bigint), CAST(changed.created_at AS bigint), CAST(? AS text) FROM changed WHERE true`,
+          SELECT changed.number, CAST(? AS text), CAST(changed.created_at AS bigint), CAST(changed.updated_at AS bigint), CAST(? AS text) FROM changed WHERE true`,
           id,
           timeZone,
         ),
@@ -127,8 +135,11 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       ],
     )
     if (row !== undefined) {
-      const { createdAt, updatedAt } = newRecord({ id }, BigInt(row.created_at))
-      return Object.freeze({ ...record, createdAt, updatedAt })
+      return Object.freeze({
+        ...record,
+        createdAt: formatInstant(BigInt(row.created_at)),
+        updatedAt: formatInstant(BigInt(row.updated_at)),
+      })
     }
     yield* confirm()
     throw conversationExists(id)
@@ -158,11 +169,13 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       tags,
       metadata,
       timeZone,
+      owner,
     } = patchRecord(recordOf(before), patch, 0n, options)
     const values: (readonly [column: string, value: SqlValue])[] = [['conversation_id', id]]
     if (patch.title !== undefined) values.push(['title', title], ['title_folded', title && foldText(title)])
     if (patch.public !== undefined) values.push(['public', Number(open)])
     if (patch.tags !== undefined) values.push(['tags', JSON.stringify(tags)])
+    if (patch.owner !== undefined) values.push(['owner', owner])
     if (patch.metadata !== undefined) values.push(['metadata', JSON.stringify(metadata)])
     const isExpected = options.expected === undefined ? '' : ' AND metadata = ?'
     const changed = yield* change(
@@ -534,7 +547,12 @@ const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 /** The column that a conversation is listed by, and its value; null for tags, which have rows of their own. */
 function keyColumn([name, value]: ListKey): readonly [column: string, value: string | number | null] | null {
   if (name === 'public') return ['public', 1]
-  const column = { parent: 'parent_conversation_id', status: 'status', sandbox: 'sandbox_id' }[name]
+  const column = {
+    parent: 'parent_conversation_id',
+    status: 'status',
+    sandbox: 'sandbox_id',
+    owner: 'owner',
+  }[name]
   return column === undefined ? null : [column, value === '' ? null : value]
 }
 

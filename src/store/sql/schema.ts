@@ -68,11 +68,12 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   metadata ${text} NOT NULL,
   parent_conversation_id ${text},
   sandbox_id ${text},
+  owner ${text},
   status ${text},
   created_at ${big} NOT NULL`,
     ),
     index('conversation_created', 'conversation', 'created_at, conversation_id'),
-    ...['parent_conversation_id', 'status', 'sandbox_id', 'public'].map((column) =>
+    ...['parent_conversation_id', 'status', 'sandbox_id', 'owner', 'public'].map((column) =>
       index(`conversation_${column.split('_')[0]}`, 'conversation', `${column}, created_at, conversation_id`),
     ),
     create(

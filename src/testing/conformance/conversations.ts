@@ -1,6 +1,6 @@
 /** Checks of conversation records: create, get, update, delete, and what an append changes in them. */
 
-import type { NewConversation } from '../../store/contract/conversation-record.ts'
+import type { ConversationQuery, NewConversation } from '../../store/contract/conversation-record.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, leaf, pause, pauses, NO_TEXTS } from './facts.ts'
@@ -35,6 +35,7 @@ export const CONVERSATIONS: readonly Check[] = [
         timeZone: null,
         parentConversationId: null,
         sandboxId: null,
+        owner: null,
         status: null,
         version: 0,
         headId: null,
@@ -52,17 +53,25 @@ export const CONVERSATIONS: readonly Check[] = [
         id: `é 😀${noise(197, 1)}`,
         title: '😀 «Ünï»\n\'"%_\\',
         public: true,
-        tags: { a: '', b2: 'x'.repeat(256), ['constructor']: "' or 1=1 --", ...longestTags(97) },
+        tags: {
+          a: '',
+          userId: 'x'.repeat(256),
+          tenant_id: '1',
+          ['constructor']: "' or 1=1 --",
+          ...longestTags(96),
+        },
         metadata: { '': null, ['__proto__']: 1, deep: [{ a: 0.1 }, '\u0000\ud800', true, -1e21] },
         timeZone: 'Europe/Berlin',
         parentConversationId: 'elsewhere',
         sandboxId: 'é 😀',
+        owner: `${"' or 1=1 --"} 😀`,
+        createdAt: '1999-12-31T23:59:59.123456Z',
         status: 'waiting_for_confirmation',
       }
       const record = await store.createConversation(given)
       const kept = await store.getConversation(given.id)
       for (const each of [record, kept]) {
-        const { createdAt: _, updatedAt: __, ...rest } = each as typeof record
+        const { updatedAt: _, ...rest } = each as typeof record
         equal(rest, { ...given, version: 0, headId: null }, 'the record')
       }
       equal(
@@ -115,7 +124,9 @@ export const CONVERSATIONS: readonly Check[] = [
         ['title', 'a\u0000'],
         ['title', 7],
         ['public', 'yes'],
-        ['tags', { Upper: 'x' }],
+        ['tags', { Ünï: 'x' }],
+        ['tags', JSON.parse('{"__proto__":"x"}')],
+        ['tags', { 'a b': 'x' }],
         ['tags', { 'a-b': 'x' }],
         ['tags', { '': 'x' }],
         ['tags', { ['x'.repeat(101)]: 'x' }],
@@ -188,6 +199,52 @@ export const CONVERSATIONS: readonly Check[] = [
         () => store.updateConversation('d', { title: 'x' }),
         'an unknown one',
       )
+    },
+  },
+  {
+    name: 'record: an owner is given, changed and taken away, and an illegal one is refused',
+    async run({ store }) {
+      const made = await store.createConversation({ id: 'c', owner: 'ann' })
+      equal(made.owner, 'ann', 'the owner')
+      const titled = await store.updateConversation('c', { title: 'T' })
+      equal(titled.owner, 'ann', 'the owner after another change')
+      equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'another owner')
+      equal((await store.listConversations({ owner: 'ann' })).items, [], 'those of the first')
+      equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'those of the second')
+      equal((await store.updateConversation('c', { owner: null })).owner, null, 'nobody')
+      equal((await store.countConversations({ owner: 'Ann' })).count, 0, 'those of the second after it')
+      for (const owner of ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]) {
+        await rejects('invalid_id', () => store.createConversation({ id: 'd', owner }), JSON.stringify(owner))
+        await rejects('invalid_id', () => store.updateConversation('c', { owner }), JSON.stringify(owner))
+        await rejects('invalid_query', () => store.listConversations({ owner }), JSON.stringify(owner))
+      }
+      equal((await store.countConversations()).count, 1, 'conversations after them all')
+    },
+  },
+  {
+    name: 'record: a conversation is created at the time that is given, and listed by it',
+    async run({ store }) {
+      const now = await store.createConversation({ id: 'now' })
+      const times = { old: '2001-02-03T04:05:06.000001+01:00', late: '9998-01-01T00:00:00Z' }
+      const old = await store.createConversation({ id: 'old', createdAt: times.old })
+      equal(old.createdAt, '2001-02-03T03:05:06.000001Z', 'the time of creation')
+      holds(old.updatedAt >= now.updatedAt, `updatedAt should be now: ${old.updatedAt}`)
+      equal(await store.getConversation('old'), old, 'the record as stored')
+      const late = await store.createConversation({ id: 'late', createdAt: times.late })
+      equal(late.updatedAt, late.createdAt, 'updatedAt of one that is created later than now')
+      const ids = async (filter: ConversationQuery): Promise<string[]> =>
+        (await store.listConversations({ order: 'created_at', ...filter })).items.map(({ id }) => id)
+      equal(await ids({}), ['old', 'now', 'late'], 'the list')
+      equal(await ids({ createdAtLt: '2002-01-01T00:00:00Z' }), ['old'], 'those before')
+      await store.append('old', [pause('a')], { createdAt: old.createdAt })
+      for (const createdAt of ['', 'today', 'x', null, 7, '+010000-01-01T00:00:00Z'] as string[]) {
+        const error = await rejects(
+          'invalid_argument',
+          () => store.createConversation({ id: 'd', createdAt }),
+          JSON.stringify(createdAt),
+        )
+        equal(error.data['field'], 'createdAt', 'the field')
+      }
     },
   },
   {

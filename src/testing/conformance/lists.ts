@@ -96,6 +96,7 @@ export const LISTS: readonly Check[] = [
           tags,
           parentConversationId: parent,
           sandboxId: i % 5 === 0 ? 's' : null,
+          owner: ['ann', "o'", null][i % 3] ?? null,
           status: [null, 'idle', 'stuck'][i % 3] ?? null,
         })
         if (i % 9 === 8) await soon()
@@ -117,6 +118,9 @@ export const LISTS: readonly Check[] = [
         [{ parentConversationId: 'p' }, (record) => record.parentConversationId === 'p'],
         [{ parentConversationId: '' }, (record) => record.parentConversationId === null],
         [{ sandboxId: 's' }, (record) => record.sandboxId === 's'],
+        [{ owner: 'ann' }, (record) => record.owner === 'ann'],
+        [{ owner: "o'" }, (record) => record.owner === "o'"],
+        [{ owner: 'nobody' }, () => false],
         [{ status: 'idle' }, (record) => record.status === 'idle'],
         [{ status: '' }, (record) => record.status === null],
         [{ status: 'No status' }, () => false],

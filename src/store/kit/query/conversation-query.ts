@@ -82,6 +82,7 @@ const OPTIONS = {
   public: true,
   parentConversationId: true,
   sandboxId: true,
+  owner: true,
   status: true,
   tags: true,
   createdAtGte: true,
@@ -107,10 +108,12 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
   const status = checkText('status', filter.status)
   const parent = checkParent(filter.parentConversationId)
   const sandbox = checkId('sandboxId', filter.sandboxId)
+  const owner = checkId('owner', filter.owner)
   const tags = tagList(filter.tags)
   const keys: readonly (ListKey | false)[] = [
     ...tags.map(([key, value]): ListKey => [`tag.${key}`, value]),
     sandbox !== null && ['sandbox', sandbox],
+    owner !== null && ['owner', owner],
     parent !== null && parent !== '' && ['parent', parent],
     status !== null && ['status', status],
     open === true && ['public', 'true'],
@@ -215,13 +218,17 @@ export const checkExact = (exact: Given): boolean => checkBoolean('exact', exact
 
 /** The keys that a record is listed by. O(tags). */
 export function keysOf(
-  record: Pick<ConversationRecord, 'parentConversationId' | 'sandboxId' | 'status' | 'public' | 'tags'>,
+  record: Pick<
+    ConversationRecord,
+    'parentConversationId' | 'sandboxId' | 'owner' | 'status' | 'public' | 'tags'
+  >,
 ): ListKey[] {
-  const { parentConversationId: parent, sandboxId, status, public: open, tags } = record
+  const { parentConversationId: parent, sandboxId, owner, status, public: open, tags } = record
   return [
     ['parent', parent ?? ''],
     ['status', status ?? ''],
     ...(sandboxId === null ? [] : [['sandbox', sandboxId] as const]),
+    ...(owner === null ? [] : [['owner', owner] as const]),
     ...(open ? [['public', 'true'] as const] : []),
     ...Object.entries(tags).map(([key, value]): ListKey => [`tag.${key}`, value]),
   ]
