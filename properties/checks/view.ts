@@ -1,7 +1,7 @@
 /** V: the view. Facts go in; a LawBroken comes out when incremental, rebuilt and naive views differ, or a rule of units is broken. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
-import { askedAfter } from '../../src/event/reply.ts'
+import { requestHeadOf } from '../../src/event/reply.ts'
 import type { Condensation } from '../../src/event/types.ts'
 import { pathToEntry } from '../../src/log/ancestry.ts'
 import type { Entry } from '../../src/log/entry.ts'
@@ -128,8 +128,8 @@ function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
 /** Whether an event is a reply that may stand before these units: messages that are no replies themselves. */
 const mayPass = ({ event }: Entry, units: readonly Unit[]): boolean =>
   event !== null &&
-  askedAfter(event) !== undefined &&
-  units.every((unit) => unit.type === 'message' && askedAfter(unit.item.event) === undefined)
+  requestHeadOf(event) !== undefined &&
+  units.every((unit) => unit.type === 'message' && requestHeadOf(unit.item.event) === undefined)
 
 /** V3: between two cut points a condensation takes out exactly what it lists; anywhere else it takes out more. */
 function checkCuts(state: State): void {

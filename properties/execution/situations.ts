@@ -1,7 +1,7 @@
 /** Which hostile situations really occurred in a story. */
 
 import { NO_RESULT } from '../../src/messages/phrases.ts'
-import { askedAfter, earlyEndOf, replyOf } from '../../src/event/reply.ts'
+import { requestHeadOf, earlyEndOf, replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { isFinishCall } from '../../src/conversation/turn.ts'
 import { isFinalReply } from '../../src/state/status.ts'
@@ -105,7 +105,7 @@ export function situationsOf(story: Story): Situation[] {
 
   /** Where replies stand in the log, and where what they were asked at. */
   const replies = events.flatMap(({ seq, event }) => {
-    const after = askedAfter(event)
+    const after = requestHeadOf(event)
     if (after === undefined) return []
     const isLast = isFinalReply(event) || isFinishCall(event)
     const named = events.find(({ event: { id } }) => id === after)?.seq ?? -1

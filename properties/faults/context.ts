@@ -36,8 +36,8 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'a summary stands before what it tells of',
     file: 'context/condenser/plan.ts',
-    find: 'summaryOffset: last.at + last.count - eventsIn(gone),',
-    replace: 'summaryOffset: gone[0]?.at ?? 0,',
+    find: 'summaryOffset: last.position + last.count - eventsIn(forgotten),',
+    replace: 'summaryOffset: forgotten[0]?.position ?? 0,',
   },
   {
     name: 'one event is replaced by its summary',
@@ -66,7 +66,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'a cut leaves a view with nothing to send',
     file: 'context/budget.ts',
-    find: 'return blocks.findLastIndex((block) => block.units.some(speaks))',
+    find: 'return blocks.findLastIndex((block) => block.units.some(isSent))',
     replace: 'return blocks.length',
   },
   {
@@ -90,8 +90,8 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'the last results are masked',
     file: 'context/masking.ts',
-    find: 'if ((left -= 1) < 0) break',
-    replace: 'if ((left -= 1) < -1) break',
+    find: 'if ((remaining -= 1) < 0) break',
+    replace: 'if ((remaining -= 1) < -1) break',
   },
   {
     name: 'a mask moves with each result',
@@ -102,8 +102,8 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'a mask goes back when results are added',
     file: 'context/masking.ts',
-    find: 'for (const old of waiting) out[old.at] = old.mask',
-    replace: 'for (const old of waiting.slice(left % 2)) out[old.at] = old.mask',
+    find: 'for (const old of waiting) out[old.index] = old.mask',
+    replace: 'for (const old of waiting.slice(remaining % 2)) out[old.index] = old.mask',
   },
   {
     name: 'results that save nothing are masked',
@@ -120,7 +120,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'marks that were there stay',
     file: 'context/cache-breakpoints.ts',
-    find: 'return isMarked(at) ? { ...rest, cache_prompt: true } : rest',
-    replace: 'return isMarked(at) ? { ...rest, cache_prompt: true } : part',
+    find: 'return isMarked(index) ? { ...rest, cache_prompt: true } : rest',
+    replace: 'return isMarked(index) ? { ...rest, cache_prompt: true } : part',
   },
 ]

@@ -91,26 +91,27 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a message that came while the model was thinking is forgotten',
     file: 'conversation/run/call-step.ts',
-    find: 'stampAfter(events, after, state.log.head?.id ?? null)',
+    find: 'recordRequestHead(events, after, state.log.head?.id ?? null)',
     replace: 'events',
   },
   {
     name: 'a reply was asked at what came while the model was thinking',
     file: 'conversation/run/call-step.ts',
-    find: 'stampAfter(events, after, state',
-    replace: 'stampAfter(events, state.log.head?.id ?? after, state',
+    find: 'recordRequestHead(events, after, state',
+    replace: 'recordRequestHead(events, state.log.head?.id ?? after, state',
   },
   {
     name: 'only the first reply of a run says what it was asked at',
     file: 'conversation/run/call-step.ts',
-    find: 'stampAfter(events, after, state.log.head?.id ?? null)',
-    replace: 'run.iterations > 1 ? events : stampAfter(events, after, state.log.head?.id ?? null)',
+    find: 'recordRequestHead(events, after, state.log.head?.id ?? null)',
+    replace: 'run.iterations > 1 ? events : recordRequestHead(events, after, state.log.head?.id ?? null)',
   },
   {
     name: 'a message before a finish call is forgotten',
     file: 'conversation/run/call-step.ts',
-    find: 'stampAfter(events, after, state.log.head?.id ?? null)',
-    replace: 'events.some(isFinishCall) ? events : stampAfter(events, after, state.log.head?.id ?? null)',
+    find: 'recordRequestHead(events, after, state.log.head?.id ?? null)',
+    replace:
+      'events.some(isFinishCall) ? events : recordRequestHead(events, after, state.log.head?.id ?? null)',
   },
   {
     name: 'a system prompt keeps a turn from its end',

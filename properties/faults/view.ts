@@ -138,7 +138,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'replies overtake each other',
     file: 'view/reply-place.ts',
-    find: "unit.type === 'message' && askedAfter(unit.item.event) === undefined",
+    find: "unit.type === 'message' && requestHeadOf(unit.item.event) === undefined",
     replace: "unit.type === 'message'",
   },
   {

@@ -1,63 +1,64 @@
-/** The stretches of a view that are forgotten whole or not at all, and those that something holds in place. */
+/** Blocks of a view, which are forgotten whole or not at all, and the units that always stay. */
 
 import { vectorOf } from '../log/vector.ts'
 import type { State } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
 
-/** What may be forgotten that is kept by default. */
+/** What may be forgotten although it stays by default. */
 export interface Permissions {
-  /** Whether the latest system prompt may leave the view. It is sent all the same. Default: no. */
+  /** Whether the latest system prompt may leave the view. It is sent anyway. Default: no. */
   readonly forgetSystemPrompt?: boolean
   /** Whether the last user message may. Default: no. */
   readonly forgetLastUserMessage?: boolean
 }
 
-/**
- * A whole stretch of the view, mostly a message or a batch. Its ends are cut points, and between two cut points lie
- * whole blocks.
- */
+/** A whole stretch of the view, usually a message or a batch. Its ends are cut points. */
 export interface Block {
   /** Index of its first event in the view. */
-  readonly at: number
-  /** How many events of the view it holds. */
+  readonly position: number
+  /** Number of its events in the view. */
   readonly count: number
   readonly units: readonly Unit[]
   /**
-   * Whether it stays whatever is cut: the system prompt, the last user message, what its ids do not tell from other
-   * units, and a reply that a pending batch goes on with.
+   * Whether it survives every cut: the system prompt, the last user message, units with an ambiguous id, and
+   * a reply that a pending batch continues.
    */
   readonly stays: boolean
 }
 
 /**
- * The blocks of the view, in order. Pending batches are never forgotten here, nor what they are in one stretch with.
- * O(view).
+ * Returns the blocks of the view, in order. Pending batches stay, with the rest of their stretch. O(view).
  */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
   const units = branch.view.units.slice()
   const starts = stretchStarts(units)
   const fixed = fixedUnits(units, branch.systemPrompt?.id ?? null, permissions)
   const blocks: Block[] = []
-  let at = 0
+  let position = 0
   for (let index = 0; index < units.length;) {
     let end = index + 1
     while (starts[end] === index) end += 1
-    const own = units.slice(index, end)
-    const count = own.reduce((sum, unit) => sum + eventCount(unit), 0)
+    const stretch = units.slice(index, end)
+    const count = stretch.reduce((sum, unit) => sum + eventCount(unit), 0)
     if (count > 0)
-      blocks.push({ at, count, units: own, stays: own.some((unit) => fixed.has(unit) || isPending(unit)) })
-    at += count
+      blocks.push({
+        position,
+        count,
+        units: stretch,
+        stays: stretch.some((unit) => fixed.has(unit) || isPending(unit)),
+      })
+    position += count
     index = end
   }
   return blocks
 }
 
-/** Number of blocks that begin before a place in the view. O(blocks). */
-export const blocksBefore = (blocks: readonly Block[], at: number): number =>
-  blocks.filter((block) => block.at < at).length
+/** Number of blocks that begin before a position in the view. O(blocks). */
+export const blocksBefore = (blocks: readonly Block[], position: number): number =>
+  blocks.filter((block) => block.position < position).length
 
-/** The units that always stay, without pending ones. O(units); O(view) with a derived summary. */
+/** The units that always stay, without the pending ones. O(units); O(view) with a derived summary. */
 export function fixedUnits(
   units: readonly Unit[],
   systemPrompt: string | null,
@@ -77,7 +78,7 @@ export function fixedUnits(
   if (derived.size === 0) return fixed
   for (const unit of units) {
     for (const { id } of unitEvents(unit)) {
-      // A stored event may have the id of a derived summary: a list of ids means both.
+      // A stored event may have the id of a derived summary: a list of ids then means both.
       const other = derived.get(id)
       if (other !== undefined && other !== unit) fixed.add(unit).add(other)
     }
@@ -85,10 +86,10 @@ export function fixedUnits(
   return fixed
 }
 
-/** The state with only these units, and the pending ones, in its view. O(view). */
-export function withUnits(state: State, kept: (unit: Unit) => boolean): State {
+/** The state with only the chosen units and the pending ones in its view. O(view). */
+export function withUnits(state: State, isIncluded: (unit: Unit) => boolean): State {
   const { view } = state.branch
-  const units = [...view.units].filter((unit) => isPending(unit) || kept(unit))
+  const units = [...view.units].filter((unit) => isPending(unit) || isIncluded(unit))
   const length = units.reduce((sum, unit) => sum + eventCount(unit), 0)
   return { ...state, branch: { ...state.branch, view: { ...view, units: vectorOf(units), length } } }
 }

@@ -1,4 +1,6 @@
-/** Cuts the oldest part of the view until the request fits, at legal cut points only, with few token counts (K4). */
+/**
+ * Cuts the oldest part of the view until the request fits, at legal cut points, with few token counts (K4).
+ */
 
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages, renderMessage } from '../messages/neutral.ts'
@@ -9,21 +11,22 @@ import { checkNumber } from './check-number.ts'
 import { counted, type CountTokens } from './estimate.ts'
 
 /**
- * How a state is written before it is counted: `toMessages` with the options that are used for sending, masked or not.
+ * Converts a state to the messages that are counted: `toMessages` with the options used for sending, masked
+ * or not.
  */
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 export interface FitOptions extends Permissions {
-  /** Number of events at the start of the view that stay, up to the next cut point. Default: 0. */
+  /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 0. */
   readonly keepFirst?: number
   /** Default: `toMessages`. */
   readonly write?: WriteMessages
 }
 
-/** The longest end of a view that fits, with what always stays. */
+/** The longest end of a view that fits, together with the units that always stay. */
 export interface Fit {
   readonly type: 'fit'
-  /** The cut point: events before it are left out, except those that stay. 0 when everything fits. */
+  /** The cut point: earlier events are omitted, except those that stay. 0 when everything fits. */
   readonly cut: number
   /** The count of `messages`; never above the budget. */
   readonly tokens: number
@@ -46,17 +49,16 @@ export interface NoFit {
 }
 
 /**
- * Leaves out events from the start of the view, whole units and whole stretches, until what is left fits a budget:
- * as few as possible. The system prompt and the last user message stay, the first events if asked for, and a view that
- * says something is never cut to nothing. The state and its log are left as they are.
+ * Omits events from the start of the view, whole units and whole stretches, as few as possible, until the
+ * rest fits a budget. The system prompt and the last user message stay, and so do the first `keepFirst`
+ * events; a view with content is never cut to nothing. The state and its log do not change.
  *
- * O(log n) calls of the counter, O(view) for each. Where the counter counts fewer messages as more tokens, the budget
- * still holds, but more may be left out than needed.
+ * O(log n) calls of the counter, O(view) for each. Where the counter counts fewer messages as more tokens,
+ * the budget still holds, but more may be omitted than needed.
  *
  * @param count the caller's counter, or `estimateTokens`.
  * @param budget in tokens.
- * @throws ColloquyError `invalid_argument` for numbers that are none, what `count` throws, and what `options.write`
- * throws.
+ * @throws ColloquyError `invalid_argument` for invalid numbers, and what `count` and `options.write` throw.
  * @example
  * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user',
  *   content: [{ text }] } })
@@ -91,38 +93,41 @@ export function fitToBudget(
     const tokens = tokensOf(messages)
     least = Math.min(least, tokens)
     if (tokens > budget || messages.length === 0) return false
-    best = { type: 'fit', cut: blocks[end]?.at ?? state.branch.view.length, tokens, calls, messages }
+    best = { type: 'fit', cut: blocks[end]?.position ?? state.branch.view.length, tokens, calls, messages }
     return true
   })
-  const found = best as Fit | null
-  if (found !== null) return { ...found, calls }
+  const fit = best as Fit | null
+  if (fit !== null) return { ...fit, calls }
   const message = `the minimum request has ${least} tokens, and the budget is ${budget}`
   return { type: 'refuse', reason: { code: 'over_budget', message, tokens: least, budget }, calls }
 }
 
 /** The state without the removable blocks from `first` to `end`. O(view). */
 export function withoutBlocks(state: State, blocks: readonly Block[], first: number, end: number): State {
-  const gone = new Set(blocks.slice(first, end).flatMap((block) => (block.stays ? [] : block.units)))
-  return withUnits(state, (unit) => !gone.has(unit))
+  const omitted = new Set(blocks.slice(first, end).flatMap((block) => (block.stays ? [] : block.units)))
+  return withUnits(state, (unit) => !omitted.has(unit))
 }
 
-/** The index of the block before which the last cut may be: after the last, unless nothing would be left to send. */
+/**
+ * The index of the block before which the last cut may be: after the last, unless nothing would remain to
+ * send.
+ */
 function lastCut(blocks: readonly Block[], first: number): number {
-  const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(speaks))
+  const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(isSent))
   if (stays) return blocks.length
-  return blocks.findLastIndex((block) => block.units.some(speaks))
+  return blocks.findLastIndex((block) => block.units.some(isSent))
 }
 
 /** Whether a unit is sent as a message. A pending batch is not. */
-export const speaks = (unit: Unit): boolean =>
+export const isSent = (unit: Unit): boolean =>
   unit.type === 'batch'
     ? !isPending(unit)
     : unit.completes !== undefined || renderMessage(unit.item.event) !== null
 /**
- * The smallest number of `from` … `to` that fits, or null when `to` does not; for a condition that turns from false to
- * true once. At most 1 + ceil(log2(to - from + 1)) questions, and none where `from` is beyond `to`.
+ * The smallest number of `from` … `to` that fits, or null when `to` does not; for a condition that changes
+ * from false to true once. At most 1 + ceil(log2(to - from + 1)) calls, and none where `from` is beyond `to`.
  */
-export function firstFit(from: number, to: number, fits: (at: number) => boolean): number | null {
+export function firstFit(from: number, to: number, fits: (index: number) => boolean): number | null {
   if (from > to || !fits(to)) return null
   let low = from
   for (let high = to; ;) {

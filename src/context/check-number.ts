@@ -1,4 +1,4 @@
-/** Checks numbers that callers give. */
+/** Checks numbers of callers. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
@@ -28,8 +28,8 @@ export function checkNumber(
 }
 
 /**
- * A whole number from the least on, or Infinity where nothing is to be bound. @throws ColloquyError `invalid_argument`
- * for anything else.
+ * Returns an integer of at least `least`, or Infinity for no limit. @throws ColloquyError `invalid_argument`
+ * for any other value.
  */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)

@@ -16,35 +16,35 @@ import { checkNumber } from './check-number.ts'
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
 /**
- * What characters take, in 88ths of a token: words go by 5.5 letters, everything else in ASCII and most alphabets by
- * 1.6.
+ * Cost of a character, in 88ths of a token: 5.5 letters of a word are one token, and so are 1.6 other
+ * characters of ASCII and most alphabets.
  */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
-/** Scripts of East Asia and surrogate pairs begin here: a token each. */
+/** East Asian scripts and surrogate pairs start here: a token each. */
 const WIDE = 0x2e80
 
 /** Tokens for each message and each call. */
 const FRAME = 4
 
-/** Maximum that a provider charges for an image that it scales down. */
+/** Maximum cost of an image that a provider scales down. */
 const IMAGE = 1600
 
-/** A longer text in a reply's part is a file. */
+/** A longer text in a part of a reply is a file. */
 const FILE = 65_536
 
-/** Characters of base64 per token: a page of a document is 100 kB when it is scanned, and a tenth as text. */
+/** Characters of base64 per token: a scanned page is 100 kB, a page of text a tenth of that. */
 const PER_TOKEN = 64
 
 /**
- * About how many tokens messages take: for text, names, ids and arguments one for 5.5 small letters or spaces, for 1.6
- * capitals, digits and signs, and for each character of East Asian scripts; 4 for each message and call, 1,600 for each
- * image. A part of another kind counts its words, but no less than an image, and 1 for 64 of its other characters.
- * Thinking and reasoning count as they stand, encrypted or not, and so does what a reply keeps in `parts`. The tools
- * that a request names beside the messages are not among them.
+ * Estimates the tokens of messages: text, names, ids and arguments cost one for 5.5 small letters or spaces,
+ * one for 1.6 capitals, digits and signs, and one for each East Asian character; messages and calls cost 4
+ * each, images 1,600 each. An open part costs its text, but at least an image, and 1 for 64 of its other
+ * characters. Thinking and reasoning count in full, encrypted or not, and so do the `parts` of a reply. Tools
+ * of the request are not counted.
  *
- * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room,
- * or give a counter of your own. O(content).
+ * On recorded agent runs the estimate was 0.85 to 1.4 times the count of current tokenizers. They differ by
+ * model: leave room, or pass your own counter. O(content).
  * @example
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
  */
@@ -83,7 +83,7 @@ function ofMessage(message: NeutralMessage): number {
   }
 }
 
-/** The parts that a reply keeps as they were, without encoded files. */
+/** The open parts of a reply, without encoded files. */
 function ofOthers(parts: readonly JsonValue[]): number {
   let tokens = 0
   const read = (value: JsonValue): void => {
@@ -116,7 +116,7 @@ function ofContent(content: readonly Content[]): number {
   return tokens
 }
 
-/** Its text, but at least an image, and a token for every few other characters, which are mostly bytes. */
+/** Its text, but at least an image, and a token for every 64 other characters, which are mostly bytes. */
 function ofPart(part: OpenPart): number {
   const words = wordsIn(part)
   const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)
@@ -125,8 +125,8 @@ function ofPart(part: OpenPart): number {
 
 function ofText(text: string): number {
   let [word, wide] = [0, 0]
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
     if ((code >= 0x61 && code <= 0x7a) || code === 0x20) word += 1
     else if (code >= WIDE) wide += 1
   }

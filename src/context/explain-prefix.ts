@@ -1,17 +1,14 @@
-/**
- * Names the first thing that changed between two requests, since everything behind it costs its cache and its
- * reasoning.
- */
+/** Finds the first change between two requests: everything after it loses its cache and its reasoning. */
 
 import { isObject } from '../event/json.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 
-/** The first difference of two requests. */
+/** The first difference between two requests. */
 export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
   /** Index of the message, or of the input item; absent for `system` and `tools`. */
   readonly message?: number
-  /** The field in it, as in `content[0].text`; empty where the whole differs or is missing. */
+  /** The field in it, such as `content[0].text`; empty where the whole differs or is missing. */
   readonly path: string
 }
 
@@ -24,9 +21,9 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 ]
 
 /**
- * The first difference between what was sent and what is sent now, for logs, metrics and people; null when the second
- * request only adds to the first. Cache marks count for nothing. Takes the requests of any grammar as they were sent,
- * `tools` among them where they have any, Gemini's with its `config`. O(size).
+ * Returns the first difference between the previous request and the next one, for logs, metrics and people;
+ * null when the next only adds to the previous. Cache marks are ignored. Accepts requests of any grammar as
+ * they were sent, with `tools` where they have any, Gemini's with its `config`. O(size).
  * @example
  * const [one, two] = ['hi', 'ho'].map((text) => toAnthropic([{ role: 'user', content: [{ text }], name: null }]))
  * explainPrefix(one, two) // { in: 'message', message: 0, path: 'content[0].text' }
@@ -39,9 +36,9 @@ export function explainPrefix(previous: object, next: object): PrefixChange | nu
     if (path !== null) return { in: place, path }
   }
   const [was, is] = [before, now].map(messagesIn) as [readonly unknown[], readonly unknown[]]
-  for (const [at, message] of was.entries()) {
-    const path = at === was.length - 1 ? grown(message, is[at]) : difference(message, is[at], '')
-    if (path !== null) return { in: 'message', message: at, path }
+  for (const [index, message] of was.entries()) {
+    const path = index === was.length - 1 ? grown(message, is[index]) : difference(message, is[index], '')
+    if (path !== null) return { in: 'message', message: index, path }
   }
   return null
 }
@@ -60,7 +57,7 @@ const messagesIn = ({ messages, input, contents }: Fields): readonly unknown[] =
   return Array.isArray(list) ? list : []
 }
 
-/** The difference of the last message, whose content may have grown at its end. */
+/** The difference between last messages; the content may have grown at its end. */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is, '')
   const key = 'parts' in was ? 'parts' : 'content'
@@ -70,21 +67,21 @@ function grown(was: unknown, is: unknown): string | null {
 }
 
 /**
- * The steps of a path to tools and their functions, system parts, messages and blocks, also those inside of a result or
- * a document.
+ * The path steps to tools and their functions, system parts, messages and blocks, including those inside a
+ * result or a document.
  */
 const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
-/** Elsewhere, as in arguments or a schema, `cache_control` is a field that the model reads. */
+/** In other places, such as arguments or a schema, the model reads `cache_control`. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
-/** The path of the first difference of two JSON values; null for equals. */
+/** The path of the first difference of two JSON values; null when they are equal. */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {
-    for (let at = 0; at < Math.max(was.length, is.length); at += 1) {
-      const found = difference(was[at], is[at], `${path}[${at}]`)
-      if (found !== null) return found
+    for (let index = 0; index < Math.max(was.length, is.length); index += 1) {
+      const inner = difference(was[index], is[index], `${path}[${index}]`)
+      if (inner !== null) return inner
     }
     return null
   }
@@ -92,29 +89,30 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   const keys = new Set([...Object.keys(was), ...Object.keys(is)])
   if (mayBeMarked(path)) keys.delete('cache_control')
   for (const key of keys) {
-    const found = difference(was[key], is[key], path === '' ? key : `${path}.${key}`)
-    if (found !== null) return found
+    const inner = difference(was[key], is[key], path === '' ? key : `${path}.${key}`)
+    if (inner !== null) return inner
   }
   return null
 }
 
-/** Marks where caches end. The model does not read it. */
+/** Marks the end of a cached prefix. The model does not read it. */
 const MARK = 'cache_prompt'
 
 /**
- * How many leading messages of `next` are those of `previous`, cache marks aside: what a provider's cache can serve
- * again. Between condensations it is all of `previous`, or all but its last message while that is the user's and grows
- * (law K6), so the stable part only grows; a reply that a user spoke into is put before what he said (`reply.after`),
- * and ends it there. O(parts) for messages of the same log, since their contents are the same objects.
+ * Number of leading messages of `next` that equal those of `previous`, ignoring cache marks: the part that a
+ * provider's cache can serve. Between condensations this is all of `previous`, or all except its last message
+ * while that is the user's and grows (law K6). A reply during which the user wrote is placed before his
+ * message (`reply.after`), and ends the stable part there. O(parts) for messages of the same log, whose
+ * contents are the same objects.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * const more = { role: 'user', content: [{ text: 'hi' }, { text: 'there' }], name: null }
  * [stablePrefix([hi], [hi, hi]), stablePrefix([hi], [more])] // [1, 0]
  */
 export function stablePrefix(previous: readonly NeutralMessage[], next: readonly NeutralMessage[]): number {
-  const most = Math.min(previous.length, next.length)
+  const limit = Math.min(previous.length, next.length)
   let count = 0
-  while (count < most && isSame(previous[count], next[count])) count += 1
+  while (count < limit && isSame(previous[count], next[count])) count += 1
   return count
 }
 

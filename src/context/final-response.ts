@@ -1,4 +1,4 @@
-/** What the agent said in the end. */
+/** The final response of the agent. */
 
 import type { Event } from '../event/types.ts'
 import { type Entry, loadedEvent } from '../log/entry.ts'
@@ -7,12 +7,11 @@ import type { State } from '../state/state.ts'
 import { shownOf } from './text.ts'
 
 /**
- * The message of the latest finish call of the agent on HEAD's branch, or the latest message in which it said
- * something, whichever came later; the empty text when there is neither, and for a finish call that could not be read.
- * O(events since then).
+ * Returns the message of the agent's latest finish call on HEAD's branch, or its latest message with content,
+ * whichever is later; the empty text when there is neither, or when the finish call is unreadable. O(events
+ * since then).
  *
- * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped the place where it may
- * be.
+ * @throws ColloquyError `evicted` when a snapshot or `evict` dropped the body where it may be.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }
  * finalResponse(replay([{ kind: 'MessageEvent', source: 'agent', llm_message }])) // 'Done.'
@@ -20,13 +19,13 @@ import { shownOf } from './text.ts'
 export function finalResponse({ log }: State): string {
   for (let entry: Entry | null = log.head; entry !== null; entry = entry.parent) {
     const event = loadedEvent(entry, ['MessageEvent', 'ActionEvent'])
-    const words = event === null ? null : lastWords(event)
-    if (words !== null) return words
+    const text = event === null ? null : finalText(event)
+    if (text !== null) return text
   }
   return ''
 }
 
-function lastWords(event: Event): string | null {
+function finalText(event: Event): string | null {
   if (event.kind === 'ActionEvent') {
     if ((event.source ?? 'agent') !== 'agent' || event.tool_name !== 'finish') return null
     const message = event.action?.['message']

@@ -1,4 +1,6 @@
-/** The entry `colloquy/context`: policy over the view: condensers, budgets, masks, stuck detection, titles, usage. */
+/**
+ * Entry `colloquy/context`: policy over the view: condensers, budgets, masks, stuck detection, titles, usage.
+ */
 
 export { type Fit, type FitOptions, fitToBudget, type NoFit, type WriteMessages } from './budget.ts'
 export { cacheBreakpoints } from './cache-breakpoints.ts'

@@ -1,4 +1,7 @@
-/** Masks old tool results in messages, to save tokens; rarely, since each time costs cache and reasoning behind it. */
+/**
+ * Masks old tool results in messages to save tokens; rarely, because it invalidates the cache and the
+ * reasoning after them.
+ */
 
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage, ToolMessage } from '../messages/message.ts'
@@ -9,9 +12,9 @@ export interface MaskingOptions {
   /** Maximum tokens of a request. Default: 128,000. */
   readonly budget?: number
   /**
-   * How many tokens are saved each time, at least: old results are masked when that many can be saved, all at once.
-   * Until then the messages before stay the same, and so do what a provider has cached and the reasoning that is bound
-   * to them. Default: a quarter of the budget.
+   * Minimum number of tokens to save at once: old results are masked together when they save that many. Until
+   * then the earlier messages do not change, and neither do the provider's cache and the reasoning bound to
+   * them. Default: a quarter of the budget.
    */
   readonly stride?: number
   /** Minimum number of the latest results that are not masked. Default: 10. */
@@ -22,15 +25,15 @@ export interface MaskingOptions {
   readonly placeholder?: string
 }
 
-/** Changing it changes every cached prefix. */
-const PLACEHOLDER = '[An old result was left out here to save room.]'
+/** A change to it changes every cached prefix. */
+const PLACEHOLDER = '[An old result was removed here to save tokens.]'
 
 /**
- * A function that replaces the content of old tool results with a short text, in the messages only. Each call keeps its
- * result and whether that failed; one that takes no more tokens than the placeholder stays. What it does depends on the
- * messages alone: as messages are added, what is masked stays masked, and what was sent before changes at most
- * tokens / stride times. Masking twice is masking once (law K7). O(content).
- * @throws ColloquyError `invalid_argument` for numbers that are none; the function throws it for a count that is none.
+ * Returns a function that replaces the content of old tool results by a short text, in the messages only.
+ * Each call keeps its result and its `is_error`; a result that has no more tokens than the placeholder stays.
+ * The output depends only on the messages: as messages are added, masked results stay masked, and earlier
+ * messages change at most tokens / stride times. Masking twice equals masking once (law K7). O(content).
+ * @throws ColloquyError `invalid_argument` for invalid numbers; the function throws it for an invalid count.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })
  * const result = { role: 'tool', content: [{ text: 'a long result' }], tool_call_id: 'c', name: 'ls', is_error: false }
@@ -45,19 +48,19 @@ export function observationMasking(
   const keepLast = checkNumber('keepLast', options.keepLast ?? 10, { least: 0 })
   return (messages) => {
     const out = [...messages]
-    let left = messages.filter(({ role }) => role === 'tool').length - keepLast
+    let remaining = messages.filter(({ role }) => role === 'tool').length - keepLast
     let saved = 0
-    let waiting: { readonly at: number; readonly mask: ToolMessage }[] = []
-    for (const [at, message] of messages.entries()) {
+    let waiting: { readonly index: number; readonly mask: ToolMessage }[] = []
+    for (const [index, message] of messages.entries()) {
       if (message.role !== 'tool') continue
-      if ((left -= 1) < 0) break
+      if ((remaining -= 1) < 0) break
       const mask = masked(message, placeholder)
       const saves = counted(count, [message]) - counted(count, [mask])
       if (saves <= 0) continue
-      waiting.push({ at, mask })
+      waiting.push({ index, mask })
       saved += saves
       if (saved < stride) continue
-      for (const old of waiting) out[old.at] = old.mask
+      for (const old of waiting) out[old.index] = old.mask
       waiting = []
       saved = 0
     }

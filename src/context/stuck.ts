@@ -1,4 +1,4 @@
-/** Detects when an agent goes round in circles, and what proves it. */
+/** Detects loops of an agent, and the events that prove them. */
 
 import type { State } from '../state/state.ts'
 import { maskSecrets } from '../event/mask.ts'
@@ -16,26 +16,27 @@ import { ellipsize, textsOf } from './text.ts'
 /** Detects loops in a state. Pure: one detector serves any number of conversations. */
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
-  /** How the branch under HEAD is stuck, or null. */
+  /** How HEAD's branch is stuck, or null. */
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * What to send the model before it is stuck: a text once the same calls have failed `action_error` times, null before
-   * and after that, and when it was sent in this streak. `nudgeMessage` makes it the event to append.
+   * A text to send to the model before it is stuck: once the same calls have failed `action_error` times;
+   * null before and after that, and when it was already sent in this streak. `nudgeMessage` makes it an
+   * event.
    */
   readonly nudge: (state: State) => string | null
-  /** The verdict as one sentence, or null: the option `stuck` of a run. */
+  /** The reason of the verdict, or null: the option `stuck` of a run. */
   readonly reason: (state: State) => string | null
 }
 
 /**
- * A detector of loops over HEAD's branch since the last message of a user, as the view has it: a step is one reply with
- * all its calls and their results. Thoughts do not count, nor pauses, hooks and state updates; calls that never ran are
- * told apart by their arguments; what was refused again counts as the same result. What a condensation took out proves
- * nothing any more.
+ * Returns a detector of loops on HEAD's branch since the last user message. A step is one reply in the view
+ * with all its calls and their results. Thoughts, pauses, hooks and state updates do not count; calls that
+ * never ran are compared by their arguments; repeated refusals count as the same result. Forgotten events
+ * prove nothing.
  *
  * O(content of the latest steps) for each question, at any length of the log.
  *
- * @throws ColloquyError `invalid_argument` for a threshold that is no whole number from 1, nor Infinity.
+ * @throws ColloquyError `invalid_argument` unless each threshold is an integer of at least 1, or Infinity.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Let me see.' }] }
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message })
@@ -58,10 +59,10 @@ export function stuckDetector(options: StuckOptions = {}): StuckDetector {
   })
 }
 
-/** The pattern of a stuck branch, and the events that show it. */
+/** The pattern of a stuck branch, and the events that prove it. */
 export interface StuckVerdict {
   readonly pattern: StuckPattern
-  /** The ids of the latest steps of the pattern, as many as its threshold, in the view's order. */
+  /** Ids of the latest steps of the pattern, as many as its threshold, in the order of the view. */
   readonly eventIds: readonly string[]
   readonly reason: string
 }
@@ -77,8 +78,7 @@ function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | 
 }
 
 /**
- * How many of the latest steps made the same calls and got nothing but errors, counted up to a limit. The errors may
- * differ.
+ * How many of the latest steps made the same calls and got only errors, up to a limit. The errors may differ.
  */
 function errorStreak({ turns }: Window, limit: number): number {
   const first = turns[0]
@@ -90,7 +90,7 @@ function errorStreak({ turns }: Window, limit: number): number {
 function repetition({ turns }: Window, count: number): StuckVerdict | null {
   const latest = turns.slice(0, count)
   const [first] = latest
-  // Errors have a threshold of their own.
+  // Errors have their own threshold.
   if (first === undefined || latest.length < count || first.failed) return null
   if (!latest.every((turn) => isSame(turn, first))) return null
   return verdict(
@@ -113,8 +113,8 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
     .flatMap((unit) => (unit.type === 'message' && isSpeech(messageOf(unit)) ? [unit.item.id] : []))
     .slice(0, count)
   if (ids.length < count) return null
-  const said = count === 1 ? 'a message' : `${count} messages in a row`
-  const reason = `The agent has sent ${said} without a call, and no user has said anything since.`
+  const spoken = count === 1 ? 'a message' : `${count} messages in a row`
+  const reason = `The agent has sent ${spoken} without a call, and the user has not written since.`
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
 
@@ -126,15 +126,15 @@ function alternation({ turns }: Window, count: number): StuckVerdict | null {
   const latest = turns.slice(0, count)
   const [one, other] = latest
   if (one === undefined || other === undefined || latest.length < count) return null
-  const returns = latest.every((turn, at) => at < 2 || isSame(turn, latest[at - 2] as Turn))
-  // One repeated step is a repetition, with a threshold of its own.
+  const returns = latest.every((turn, index) => index < 2 || isSame(turn, latest[index - 2] as Turn))
+  // One repeated step is a repetition, with its own threshold.
   if (!returns || isSame(one, other)) return null
   const steps = `${callsOf(other)}, and ${callsOf(one)}`
-  const reason = `Two steps have taken turns, ${count} in a row, each with the same result every time: ${steps}.`
+  const reason = `Two steps alternated, ${count} in a row, each with the same result every time: ${steps}.`
   return verdict('alternating_pattern', latest, reason)
 }
 
-/** The calls of a step as text. Secrets are removed before a name is cut. */
+/** The calls of a step as text. Secrets are masked before a name is cut. */
 function callsOf({ unit }: Turn): string {
   const tools = [...new Set(Array.from(unit.calls, ({ event }) => event.tool_name))]
   const named = tools.slice(0, NAMED).map((name) => quote(maskSecrets(name)).toWellFormed())
@@ -152,19 +152,19 @@ function verdict(pattern: StuckPattern, newestFirst: readonly Turn[], reason: st
   return { pattern, eventIds: ids, reason }
 }
 
-/** The latest units of a view, the newest first, back to the last message of the user. */
+/** The latest units of a view, newest first, back to the last user message. */
 interface Window {
   readonly units: readonly Unit[]
   readonly turns: readonly Turn[]
 }
 
 /**
- * The window of a branch: at most `size` units, after the last message of a user and after the last pending batch. What
- * is not in the view (pauses, state updates, hooks) takes no place, and words of the environment are no user's.
- * O(size).
+ * Returns the window of a branch: at most `size` units, after the last user message and after the last
+ * pending batch. Events outside the view (pauses, state updates, hooks) do not count, and a message of the
+ * environment is not a user's. O(size).
  */
 function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
-  // The message may be forgotten; its position remains.
+  // The message may be forgotten; its position remains known.
   const since = lastUserMessage?.seq ?? -1
   const latest = view.units.slice(Math.max(0, view.units.length - size)).toReversed()
   const end = latest.findIndex((unit) => unit.rank < since || isUsers(unit) || isPending(unit))
@@ -186,23 +186,20 @@ export interface StuckThresholds {
   /** The same call with an error: a nudge after this many, stuck after one more. */
   readonly action_error: number
   /**
-   * Messages of the agent in a row, with no call and no word of a user between them. A reply that its provider paused
-   * does not count.
+   * Messages of the agent in a row, without a call or a user message between them. A reply that its provider
+   * paused does not count.
    */
   readonly monologue: number
   /**
-   * Steps that take turns, a, b, a, b, each with the same result every time. Below 3 nothing can alternate: it then
-   * counts as 3.
+   * Alternating steps a, b, a, b, each with the same result every time. At least 3, because fewer steps
+   * cannot alternate.
    */
   readonly alternating_pattern: number
 }
 
 export type StuckPattern = keyof StuckThresholds
 
-/**
- * Thresholds that differ from the published ones: whole numbers from 1, or Infinity for a pattern that shall never
- * count.
- */
+/** Thresholds that replace the published ones: integers of at least 1, or Infinity to disable a pattern. */
 export type StuckOptions = Partial<StuckThresholds>
 
 const PUBLISHED: StuckThresholds = Object.freeze({
@@ -214,22 +211,22 @@ const PUBLISHED: StuckThresholds = Object.freeze({
 
 /** The thresholds with their defaults. @throws ColloquyError `invalid_argument` unless each is an integer from 1. */
 function thresholdsOf(options: StuckOptions): StuckThresholds {
-  const given = Object.entries(PUBLISHED).map(
+  const entries = Object.entries(PUBLISHED).map(
     ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,
   )
-  const thresholds = Object.fromEntries(given) as unknown as StuckThresholds
+  const thresholds = Object.fromEntries(entries) as unknown as StuckThresholds
   return Object.freeze({
     ...thresholds,
     alternating_pattern: Math.max(LEAST_ALTERNATION, thresholds.alternating_pattern),
   })
 }
 
-/** The third step is the first that returns. */
+/** Step 3 is the first that repeats an earlier one. */
 const LEAST_ALTERNATION = 3
 
 /**
- * How many units are looked at for each step that a pattern needs: what stands between the steps counts too, so that a
- * look costs the same at any length.
+ * Units that are read for each step of a pattern, including other units between the steps; it bounds the cost
+ * at any length.
  */
 const SLACK = 10
 
@@ -239,18 +236,18 @@ function windowOf(thresholds: StuckThresholds): number {
   return SLACK * Math.max(0, ...steps.filter(Number.isFinite))
 }
 
-/** A step: all calls of one reply, in whatever order. */
+/** A step: all calls of one reply, in any order. */
 interface Turn {
   readonly unit: BatchUnit
   /** Whether every result is an error, of the engine or of the tool. */
   readonly failed: boolean
-  /** A text that is equal for equal calls. */
+  /** A text that is equal for the same calls. */
   readonly calls: () => string
-  /** The same, with the results. */
+  /** The same text with the results. */
   readonly whole: () => string
 }
 
-/** The texts are made on demand, once. */
+/** Each text is made once, on demand. */
 const turnOf = (unit: BatchUnit): Turn => ({
   unit,
   failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),
@@ -262,9 +259,7 @@ const turnOf = (unit: BatchUnit): Turn => ({
 
 const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls()
 
-/**
- * Whether two steps made the same calls and the same came of them; what came is read only where the calls are equal.
- */
+/** Whether two steps made the same calls with the same results; results are compared only for equal calls. */
 const isSame = (one: Turn, other: Turn): boolean => didSame(one, other) && one.whole() === other.whole()
 
 /** The error text of a result; null for a success. */
@@ -277,7 +272,8 @@ function errorOf(result: ToolResultEvent): string | null {
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
 /**
- * Who called which tool with what. Thought, ids and summary do not count: words around the same deed are no progress.
+ * Source, tool and action of a call. Thought, ids and summary do not count: different text around the same
+ * call is no progress.
  */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
@@ -286,7 +282,7 @@ function callKey({ source, tool_name, action, tool_call }: ActionEvent): string 
   return canonicalJson([by, tool_name, what === null ? argumentsOf(tool_call.arguments) : { action: what }])
 }
 
-/** JSON arguments are parsed, so that white space and the order of keys make no difference. */
+/** JSON arguments are parsed, so that white space and key order do not matter. */
 function argumentsOf(text: string): object {
   try {
     return { arguments: JSON.parse(text) as unknown }
@@ -296,8 +292,8 @@ function argumentsOf(text: string): object {
 }
 
 /**
- * What came of a call. Of a refusal the words do not count: a model that asks again for what was refused has not
- * listened to any of them.
+ * The result of a call. All rejections are equal: a model that repeats a rejected call has ignored the
+ * reason.
  */
 function resultKey(result: ToolResultEvent): string {
   switch (result.kind) {
@@ -321,11 +317,11 @@ function once<T>(make: () => T): () => T {
 const MARK = '[Repeated error]'
 
 /** Maximum length of a quoted error, in UTF-16 units. */
-const MOST = 1000
+const MAX_ERROR = 1000
 
 /**
- * What to send the model when the same calls have failed exactly `count` times in a row; null before and after that,
- * and when a nudge stands in the view since the first of them.
+ * The text to send to the model when the same calls have failed exactly `count` times in a row; null before
+ * and after that, and when the view has a nudge since the first failure.
  */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
@@ -344,16 +340,16 @@ function textFor(turn: Turn, count: number): string {
   const errors = Array.from(turn.unit.results, ({ entry }) => errorOf(entry.event) ?? '')
   const have = turn.unit.calls.length === 1 ? 'has' : 'have'
   const often = count === 1 ? `${have} failed` : `${have} failed ${count} times in a row`
-  const last = ellipsize(maskSecrets(errors.at(-1) ?? ''), MOST).toWellFormed()
+  const last = ellipsize(maskSecrets(errors.at(-1) ?? ''), MAX_ERROR).toWellFormed()
   return [
     `${MARK} The same ${callsOf(turn)} ${often}. The last error was:`,
     last,
-    'Making the call again as it is will fail again. Change its arguments, use another tool, or tell the user what stands in the way.',
+    'The same call will fail again. Change its arguments, use another tool, or tell the user what the problem is.',
   ].join('\n')
 }
 
 /**
- * A nudge as the message that the model is sent: words of the environment in the user's place, as the run's own are.
+ * A nudge as a message: from the environment, in the role of the user, like those of a run.
  * @example
  * nudgeMessage('Try something else.').source // 'environment'
  */

@@ -1,10 +1,10 @@
-/** Shortens texts without cutting a character in two. */
+/** Shortens texts without splitting a character. */
 
 import { type Content, isImagePart, isTextPart } from '../event/shapes.ts'
 import { partName } from '../messages/pieces.ts'
 const DOTS = '...'
 
-/** The beginning of a text. A cut text ends with three dots, within the maximum. O(max). */
+/** The start of a text. A cut text ends with three dots, within the maximum. O(max). */
 export function ellipsize(text: string, max: number): string {
   if (text.length <= max) return text
   if (max <= DOTS.length) return DOTS.slice(0, Math.max(0, max))
@@ -23,7 +23,7 @@ export function tail(text: string, max: number): string {
 }
 
 /** Whether an index is inside of a surrogate pair. */
-export const splits = (text: string, at: number): boolean => (text.codePointAt(at - 1) ?? 0) > 0xffff
+export const splits = (text: string, index: number): boolean => (text.codePointAt(index - 1) ?? 0) > 0xffff
 
 /** The texts of some content, without images and other parts. O(content). */
 export const textsOf = (content: readonly Content[]): string[] =>

@@ -1,4 +1,4 @@
-/** What a conversation may be called: the text to make a title from, and a title made without a model. */
+/** Titles of conversations: the text to make one from, and a title made without a model. */
 
 import { pathToEntry } from '../log/ancestry.ts'
 import type { State } from '../state/state.ts'
@@ -6,12 +6,12 @@ import { ellipsize, textsOf } from './text.ts'
 import { loadedEvent } from '../log/entry.ts'
 
 /**
- * The text to make a title from: the first message of a user on HEAD's branch that says something, at most `max` UTF-16
- * units of it (default 1,000); null when there is none. What was added to the message (skills, hooks) is no part of it.
- * O(path).
+ * Returns the text to make a title from: the first user message with text on HEAD's branch, at most `max`
+ * UTF-16 units of it (default 1,000); null when there is none. Content added to the message (skills, hooks)
+ * is ignored. O(path).
  *
- * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped a message before the
- * one that is in memory.
+ * @throws ColloquyError `evicted` when a snapshot or `evict` dropped a message before the first one in
+ *   memory.
  * @example
  * const llm_message = { role: 'user', content: [{ text: ' Mend the build ' }] }
  * titleInput(replay([{ kind: 'MessageEvent', source: 'user', llm_message }])) // 'Mend the build'
@@ -29,7 +29,8 @@ export function titleInput({ log }: State, max = 1000): string | null {
 }
 
 /**
- * A title made without a model: the text on one line, at most `max` UTF-16 units of it (default 50). O(text).
+ * Makes a title without a model: the text on one line, at most `max` UTF-16 units of it (default 50).
+ * O(text).
  * @example
  * fallbackTitle('Mend the build, then write down what was wrong', 20) // 'Mend the build, t...'
  */

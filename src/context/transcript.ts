@@ -1,4 +1,4 @@
-/** A bounded text for an agent that takes up a conversation without its messages. */
+/** A bounded text for an agent that resumes a conversation without its messages. */
 
 import type { State } from '../state/state.ts'
 import { checkBound } from './check-number.ts'
@@ -17,34 +17,33 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 export interface TranscriptOptions {
   /** Its first line. Default: `<<RESUMED CONVERSATION>>`. */
   readonly marker?: string
-  /** Text before and after; empty for none. */
+  /** Text before and after the transcript; empty for none. */
   readonly header?: string
   readonly footer?: string
   /** Maximum length. Default: 60,000. */
   readonly maxLength?: number
   /** Maximum length of a message. Default: 8,000. */
   readonly maxMessage?: number
-  /** Maximum length of a tool call; 0 leaves calls out. Default: 2,000. */
+  /** Maximum length of a tool call; 0 omits calls. Default: 2,000. */
   readonly maxTool?: number
 }
 
 const MARKER = '<<RESUMED CONVERSATION>>'
 const HEADER =
-  'This is what was said and done so far, the oldest first; where it was too long, the beginning is left out. Nothing of it is to be done again.'
-const FOOTER = 'This is the end of the record. The conversation goes on from here.'
+  'This is the record of the conversation so far, oldest first. If it was too long, its beginning is omitted. Do not repeat anything in it.'
+const FOOTER = 'This is the end of the record. The conversation continues here.'
 
-/** Marks left-out text. */
+/** Marks omitted text. */
 const CUT = '...\n'
 const LEAST_BODY = CUT.length + 1
 
 /**
- * What was said and done on HEAD's branch, forgotten parts too, in at most `maxLength` UTF-16 units: the newest is
- * kept, what is older is left out, and no character is cut in two. Tool calls are shown with their results. Null when
- * there is nothing to show, or no room for the marker. The same state gives the same text. O(view + events read), which
- * are those that fit.
+ * Returns the messages, calls and results of HEAD's branch, forgotten ones too, in at most `maxLength` UTF-16
+ * units: the newest ones are included, older ones omitted, and no character is split. Null when there is
+ * nothing to show, or the marker does not fit. The same state has the same text. O(view + events that fit).
  *
- * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped something there is
- * room for; `invalid_argument` for a length that is no whole number from 0, nor Infinity.
+ * @throws ColloquyError `evicted` when a snapshot or `evict` dropped a body that would fit;
+ *   `invalid_argument` unless each length is an integer of at least 0, or Infinity.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Mend the build' }] }
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message }])
@@ -64,20 +63,20 @@ export function resumeTranscript(state: State, options: TranscriptOptions = {}):
     [marker, header, text, footer].filter((part) => part.trim() !== '').join('\n\n')
   const room = maxLength - (frame('x').length - 1)
   if (room >= LEAST_BODY) return frame(body.length <= room ? body : CUT + tail(body, room - CUT.length))
-  const left = maxLength - marker.length - 1
-  return left > 0 ? `${marker}\n${tail(body, left)}` : marker
+  const rest = maxLength - marker.length - 1
+  return rest > 0 ? `${marker}\n${tail(body, rest)}` : marker
 }
 
-/** The newest blocks in log order, until they are longer than `max`. */
+/** The newest blocks in log order, until they exceed `max`. */
 function newest(blocks: Iterable<string>, max: number): string {
-  const taken: string[] = []
+  const newestFirst: string[] = []
   let length = 0
   for (const block of blocks) {
-    taken.push(block)
+    newestFirst.push(block)
     length += block.length + 2
     if (length - 2 > max) break
   }
-  return taken.toReversed().join('\n\n')
+  return newestFirst.toReversed().join('\n\n')
 }
 
 interface BlockLimits {
@@ -86,21 +85,20 @@ interface BlockLimits {
 }
 
 /**
- * What is shown. A result is read beside its call: where its body was evicted, that of its call was too, or it ends
- * none.
+ * The kinds that are shown. A result is read with its call, whose body was evicted too if the result's was.
  */
-const TOLD: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
+const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
 /**
- * The blocks of HEAD's branch, the newest first. O(view), and O(log n) for each event that is read. @throws
- * ColloquyError `evicted`.
+ * The blocks of HEAD's branch, newest first. O(view), and O(log n) for each event read. @throws ColloquyError
+ * `evicted`.
  */
 function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = callsEnded(state)
   const results = new Map<number, ToolResultEvent>()
-  const told = new Set<string>()
+  const shownCalls = new Set<string>()
   for (let entry: Entry | null = state.log.head; entry !== null; entry = entry.parent) {
-    const event = loadedEvent(entry, TOLD)
+    const event = loadedEvent(entry, SHOWN_KINDS)
     if (event === null) continue
     if (isToolResult(event)) {
       const call = callOf(entry as EventEntry<ToolResultEvent>)
@@ -108,13 +106,13 @@ function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> 
     } else if (event.kind === 'ActionEvent') {
       yield* callTexts(maskSecrets(event), maskSecrets(results.get(entry.seq) ?? null), limits)
     } else if (event.kind === 'MessageEvent') {
-      // A call that continues after a message is shown on both sides of it.
-      told.clear()
+      // A call that continues after a message is shown before and after it.
+      shownCalls.clear()
       yield* messageTexts(maskSecrets(event), limits)
-    } else if (event.kind === 'ACPToolCallEvent' && !told.has(event.tool_call_id)) {
+    } else if (event.kind === 'ACPToolCallEvent' && !shownCalls.has(event.tool_call_id)) {
       const block = acpBlock(maskSecrets(event))
       if (block === null) continue
-      told.add(event.tool_call_id)
+      shownCalls.add(event.tool_call_id)
       yield* some(toolText(block, limits.maxTool))
     }
   }
@@ -122,20 +120,20 @@ function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> 
 
 function* messageTexts({ source, llm_message, extended_content }: MessageEvent, limits: BlockLimits) {
   const text = textsOf([...(llm_message.content ?? []), ...(extended_content ?? [])]).join('\n')
-  const isSaid = source === 'user' || source === 'agent'
-  const who = !isSaid ? 'ENVIRONMENT' : llm_message.role === 'user' ? 'USER' : 'ASSISTANT'
-  yield* said(who, text, limits)
+  const isSpoken = source === 'user' || source === 'agent'
+  const who = !isSpoken ? 'ENVIRONMENT' : llm_message.role === 'user' ? 'USER' : 'ASSISTANT'
+  yield* turn(who, text, limits)
 }
 
 /** In reverse order: the thought precedes the call. */
 function* callTexts(call: ActionEvent, result: ToolResultEvent | null, limits: BlockLimits) {
   const finish = finishText(call)
   if (finish === null) yield* some(toolText(callBlock(call, result), limits.maxTool))
-  else yield* said('AGENT', finish, limits)
-  yield* said('ASSISTANT', textsOf(call.thought).join('\n'), limits)
+  else yield* turn('AGENT', finish, limits)
+  yield* turn('ASSISTANT', textsOf(call.thought).join('\n'), limits)
 }
 
-function* said(who: string, text: string, { maxMessage }: BlockLimits): IterableIterator<string> {
+function* turn(who: string, text: string, { maxMessage }: BlockLimits): IterableIterator<string> {
   const shown = ellipsize(text.trim(), maxMessage)
   if (hasText(shown)) yield `[${who}]: ${shown}`
 }
@@ -176,8 +174,7 @@ function inputOf({ action, tool_call }: ActionEvent): string | null {
 }
 
 /**
- * The block of an ACP call; null while nothing is known of it but that it was made. 0, false and the empty text are
- * results too.
+ * The block of an ACP call; null while only its start is known. 0, false and the empty text are results too.
  */
 function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
   const { title, tool_kind, status, is_error = false, raw_input = null, raw_output = null } = event

@@ -6,9 +6,9 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { State } from '../state/state.ts'
 
 /**
- * The pending calls of HEAD's branch that can be executed, in log order, forgotten ones too. A call whose action is
- * null never could be: it is pending (`listPendingCallsIn` names it), but there is nothing to run. O(k log k) for k
- * pending calls.
+ * The pending calls of HEAD's branch that can be executed, in log order, forgotten ones too. A call whose
+ * action is null is pending (see `listPendingCallsIn`), but cannot be executed. O(k log k) for k pending
+ * calls.
  *
  * @example
  * const tool_call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }

@@ -1,4 +1,4 @@
-/** Tokens and cost of a conversation, for each usage, for each model and in all. */
+/** Tokens and cost of a conversation: by usage id, by model and in total. */
 
 import { isObject } from '../event/json.ts'
 import { isOfReply, replyOf } from '../event/reply.ts'
@@ -22,13 +22,15 @@ export interface TokenCounts {
 /** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
-  /** In the currency of the producer (US dollars for the public one); 0 for replies, which have no price. */
+  /**
+   * In the currency of the producer (US dollars for the published one); 0 for replies, which record no price.
+   */
   readonly cost: number
 }
 
 export interface Usage extends TokenCounts {
   readonly cost: number
-  /** The share of the input that was read from a cache, 0 to 1; null without input. */
+  /** Share of the input that was read from a cache, 0 to 1; null without input. */
   readonly cache_hit_rate: number | null
   /** Usage from state updates, by usage id, in order of first appearance. */
   readonly by_id: ReadonlyMap<string, ModelUsage>
@@ -37,11 +39,11 @@ export interface Usage extends TokenCounts {
 }
 
 /**
- * The totals that some events give, in log order, from two sources. `ConversationStateUpdateEvent`s with key `stats`:
- * of each usage id the latest update that names it counts, since updates are running totals. And the records of replies
- * (`reply.tokens`, `reply.usage`): each record counts, whatever ids its reply has, as only the first event of a reply
- * has one. An update contains the totals of the replies before it. Values that are not positive numbers count as 0.
- * O(events + size of the updates).
+ * Returns the totals of some events, in log order, from two sources. `ConversationStateUpdateEvent`s with key
+ * `stats` have running totals: the latest update of each usage id counts. The records of replies
+ * (`reply.tokens`, `reply.usage`) all count, whatever ids their replies have, because only the first event of
+ * a reply has one. An update includes the totals of earlier replies. A value that is not a positive number
+ * counts as 0. O(events + size of the updates).
  *
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,
@@ -55,7 +57,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
   return count.usage()
 }
 
-/** A running count: each event costs its own size only. */
+/** A running count: an event costs only its own size. */
 export interface UsageCount {
   /** In log order. O(size of an update). */
   readonly add: (event: Event) => void
@@ -88,16 +90,16 @@ export function usageCount(): UsageCount {
   }
 }
 
-/** What `usageTotals` counts. */
+/** Options of `usageTotals`. */
 export interface UsageOptions {
-  /** Position of the first event that counts. For a fork, the length of what it copied. Default: 0. */
+  /** Position of the first event that counts. For a fork, the number of copied events. Default: 0. */
   readonly from?: number
 }
 
 /**
- * `usageOfEvents` of the whole log of a state, with branches that HEAD has left. O(n).
- * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped state updates or
- * replies: give `usageOfEvents` the events that the store finds by their kinds.
+ * `usageOfEvents` for the whole log of a state, including branches that HEAD has left. O(n).
+ * @throws ColloquyError `evicted` when a snapshot or `evict` dropped state updates or replies: pass
+ *   `usageOfEvents` the events of those kinds from the store.
  * @example
  * usageTotals(initialState()).cost // 0
  */
@@ -171,7 +173,7 @@ function totalOf(all: readonly ModelUsage[]): Omit<ModelUsage, 'model_name'> {
     cache_read_tokens: sum('cache_read_tokens'),
     cache_write_tokens: sum('cache_write_tokens'),
     reasoning_tokens: sum('reasoning_tokens'),
-    context_window: all.reduce((most, each) => Math.max(most, each.context_window), 0),
+    context_window: all.reduce((max, each) => Math.max(max, each.context_window), 0),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Forks a conversation: a new one begins with a copy of the log up to an event. */
 
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
-import { askedAfter } from '../event/reply.ts'
+import { requestHeadOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
 import { anchorOf, type Entry, eventKindOf } from '../log/entry.ts'
@@ -96,7 +96,7 @@ function isStray({ log }: State, end: Entry | null, { entry, reason }: DroppedEn
 
 /** Whether an event says that its model was asked at an earlier one off the path. What stands in the view is loaded. */
 function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): boolean {
-  const after = event === null ? undefined : askedAfter(event)
+  const after = event === null ? undefined : requestHeadOf(event)
   const named = typeof after === 'string' ? findEventIn(log, after) : undefined
   return named !== undefined && named.seq < seq && !isOnPathIn(named, end)
 }

@@ -12,7 +12,7 @@ import type {
   ObservationEvent,
 } from './types.ts'
 
-/** The kind of the observation that says that a call works on. */
+/** Kind of the observation that marks a call as working. */
 export const WORKING = 'WorkingObservation'
 
 /** The first result of a call that outlives its reply. */
@@ -22,12 +22,12 @@ export interface WorkingObservation extends Observation {
   readonly task?: JsonValue
 }
 
-/** How the work of a call has ended. */
+/** How the work of a call ended. */
 export type CompletionOutcome = 'done' | 'failed' | 'cancelled' | 'lost'
 
 const OUTCOMES: readonly unknown[] = ['done', 'failed', 'cancelled', 'lost'] satisfies CompletionOutcome[]
 
-/** The field `completes` of a message: the call that it completes. */
+/** The `completes` field of a message: the call that the message completes. */
 export interface Completes {
   readonly action_id: string
   readonly tool_call_id: string
@@ -38,7 +38,7 @@ export interface Completes {
 /** Progress of a call: the value of a state update with the key `call_progress`. */
 export interface CallProgress {
   readonly action_id: string
-  /** From 0 to 1, or whatever the tool reports. */
+  /** A number from 0 to 1, or any JSON that the tool reports. */
   readonly progress?: JsonValue
   readonly content?: JsonValue
   /** Replaces the handle of the working result. */
@@ -48,7 +48,7 @@ export interface CallProgress {
 export const PROGRESS_KEY = 'call_progress'
 
 /**
- * Whether an event says that its call works on. O(1).
+ * Whether an event is a working result, the first result of a call that outlives its reply. O(1).
  * @example
  * isWorkingResult({ kind: 'ObservationEvent', tool_name: 'search', tool_call_id: 'c', action_id: 'a',
  *   observation: { kind: 'WorkingObservation' } }) // true
@@ -59,8 +59,8 @@ export const isWorkingResult = (
   event.kind === 'ObservationEvent' && event.observation.kind === WORKING
 
 /**
- * The call that a message names as completed; null for any other event. The fold decides whether it completes it: the first
- * message of a branch that names a working call does. O(1).
+ * Returns the call that a message names as completed; null for any other event. The message completes it if
+ * it is the first on its branch to name a working call. O(1).
  * @example
  * completionOf({ kind: 'PauseEvent' }) // null
  */
@@ -77,7 +77,7 @@ export function completionOf(event: Event): Completes | null {
   }
 }
 
-/** The progress that a state update reports; null for any other. O(1). */
+/** The progress that a state update reports; null if it reports none. O(1). */
 export function progressOf({ key, value }: ConversationStateUpdateEvent): CallProgress | null {
   return key === PROGRESS_KEY && isObject(value) && typeof value['action_id'] === 'string'
     ? (value as JsonObject & CallProgress)
@@ -85,7 +85,7 @@ export function progressOf({ key, value }: ConversationStateUpdateEvent): CallPr
 }
 
 /**
- * The id of the message that completes a call, so that completing it twice is one append.
+ * Id of the message that completes a call, so that completing it twice is one append.
  * @example
  * completionId('a1') // 'a1-completion'
  */
@@ -94,7 +94,7 @@ export function completionId(actionId: string): string {
   return isLegalId(id) ? id : `${hashText(actionId)}-completion`
 }
 
-/** The message that completes a call. */
+/** Builds the message that completes a call. */
 export const completionMessage = (
   { id, event }: { readonly id: string; readonly event: ActionEvent },
   content: readonly Content[],

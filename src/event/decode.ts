@@ -1,4 +1,4 @@
-/** The strict way in: a value or a line is an event of today's shape, or it is refused with every reason why. */
+/** Strict decoding: a value or a line is a valid event, or is refused with every reason. */
 
 import { copyJson, freezeJson } from './freeze.ts'
 import { type Issue, issue, nameOf, toIssues } from './issues.ts'
@@ -11,60 +11,62 @@ import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
 /**
- * An event, or the issues that keep a value from being one. A warning is an issue that does not: a published action or
- * observation that does not have the fields of its kind (design D14).
+ * An event, or the issues that make a value invalid. Warnings do not: they report a published action or
+ * observation without the fields of its kind (design D14).
  */
 export type Decoded =
   | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
- * Decodes a value as an event of today's shape. The event is a deep-frozen JSON copy of what was given: nothing is
- * filled in, left out or put in order (see {@link withDefaults} and {@link loadValue} for that).
+ * Decodes a value as an event. The event is a deep-frozen JSON copy of the value: nothing is filled in,
+ * omitted or reordered (see {@link withDefaults} and {@link loadValue} for that).
  *
- * Never throws and never touches its input (law E); what is not JSON is an issue as well. O(size).
+ * Never throws and never changes its input (law E); a value that is not JSON is an issue too. O(size).
  *
  * @example
  * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' }, warnings: [] }
  */
 export function decodeEvent(value: unknown): Decoded {
   const copied = copyJson(value)
-  return copied.issues.length > 0 ? fail(copied.issues) : decodeOwn(copied.value)
+  return copied.issues.length > 0 ? fail(copied.issues) : decodeJson(copied.value)
 }
 
 /**
- * Decodes a line of JSON text as an event of today's shape, deep frozen. Never throws. O(length); costs little more
- * than `JSON.parse`.
+ * Decodes a line of JSON text as a deep-frozen event. Never throws. O(length); costs little more than
+ * `JSON.parse`.
  *
  * @example
  * decodeLine('{"kind":"PauseEvent"}').ok // true
  */
 export function decodeLine(text: string): Decoded {
   const parsed = parseLine(text)
-  return parsed.ok ? decodeOwn(parsed.value) : fail([parsed.issue])
+  return parsed.ok ? decodeJson(parsed.value) : fail([parsed.issue])
 }
 
-/** A line's JSON, or the issue that it is none. */
 export type Parsed =
   | { readonly ok: true; readonly value: JsonValue }
   | { readonly ok: false; readonly issue: Issue }
 
 /**
- * Parses a line that belongs to the caller. The engine's own message is not passed on: it quotes the line, and so
- * may quote a secret.
+ * Parses a line of JSON. The engine's own message is dropped, because it quotes the line and so may quote a
+ * secret.
  */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
   } catch (error) {
     const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined
-    const where = position === undefined ? '' : ` from character ${position} on`
-    return { ok: false, issue: issue([], 'json_invalid', `Not JSON${where}; give one JSON object per line.`) }
+    const where = position === undefined ? '' : ` from character ${position}`
+    return {
+      ok: false,
+      issue: issue([], 'json_invalid', `Invalid JSON${where}. Write one JSON object per line.`),
+    }
   }
 }
 
-/** Decodes a JSON value that the caller hands over, and freezes it in place. Never throws. O(size). */
-export function decodeOwn(value: JsonValue): Decoded {
+/** Decodes a JSON value and freezes it in place. Never throws. O(size). */
+export function decodeJson(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
   if (unfit.length > 0) return fail(unfit)
   if (!isObject(value)) {
@@ -74,15 +76,16 @@ export function decodeOwn(value: JsonValue): Decoded {
   if (!isEventKind(kind)) return fail([kindIssue(kind)])
   const problems = eventChecks[kind](value)
   if (problems.length > 0) return fail(toIssues(problems, value))
-  // The schema has proved the type, and the type says nothing that it does not.
+  // The schema has proved the type.
   return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 /**
- * What a published action or observation lacks of its kind's own fields: a producer one version ahead must not lose its
- * call or its result, so that the event decodes all the same (law E3), and `isAction` and `isObservation` say no.
+ * Warnings about a published action or observation that does not fit its kind. The event decodes all the same
+ * (law E3), so that a newer producer loses no call and no result; `isAction` and `isObservation` return false
+ * for it.
  */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
@@ -103,10 +106,10 @@ function misfitsOf(
 
 function kindIssue(kind: JsonValue | undefined): Issue {
   const kinds = `one of ${EVENT_KINDS.join(', ')}`
-  if (kind === undefined) return issue(['kind'], 'missing', `Required and missing; add ${kinds}.`)
+  if (kind === undefined) return issue(['kind'], 'missing', `Required and missing. Add ${kinds}.`)
   if (typeof kind === 'string')
-    return issue(['kind'], 'union_tag_invalid', `Unknown kind of event; give ${kinds}.`, kind)
-  return issue(['kind'], 'string_type', `Must be a string, not ${nameOf(kind)}; give ${kinds}.`, kind)
+    return issue(['kind'], 'union_tag_invalid', `Unknown kind of event. Use ${kinds}.`, kind)
+  return issue(['kind'], 'string_type', `Must be a string, not ${nameOf(kind)}. Use ${kinds}.`, kind)
 }
 
 function fail(issues: readonly Issue[]): Decoded {

@@ -1,13 +1,10 @@
-/**
- * Writes events as JSON: as given, or in the canonical form that equal values share, which ids and comparisons are
- * made of.
- */
+/** Writes events as JSON, or as canonical JSON, from which ids and comparisons are made. */
 
 import type { Event } from './types.ts'
 
 /**
- * The event as JSON text, its fields in the order they were given. Decoding the text gives an equal event, every
- * null included (law E). O(size).
+ * Returns the event as JSON text, with its fields in their order. Decoding the text returns an equal event,
+ * nulls included (law E). O(size).
  *
  * @example
  * encodeEvent({ kind: 'PauseEvent', id: 'p1' }) // '{"kind":"PauseEvent","id":"p1"}'
@@ -16,15 +13,15 @@ export function encodeEvent(event: Event): string {
   return JSON.stringify(event)
 }
 
-/** What is still to be written: text as it stands, or a value. */
+/** Pending output: text to copy, or a value to serialize. */
 type Part = string | { readonly value: unknown }
 
 /**
- * A JSON value as text with the keys of every object sorted by UTF-16 code units and no space, so that equal values
- * give equal texts.
+ * Serializes a JSON value with the keys of every object sorted by UTF-16 code units and without spaces: equal
+ * values have equal texts.
  *
- * What JSON cannot write is left out of objects and written as null elsewhere. Works at any depth. O(size · log
- * keys).
+ * A value that is not JSON is omitted from objects and written as null elsewhere. Works at any depth. O(size
+ * · log keys).
  *
  * @example
  * canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'

@@ -1,6 +1,6 @@
-/** The one error class of the library: a stable code, a sentence for people, and the data behind it. */
+/** The one error class of the library: a stable code, a message, and the data behind it. */
 
-/** What every error of the library says of itself; the code never changes its meaning between versions. */
+/** Stable name of an error; its meaning never changes between versions. */
 export type ErrorCode =
   | 'unknown_event'
   | 'evicted'
@@ -31,13 +31,13 @@ export type ErrorCode =
   | 'store_closed'
 
 /**
- * An error that the library raises on purpose. Tell errors apart by `code`, with `hasCode`, and from all others with
- * `isColloquyError`: `instanceof` fails across two copies of a package.
+ * An error that the library raises on purpose. Distinguish errors by `code`, with `hasCode`, and from other
+ * errors with `isColloquyError`: `instanceof` fails across two copies of a package.
  */
 export class ColloquyError extends Error {
   override readonly name = 'ColloquyError'
   readonly code: ErrorCode
-  /** The values the message speaks of, for programs. */
+  /** The values in the message, for programs. */
   readonly data: Readonly<Record<string, unknown>>
 
   constructor(
@@ -53,28 +53,28 @@ export class ColloquyError extends Error {
 }
 
 /**
- * Whether a caught value is an error of this library, of whichever copy of the package. O(1).
+ * Whether a caught value is an error of this library, from any copy of the package. O(1).
  * @example
  * isColloquyError(new ColloquyError('closed', 'The engine is closed.')) // true
  * isColloquyError(new Error('Disk full')) // false
  */
 export function isColloquyError(error: unknown): error is ColloquyError {
   if (typeof error !== 'object' || error === null) return false
-  // The name first: the values of other packages have getters that say things.
+  // The name first: the getters of foreign values may have side effects.
   const value = error as { readonly [field in 'name' | 'code' | 'data']?: unknown }
   if (value.name !== 'ColloquyError' || typeof value.code !== 'string') return false
   return typeof value.data === 'object' && value.data !== null
 }
 
 /**
- * Whether a caught value is an error of this library with the given code.
+ * Whether a caught value is an error of this library with a certain code.
  * @example
  * try { stateAt(initialState(), "nope"); } catch (error) { console.assert(hasCode(error, "unknown_event")); }
  */
 export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
   isColloquyError(error) && error.code === code
 
-/** @param what what kind of thing it is, for the message */
+/** @param what the kind of value, for the message */
 export function unreachable(value: never, what: string): never {
   throw new TypeError(`unknown ${what} ${JSON.stringify(value)}`)
 }

@@ -1,4 +1,4 @@
-/** The 19 events as zod schemas: the one definition that decoding checks with and JSON Schemas are made from. */
+/** The 19 events as zod schemas, from which both the checks and the JSON Schemas are made. */
 
 import * as z from 'zod/mini'
 import { EVENT_KINDS, type EventKind, KINDS } from './kinds.ts'
@@ -29,10 +29,10 @@ import {
 } from './shape-schema.ts'
 
 const ID_RULE =
-  'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"; give another id.'
-const UNIQUE_RULE = 'Must not name an event twice; list each id once.'
+  'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__".'
+const UNIQUE_RULE = 'Must list each id once.'
 
-/** What every event may carry. */
+/** Fields of every event. */
 const identity = {
   id: z.exactOptional(z.string().check(z.regex(LEGAL_ID, ID_RULE))),
   timestamp: z.exactOptional(z.string()),
@@ -45,15 +45,15 @@ type SourceSchema<K extends EventKind> = K extends 'HookExecutionEvent'
     ? typeof source
     : z.ZodMiniDefault<typeof source>
 
-/** The kinds table says what source an event has when it names none; only a hook may name no other. */
+/** Schema of the source of a kind: its default is in the kinds table, and a hook allows no other. */
 function sourceOf<K extends EventKind>(kind: K): SourceSchema<K> {
-  const given = KINDS[kind].defaultSource
+  const fallback = KINDS[kind].defaultSource
   const schema =
-    given === null
+    fallback === null
       ? source
-      : given === 'hook'
+      : fallback === 'hook'
         ? withDefault(z.literal('hook'), 'hook')
-        : withDefault(source, given)
+        : withDefault(source, fallback)
   return schema as z.ZodMiniType as SourceSchema<K>
 }
 
@@ -177,14 +177,14 @@ export const eventChecks = Object.fromEntries(
   Object.entries(eventSchemas).map(([kind, schema]) => [kind, checker(schema)]),
 ) as { readonly [K in EventKind]: Check }
 
-/** The JSON Schema (draft 2020-12) of one kind of event, as a producer must write it. */
+/** Returns the JSON Schema (draft 2020-12) of one kind of event, as a producer must write it. */
 export function describeEvent(kind: EventKind): JsonObject {
   const { $schema, ...schema } = z.toJSONSchema(eventSchemas[kind], { io: 'input', override: tidy })
-  // zod types the document as the widest JSON Schema there is; all of it is JSON.
+  // zod types the document as the widest JSON Schema; all of it is JSON.
   return { $schema, title: kind, ...schema } as object as JsonObject
 }
 
-/** The shapes that stand in several kinds of events, by the names that the interface gives them. */
+/** The shapes that several kinds of events share, by their names in the interface. */
 const SHAPES = {
   TextContent: textContent,
   ImageContent: imageContent,
@@ -197,7 +197,6 @@ const SHAPES = {
   CriticResult: criticResult,
 } as const satisfies Readonly<Record<string, z.ZodMiniType>>
 
-/** The JSON Schemas of the shapes that stand in several kinds of events, by their names, as they stand in those. */
 export function describeShapes(): Readonly<Record<keyof typeof SHAPES, JsonObject>> {
   const described = Object.entries(SHAPES).map(([name, shape]) => {
     const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', override: tidy })
@@ -206,7 +205,7 @@ export function describeShapes(): Readonly<Record<keyof typeof SHAPES, JsonObjec
   return Object.fromEntries(described) as Record<keyof typeof SHAPES, JsonObject>
 }
 
-/** zod says aloud what JSON implies: that keys are strings, and that integers are exact up to 2^53 - 1. */
+/** Removes what JSON implies: that keys are strings, and that integers are exact up to 2^53 - 1. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.propertyNames
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
@@ -214,8 +213,8 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
 }
 
 /**
- * The JSON Schema of one kind of event: `kind` is a constant, no other fields are allowed, defaults are stated. A
- * fresh object each time.
+ * Returns the JSON Schema of one kind of event: `kind` is a constant, no other fields are allowed, defaults
+ * are included. A new object each time.
  *
  * @example
  * eventJsonSchema('PauseEvent').additionalProperties // false
@@ -225,7 +224,7 @@ export function eventJsonSchema(kind: EventKind): JsonObject {
 }
 
 /**
- * The JSON Schemas of all 19 kinds, by kind, in the contract's order.
+ * Returns the JSON Schemas of all 19 kinds, by kind, in the order of the interface.
  * @example
  * eventJsonSchemas().PauseEvent.additionalProperties // false
  */
@@ -237,8 +236,8 @@ export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
 }
 
 /**
- * The JSON Schemas of the shapes that events have in common, by the names of the interface. Wherever one
- * stands in the schema of an event, it is the same as here.
+ * Returns the JSON Schemas of the shapes that events share, by their names in the interface. They appear
+ * unchanged in the schemas of the events.
  * @example
  * shapeJsonSchemas().TextContent.required // ['text']
  */

@@ -1,25 +1,27 @@
 /**
- * Makes values safe to share: events are frozen to the bottom, so that no caller can change the past. Refuses what
- * JSON cannot say before it is stored.
+ * Makes values safe to share by freezing them deeply, and refuses values that JSON cannot represent before
+ * they are stored.
  */
 
 import type { Issue } from './issues.ts'
 import { setOwn } from './json.ts'
 import type { JsonValue } from './shapes.ts'
 
-/** How many objects and lists may stand inside each other (design D17). */
+/** Maximum nesting of objects and lists (design D17). */
 export const MAX_DEPTH = 512
 
 /**
- * How many values one event may hold: an endless proxy, or a few lists that share their items, would otherwise
- * unfold for ever.
+ * Maximum number of values in one event. Without it, an endless proxy or a few lists that share their items
+ * would unfold forever.
  */
 const MAX_VALUES = 5_000_000
 
-/** How many issues are worth reading. */
 const MAX_ISSUES = 100
 
-/** A deep-frozen JSON copy, and what could not be copied: null stands in its place. */
+/**
+ * A deep-frozen JSON copy, and the issues of the values that could not be copied; the copy has null in their
+ * places.
+ */
 export interface JsonCopy {
   readonly value: JsonValue
   readonly issues: readonly Issue[]
@@ -28,18 +30,18 @@ export interface JsonCopy {
 interface Walk {
   readonly issues: Issue[]
   readonly path: (string | number)[]
-  /** The objects that are being copied, outermost first: a cycle is one that is met again below itself. */
+  /** The objects that are being copied, outermost first. One that contains itself is a cycle. */
   readonly above: object[]
-  /** How many more values may be copied; nothing is, once it is used up. */
+  /** How many more values may be copied. */
   room: number
 }
 
 /**
- * Copies a value as deep-frozen JSON. The input is only read, never changed. A property that is undefined counts as
- * absent, and `__proto__` is a key like any other.
+ * Copies a value as deep-frozen JSON. The input is only read. An undefined property counts as absent, and
+ * `__proto__` is an ordinary key.
  *
- * Never throws. Issues tell of getters, functions, symbols, bigints, NaN and infinities, class instances, cycles,
- * nesting beyond {@link MAX_DEPTH}, gaps in lists, and proxies that throw. O(size · depth).
+ * Never throws. Issues report getters, functions, symbols, bigints, NaN and infinities, class instances,
+ * cycles, nesting beyond {@link MAX_DEPTH}, gaps in lists, and proxies that throw. O(size · depth).
  *
  * @example
  * copyJson({ a: [1, undefined] }).issues[0].loc // ['a', 1]
@@ -50,11 +52,11 @@ export function copyJson(value: unknown): JsonCopy {
 }
 
 /**
- * Freezes a value that came from `JSON.parse` and belongs to the caller, in place and to the bottom; -0 becomes 0,
- * since JSON text drops its sign.
+ * Freezes a value from `JSON.parse` in place and deeply; -0 becomes 0, because JSON text drops its sign.
  *
- * Returns what a JSON text can say and an event cannot hold: nesting beyond {@link MAX_DEPTH}, and numbers that
- * overflow to infinity. The value is then half frozen, and of no use. Never throws, at any depth. O(size).
+ * Returns the issues of JSON text that no event can hold: nesting beyond {@link MAX_DEPTH}, and numbers that
+ * overflow to infinity. The value is then partly frozen and must be discarded. Never throws, at any depth.
+ * O(size).
  *
  * @example
  * freezeJson(JSON.parse('{"a":[1]}')) // []
@@ -62,17 +64,17 @@ export function copyJson(value: unknown): JsonCopy {
 export function freezeJson(value: JsonValue): readonly Issue[] {
   const whole =
     typeof value === 'object' && value !== null ? freezeBelow(value, MAX_DEPTH) : isWritable(value)
-  // Only the failing path pays for knowing where it failed.
+  // Finding the failing path is slower, so only a failure pays for it.
   return whole ? [] : copyJson(value).issues
 }
 
-/** How many levels an event may put around a value that it holds. */
+/** Maximum number of levels that an event adds around a value in it. */
 const AROUND = 16
 
 /**
- * Freezes a value that came from `JSON.parse` and is to stand in events, in place and to the bottom. False where no
- * event could hold it: nested too deep for what is around it, or with a number that JSON cannot write back. Never
- * throws, at any depth. O(size).
+ * Freezes a value from `JSON.parse`, in place and deeply, so that events can hold it. Returns false where no
+ * event could: nested too deeply, or with a number that JSON cannot represent. Never throws, at any depth.
+ * O(size).
  *
  * @example
  * freezePart(JSON.parse('[1e999]')) // false
@@ -81,8 +83,8 @@ export const freezePart = (value: JsonValue): boolean =>
   typeof value === 'object' && value !== null ? freezeBelow(value, MAX_DEPTH - AROUND) : isWritable(value)
 
 /**
- * {@link freezeJson} of a value that was built around others which {@link freezePart} has frozen: these are passed
- * over. O(what is new).
+ * {@link freezeJson} for a value that contains values from {@link freezePart}, which are skipped. O(what is
+ * new).
  *
  * @example
  * const text = JSON.parse('{"type":"text","text":"hi"}')
@@ -94,12 +96,11 @@ export const freezeNew = (value: object): readonly Issue[] =>
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** A number that JSON can write back. */
 const isWritable = (value: unknown): boolean => typeof value !== 'number' || Number.isFinite(value)
 
 const { hasOwnProperty } = Object.prototype
 
-/** `passes`: whether what is frozen is known to be so to the bottom. */
+/** `passes`: whether frozen values are known to be frozen deeply. */
 function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
   if (passes && Object.isFrozen(container)) return true
@@ -107,7 +108,7 @@ function freezeBelow(container: object, room: number, passes = false): boolean {
   if (Array.isArray(container)) {
     for (let i = 0; i < container.length; i++) if (!freezeItem(record, i, room, passes)) return false
   } else {
-    // Makes no list of keys; and what other code put on Object.prototype is passed over.
+    // Allocates no list of keys, and skips properties that other code added to Object.prototype.
     for (const key in container) {
       if (hasOwnProperty.call(container, key) && !freezeItem(record, key, room, passes)) return false
     }
@@ -132,18 +133,14 @@ function freezeItem(
 function copy(value: unknown, walk: Walk): JsonValue {
   if (walk.room === 0) return null
   if (--walk.room === 0)
-    return refuse(walk, 'too_long', `Holds more than ${MAX_VALUES} values; give an event of a sensible size.`)
+    return refuse(walk, 'too_long', `Contains more than ${MAX_VALUES} values. Split the event.`)
   switch (typeof value) {
     case 'string':
     case 'boolean':
       return value
     case 'number':
       if (!Number.isFinite(value))
-        return refuse(
-          walk,
-          'finite_number',
-          'JSON has no NaN and no infinity; give a finite number, or null.',
-        )
+        return refuse(walk, 'finite_number', 'JSON has no NaN and no infinity. Use a finite number, or null.')
       return value === 0 ? 0 : value
     case 'object':
       return value === null ? null : copyContainer(value, walk)
@@ -151,7 +148,7 @@ function copy(value: unknown, walk: Walk): JsonValue {
       return refuse(
         walk,
         'json_type',
-        `JSON has no ${typeof value}; give a string, number, boolean, null, list or plain object.`,
+        `JSON has no ${typeof value}. Use a string, number, boolean, null, list or plain object.`,
       )
   }
 }
@@ -161,12 +158,12 @@ function copyContainer(value: object, walk: Walk): JsonValue {
     return refuse(
       walk,
       'recursion_loop',
-      'Contains itself; JSON cannot say that, so leave the inner reference out.',
+      'Contains itself, which JSON cannot represent. Remove the inner reference.',
     )
   }
   if (walk.above.length === MAX_DEPTH) {
-    refuse(walk, 'recursion_depth', `Nested deeper than ${MAX_DEPTH} levels; flatten it.`)
-    // One branch is enough: its siblings may go as deep, and there may be any number of them.
+    refuse(walk, 'recursion_depth', `Nested deeper than ${MAX_DEPTH} levels. Flatten it.`)
+    // One branch is enough: any number of siblings may be as deep.
     walk.room = 0
     return null
   }
@@ -175,8 +172,8 @@ function copyContainer(value: object, walk: Walk): JsonValue {
   try {
     return Array.isArray(value) ? copyList(value, walk) : copyObject(value, walk)
   } catch {
-    // A proxy's trap threw, or a revoked proxy was touched. The path still says where.
-    return refuse(walk, 'unreadable', 'Reading this value threw an error; give plain data.')
+    // A proxy's trap threw, or a proxy was revoked.
+    return refuse(walk, 'unreadable', 'Reading this value threw an error. Use plain data.')
   } finally {
     walk.above.pop()
     walk.path.length = depth
@@ -190,25 +187,29 @@ function copyList(list: readonly unknown[], walk: Walk): JsonValue {
     walk.path.push(i)
     const property = Object.getOwnPropertyDescriptor(list, i)
     if (property === undefined)
-      out.push(refuse(walk, 'missing', 'The list has a gap here; give a value, or null.'))
+      out.push(refuse(walk, 'missing', 'The list has a gap here. Use a value, or null.'))
     else out.push(copyProperty(property, walk))
     walk.path.pop()
   }
-  // `length` itself is one of the keys; more than that would be lost in JSON text.
+  // `length` is one of the keys; further ones would be lost in JSON text.
   if (walk.room > 0 && Reflect.ownKeys(list).length > length + 1) {
-    refuse(walk, 'json_type', 'This list has named properties, which JSON cannot write; give a plain list.')
+    refuse(
+      walk,
+      'json_type',
+      'This list has named properties, which JSON cannot represent. Use a plain list.',
+    )
   }
   return Object.freeze(out)
 }
 
 function copyObject(object: object, walk: Walk): JsonValue {
   const prototype: unknown = Object.getPrototypeOf(object)
-  // The prototype of plain objects of any realm has no prototype of its own.
+  // Plain objects of any realm have a prototype without a prototype.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
     return refuse(
       walk,
       'json_type',
-      'Must be plain data, not an instance of a class; give its text or its fields.',
+      'Must be plain data, not an instance of a class. Use its text or its fields.',
     )
   }
   const out: Record<string, JsonValue> = {}
@@ -216,7 +217,7 @@ function copyObject(object: object, walk: Walk): JsonValue {
     const property = Object.getOwnPropertyDescriptor(object, key)
     if (property === undefined || !property.enumerable) continue
     walk.path.push(String(key))
-    if (typeof key === 'symbol') refuse(walk, 'json_type', 'JSON has no symbol keys; use a string key.')
+    if (typeof key === 'symbol') refuse(walk, 'json_type', 'JSON has no symbol keys. Use a string key.')
     else if (!('value' in property) || property.value !== undefined)
       setOwn(out, key, copyProperty(property, walk))
     walk.path.pop()
@@ -226,12 +227,12 @@ function copyObject(object: object, walk: Walk): JsonValue {
 
 function copyProperty(property: PropertyDescriptor, walk: Walk): JsonValue {
   if ('value' in property) return copy(property.value, walk)
-  return refuse(walk, 'json_type', 'Must be data, not a getter; give the value itself.')
+  return refuse(walk, 'json_type', 'Must be data, not a getter. Use the value itself.')
 }
 
-/** Notes an issue here, and gives what stands for the value in the copy. */
+/** Records an issue at the current path, and returns the null that replaces the value. */
 function refuse(walk: Walk, type: string, msg: string): null {
-  // The whole path of something 512 levels down is of no use.
+  // The full path of a value 512 levels down is of no use.
   walk.issues.push({ loc: walk.path.slice(0, 16), msg, type })
   if (walk.issues.length === MAX_ISSUES) walk.room = 0
   return null

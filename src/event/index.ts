@@ -1,4 +1,4 @@
-/** The entry `colloquy/events`: what an event is. It needs zod alone, so that a user interface can load it. */
+/** Entry `colloquy/events`: what an event is. It needs only zod, so that a user interface can load it. */
 
 export { isImagePart, isOpenPart, isTextPart, wordsIn } from './shapes.ts'
 export {

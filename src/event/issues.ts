@@ -1,4 +1,4 @@
-/** Turns what zod has against a value into issues: where, what to do, and a stable type, as FastAPI has it. */
+/** Turns zod's problems into issues: a path, what to do, and a stable type, as in FastAPI. */
 
 import { maskSecrets, mentionsSecret } from './mask.ts'
 import type { JsonValue } from './shapes.ts'
@@ -8,11 +8,13 @@ import type { Problem } from './shape-schema.ts'
 export interface Issue {
   /** The path to it, from the whole value down. */
   readonly loc: readonly (string | number)[]
-  /** What is wrong and what to do, in plain English. */
+  /** What is wrong, and what to do. */
   readonly msg: string
-  /** A stable name of what is wrong: `missing`, `extra_forbidden`, `string_type` and the like. */
+  /** Stable name of the problem: `missing`, `extra_forbidden`, `string_type` and the like. */
   readonly type: string
-  /** What stood there, with every secret masked; left out where nothing stood, or where it cannot be shown safely. */
+  /**
+   * The value, with every secret masked; omitted where there is no value, or where it cannot be shown safely.
+   */
   readonly input?: unknown
 }
 
@@ -21,12 +23,11 @@ type Path = readonly (string | number)[]
 const ABSENT = Symbol('absent')
 
 /**
- * Issues for the problems that a schema found in a JSON value: one for each unknown field, and for each
- * value that does not fit.
- * O(problems · depth).
+ * Returns issues for the problems that a schema found in a JSON value: one for each unknown field, and for
+ * each value that does not fit. O(problems · depth).
  *
  * @param problems what the schema found
- * @param root the value it looked at
+ * @param root the value that it checked
  * @param base the path to that value inside the event
  */
 export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
@@ -39,25 +40,25 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
           issue(
             [...loc, key],
             'extra_forbidden',
-            'Unknown field; remove it, or check its spelling.',
-            at(root, [...path, key]),
+            'Unknown field. Remove it, or check its spelling.',
+            valueAt(root, [...path, key]),
           ),
         )
       case 'invalid_union':
-        return toIssues(nearestBranch(problem.errors), at(root, path) as JsonValue, loc)
+        return toIssues(nearestBranch(problem.errors), valueAt(root, path) as JsonValue, loc)
       default:
-        return [issue(loc, ...describe(problem, at(root, path)), at(root, path))]
+        return [issue(loc, ...describe(problem, valueAt(root, path)), valueAt(root, path))]
     }
   })
 }
 
 /**
- * An issue about a value, shown with its secrets masked; {@link ABSENT} is not shown, nor is text that speaks of a
- * secret. O(size of the input).
+ * Builds an issue about a value, with its secrets masked; {@link ABSENT} is omitted, and so is text that
+ * mentions a secret. O(size of the input).
  */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
-  // The masking looks below a key, so it must be given the keys above.
+  // Masking descends from a key, so the keys above the value are checked here.
   return {
     loc,
     msg,
@@ -66,18 +67,18 @@ export function issue(loc: Path, type: string, msg: string, input: unknown = ABS
   }
 }
 
-/** The branch of a union that a value comes nearest to. */
+/** The branch of a union that fits a value best. */
 function nearestBranch(branches: readonly (readonly Problem[])[]): readonly Problem[] {
   return branches.toSorted((a, b) => distance(a) - distance(b))[0] ?? []
 }
 
-/** A branch whose `type` the value names is nearer than any other; among equals, fewer problems are nearer. */
+/** A branch with the `type` of the value is nearest; otherwise the one with the fewest problems. */
 function distance(branch: readonly Problem[]): number {
   return branch.length + (branch.some(({ path }) => path[0] === 'type') ? 1000 : 0)
 }
 
-/** The value at a path, looked up among own properties only. */
-function at(root: JsonValue, path: Path): unknown {
+/** The value at a path of own properties. */
+function valueAt(root: JsonValue, path: Path): unknown {
   let value: unknown = root
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return ABSENT
@@ -86,7 +87,7 @@ function at(root: JsonValue, path: Path): unknown {
   return value
 }
 
-/** By what zod expects: the type of the issue, and how a message calls what should stand there. */
+/** By zod's name of the expected type: the type of the issue, and a noun. */
 const EXPECTED: Readonly<Record<string, readonly [type: string, noun: string]>> = {
   string: ['string_type', 'a string'],
   boolean: ['bool_type', 'true or false'],
@@ -97,7 +98,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, noun: string]>> 
   record: ['dict_type', 'an object'],
 }
 
-/** What should have stood there: the type of the issue when something else does, and a noun. */
+/** The type of the issue for a problem, and a noun for what was expected. */
 function expectation(problem: Problem): readonly [type: string, noun: string] {
   if (problem.code === 'invalid_type') {
     return EXPECTED[problem.message] ?? EXPECTED[problem.expected] ?? ['value_error', problem.expected]
@@ -109,7 +110,7 @@ function expectation(problem: Problem): readonly [type: string, noun: string] {
 
 function describe(problem: Problem, input: unknown): readonly [type: string, msg: string] {
   const [type, noun] = expectation(problem)
-  if (input === ABSENT) return ['missing', `Required and missing; add ${noun}.`]
+  if (input === ABSENT) return ['missing', `Required and missing. Add ${noun}.`]
   switch (problem.code) {
     case 'invalid_type':
       return [type, `Must be ${noun}, not ${nameOf(input)}.`]
@@ -130,7 +131,7 @@ function describe(problem: Problem, input: unknown): readonly [type: string, msg
   }
 }
 
-/** A JSON value's type in the words of the messages. */
+/** Names the type of a JSON value, for messages. */
 export function nameOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'

@@ -1,4 +1,4 @@
-/** Small questions and edits on JSON objects, which leave their input as it is and lose no key, however called. */
+/** Small queries and edits on JSON objects. They leave their input as it is. */
 
 import type { JsonObject, JsonValue } from './shapes.ts'
 
@@ -7,20 +7,19 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The text under a key; null where there is none. O(1). */
+/** The text at a key; null where there is none. O(1). */
 export function textAt(object: JsonObject, key: string): string | null {
   const value = object[key]
   return typeof value === 'string' ? value : null
 }
 
-/** Whether a value is a list. O(1). */
 function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 
 /**
- * Sets an own property of a fresh object. Plain assignment to `__proto__` would set the prototype instead, and lose
- * the value. O(1).
+ * Sets an own property of a new object. Plain assignment to `__proto__` would set the prototype instead, and
+ * lose the value. O(1).
  *
  * @example
  * const object = {}
@@ -46,7 +45,7 @@ export function without(object: JsonObject, ...keys: readonly string[]): JsonObj
 }
 
 /**
- * The object with one of its fields changed, or the very same object when the change gives back what it got. O(keys).
+ * The object with one of its fields changed, or the same object when the change returns its input. O(keys).
  *
  * @example
  * const given = { a: 1, b: 2 }
@@ -60,7 +59,7 @@ export function edit(object: JsonObject, key: string, change: (value: JsonValue)
   return after === before ? object : { ...object, [key]: after }
 }
 
-/** {@link edit} for a field that holds an object; any other value stays. O(keys). */
+/** {@link edit} for a field with an object; any other value stays. O(keys). */
 export function editObject(
   object: JsonObject,
   key: string,
@@ -69,7 +68,7 @@ export function editObject(
   return edit(object, key, (value) => (isObject(value) ? change(value) : value))
 }
 
-/** {@link edit} for a field that holds a list of objects; anything else in it stays. O(keys + items). */
+/** {@link edit} for a field with a list of objects; other items stay. O(keys + items). */
 export function editEach(
   object: JsonObject,
   key: string,
@@ -77,13 +76,13 @@ export function editEach(
 ): JsonObject {
   return edit(object, key, (list) => {
     if (!isList(list)) return list
-    // Most lists need no change, and then no copy is made.
+    // Most lists need no change, and are not copied.
     const first = list.findIndex((item) => isObject(item) && change(item) !== item)
     return first === -1 ? list : list.map((item) => (isObject(item) ? change(item) : item))
   })
 }
 
-/** Where the text ends that a quote begins: at the same quote again, or at the end of all. O(length). */
+/** The index of the quote that closes the one at `from`, or the length of the text. O(length). */
 export function quoteEnd(text: string, from: number): number {
   const quote = text[from]
   let end = from + 1

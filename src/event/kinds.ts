@@ -1,32 +1,29 @@
 /**
- * The kind table: every per-kind rule of the engine in one place, so that a new kind is one row and the compiler names
- * what it still needs.
+ * The kinds table: every rule of the engine that depends on the kind, one row a kind. A new kind is one row;
+ * the compiler lists what it still needs.
  */
 
 import type { Source } from './shapes.ts'
 import type { ToolResultEvent, Event, EventOf } from './types.ts'
 
-/** What the engine knows about a kind before it looks at any event of it. */
+/** What the engine knows about a kind. */
 export interface KindFacts {
-  /** What stands for it in a snapshot: 1 to 254, never changed and never given again. */
+  /** Its number in snapshots: 1 to 254, never changed and never reused. */
   readonly code: number
-  /** The source an event of this kind has when it names none; null where it must name one (interface 2.2). */
+  /** Source of an event that has no `source`; null where `source` is required (interface 2.2). */
   readonly defaultSource: Source | null
-  /**
-   * The part it plays in the view (design section 4): a unit of its own, a tool call, a tool result, what takes units
-   * out, what asks for that, or none.
-   */
+  /** Its role in the view (design section 4), or null for a kind that is not in it. */
   readonly unit: 'message' | 'call' | 'result' | 'condensation' | 'condensation_request' | null
-  /** Whether the shared-event search may show it (interface 4.1). */
+  /** Whether the shared-event search may return it (interface 4.1). */
   readonly searchable: boolean
-  /** Whether it is a fact of the log; a delta is for live readers only. */
+  /** Whether the log stores it; deltas are for live readers only. */
   readonly stored: boolean
   /** Whether it can change the state's header (design section 3). */
   readonly movesStatus: boolean
 }
 
 /**
- * The facts of every kind, in the order of interface 2.2.
+ * The rules of every kind, in the order of interface 2.2.
  *
  * @example
  * KINDS.PauseEvent.defaultSource // 'user'
@@ -57,15 +54,15 @@ export const KINDS = {
 /** The name of one of the 19 kinds. */
 export type EventKind = keyof typeof KINDS
 
-/** The kinds of which a column of the table says this. */
+/** The kinds with a certain value in a column of the table. */
 export type KindsWith<Column extends keyof KindFacts, Value> = {
   [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never
 }[EventKind]
 
-/** An event of one of them. */
+/** An event of such a kind. */
 export type EventWith<Column extends keyof KindFacts, Value> = EventOf<KindsWith<Column, Value>>
 
-/** The 19 names, in the contract's order. */
+/** The 19 names, in the order of the interface. */
 export const EVENT_KINDS: readonly EventKind[] = /* @__PURE__ */ Object.freeze(
   /* @__PURE__ */ Object.keys(KINDS) as EventKind[],
 )

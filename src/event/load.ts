@@ -1,29 +1,29 @@
 /**
- * The lenient way in, for logs that exist already: upcasts old shapes and quarantines what does not decode, so that one
+ * Lenient decoding for existing logs: upcasts old shapes, and quarantines what does not decode, so that one
  * bad line never costs the rest.
  */
 
 import { MAX_DEPTH, copyJson } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
-import { decodeOwn, parseLine } from './decode.ts'
+import { decodeJson, parseLine } from './decode.ts'
 import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
 import { upcast } from './upcast.ts'
 
-/** A fact, and what there is to say of it; nothing for a line in quarantine, which is as it was. */
+/** A fact with its upcasts and warnings; a quarantined line has neither. */
 export interface Loaded {
   readonly fact: Fact
-  /** The names of the upcasters that made it what it is. */
+  /** Names of the upcasters that changed it. */
   readonly upcasts: readonly string[]
   /**
-   * What is wrong with an event that loads all the same: payloads that do not fit their kind, and what a line's JSON
+   * Problems of an event that loads all the same: payloads that do not fit their kind, and data that parsing
    * loses.
    */
   readonly warnings: readonly Issue[]
 }
 
 /**
- * Loads a line of JSON text: upcast, then decoded, else kept in quarantine with its text as given (design D16).
+ * Loads a line of JSON text: upcasts and decodes it, or quarantines it with its text unchanged (design D16).
  *
  * Never throws. O(length).
  *
@@ -41,10 +41,10 @@ export function loadLine(text: string): Loaded {
 }
 
 /**
- * Loads a value: upcast, then decoded, else kept in quarantine as JSON text, with null in place of what JSON cannot
- * say.
+ * Loads a value: upcasts and decodes it, or quarantines it as JSON text, with null in place of values that
+ * are not JSON.
  *
- * Never throws and never touches its input. O(size).
+ * Never throws and never changes its input. O(size).
  *
  * @example
  * loadValue({ kind: 'Nonsense', id: 'n1' }).fact.raw // '{"kind":"Nonsense","id":"n1"}'
@@ -57,7 +57,7 @@ export function loadValue(value: unknown): Loaded {
 
 function load(given: JsonValue, write: () => string): Loaded {
   const { value, applied } = upcast(given)
-  const decoded = decodeOwn(value)
+  const decoded = decodeJson(value)
   if (!decoded.ok) return keep(write(), decoded.issues, given)
   return { fact: decoded.event, upcasts: applied, warnings: decoded.warnings }
 }
@@ -74,27 +74,26 @@ function textOf(value: JsonValue): string {
   }
 }
 
-/** A line of the wrong kind may have any number; these many are enough to see what is wrong with it. */
 const MAX_WARNINGS = 100
 
 /**
- * A number that may not come back: 16 digits, an exponent of three, or a minus before a zero. Or space before a colon,
- * where keys cannot be counted by what stands before it.
+ * A number that JavaScript may change: 16 digits, an exponent of three digits, or a minus before a zero. Or
+ * space before a colon, where keys cannot be counted by the character before it.
  */
 const SUSPECT = /[:,[]\s*(?:-0|-?\d[\d.]{15}|-?[\d.]+[eE][-+]?\d{3})|(?<="\s+):/
 
-/** An object or a list that the scan is inside of. */
+/** An object or a list around the current position. */
 interface Level {
   /** The keys of an object so far; null for a list. */
   readonly keys: Set<string> | null
-  /** The key or index of the value that comes next. */
-  at: string | number
+  /** The key or index of the next value. */
+  position: string | number
 }
 
 /**
- * Warnings about JSON text whose parsed value says less than the text: a number that is written back as another one,
- * and a key that stands twice in its object, of which only the last value is kept. Takes the text beside its parsed
- * value, so that nearly every line costs a count of keys. O(length).
+ * Warnings about JSON text whose parsed value loses data: a number that is written back differently, or a
+ * duplicate key, of which only the last value is kept. Nearly every line costs only a count of keys.
+ * O(length).
  */
 function lossesOf(text: string, value: object): readonly Issue[] {
   return SUSPECT.test(text) || keysIn(text) !== keysOf(value) ? scan(text) : NONE
@@ -103,110 +102,111 @@ function lossesOf(text: string, value: object): readonly Issue[] {
 const NONE: readonly Issue[] = Object.freeze([])
 
 /**
- * How many keys a text without space before its colons has: quotes before a colon; -1 where a backslash makes that
- * unsure.
+ * The number of keys in a text without space before its colons, counted by the quotes before colons; -1 where
+ * a backslash makes that uncertain.
  */
 function keysIn(text: string): number {
   let count = 0
-  for (let at = text.indexOf('":'); at >= 0; at = text.indexOf('":', at + 2)) {
-    if (text.charCodeAt(at - 1) !== BACKSLASH) count += 1
-    else if (text.charCodeAt(at - 2) === BACKSLASH) return -1
+  for (let index = text.indexOf('":'); index >= 0; index = text.indexOf('":', index + 2)) {
+    if (text.charCodeAt(index - 1) !== BACKSLASH) count += 1
+    else if (text.charCodeAt(index - 2) === BACKSLASH) return -1
   }
   return count
 }
 
 /**
- * How many keys all objects in a value have. It is the value as it was parsed: what an upcaster takes out of it, and no
- * decoding ever sees, may be nested deeper than the stack is.
+ * The number of keys of all objects in a parsed value. It is not recursive: fields that an upcaster removes
+ * may be nested deeper than the stack.
  */
 function keysOf(value: object): number {
   let count = 0
-  const left = [value]
-  for (let at = left.pop(); at !== undefined; at = left.pop()) {
-    for (const key in at) {
+  const pending = [value]
+  for (let container = pending.pop(); container !== undefined; container = pending.pop()) {
+    for (const key in container) {
       count += 1
-      const inner = (at as Readonly<Record<string, unknown>>)[key]
-      if (typeof inner === 'object' && inner !== null) left.push(inner)
+      const inner = (container as Readonly<Record<string, unknown>>)[key]
+      if (typeof inner === 'object' && inner !== null) pending.push(inner)
     }
-    if (Array.isArray(at)) count -= at.length
+    if (Array.isArray(container)) count -= container.length
   }
   return count
 }
 
 const BACKSLASH = 92
 
-/** Walks text that is known to be JSON. */
+/** Finds the losses in text that is known to be JSON. */
 function scan(text: string): readonly Issue[] {
-  const found: Issue[] = []
+  const issues: Issue[] = []
   const levels: Level[] = []
-  const tell = (type: string, msg: string, input?: string): void => {
-    const told = issue(
-      levels.map((level) => level.at),
+  const report = (type: string, msg: string, input?: string): void => {
+    const reported = issue(
+      levels.map((level) => level.position),
       type,
       msg,
       input,
     )
-    // Only what an upcaster takes out lies deeper; the whole path of it is of no use.
-    found.push(levels.length > MAX_DEPTH ? { ...told, loc: told.loc.slice(0, 16) } : told)
+    // Only a field that an upcaster removes is deeper, and its full path is of no use.
+    issues.push(levels.length > MAX_DEPTH ? { ...reported, loc: reported.loc.slice(0, 16) } : reported)
   }
-  for (let at = 0; at < text.length && found.length < MAX_WARNINGS;) {
+  for (let index = 0; index < text.length && issues.length < MAX_WARNINGS;) {
     const level = levels.at(-1)
-    const char = text[at] as string
+    const char = text[index] as string
     if (char === '{' || char === '[') {
-      levels.push(char === '{' ? { keys: new Set(), at: '' } : { keys: null, at: 0 })
+      levels.push(char === '{' ? { keys: new Set(), position: '' } : { keys: null, position: 0 })
     } else if (char === '}' || char === ']') levels.pop()
-    else if (char === ',' && typeof level?.at === 'number') level.at += 1
+    else if (char === ',' && typeof level?.position === 'number') level.position += 1
     else if (char === '"') {
-      const end = endOfString(text, at)
+      const end = endOfString(text, index)
       if (level?.keys && isBeforeColon(text, end)) {
-        const key = JSON.parse(text.slice(at, end)) as string
-        level.at = key
-        if (level.keys.has(key)) tell('duplicate_key', TWICE)
+        const key = JSON.parse(text.slice(index, end)) as string
+        level.position = key
+        if (level.keys.has(key)) report('duplicate_key', TWICE)
         level.keys.add(key)
       }
-      at = end
+      index = end
       continue
     } else if (char === '-' || (char >= '0' && char <= '9')) {
-      NUMBER.lastIndex = at
+      NUMBER.lastIndex = index
       const number = NUMBER.exec(text)?.[0] ?? char
-      if (!isExact(number)) tell('number_changed', CHANGED, number)
-      at += number.length
+      if (!isExact(number)) report('number_changed', CHANGED, number)
+      index += number.length
       continue
     }
-    at += 1
+    index += 1
   }
-  return Object.freeze(found)
+  return Object.freeze(issues)
 }
 
 const TWICE = 'Duplicate key; only the last value is kept.'
 
 const CHANGED =
-  'A number that JavaScript cannot hold: it is read and written again as another one; write it as a string to keep it.'
+  'JavaScript cannot represent this number and would write another one. Write it as a string to keep it.'
 
 const NUMBER = /-?[\d.]+(?:[eE][-+]?\d+)?/y
 
 function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length && text[at] !== '"') at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
-  return at + 1
+  let index = start + 1
+  while (index < text.length && text[index] !== '"') index += text.charCodeAt(index) === BACKSLASH ? 2 : 1
+  return index + 1
 }
 
 function isBeforeColon(text: string, from: number): boolean {
-  let at = from
-  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at += 1
-  return text[at] === ':'
+  let index = from
+  while (text[index] === ' ' || text[index] === '\n' || text[index] === '\r' || text[index] === '\t')
+    index += 1
+  return text[index] === ':'
 }
 
-/** Whether a number, read and written again, is the same number. */
+/** Whether a number is the same after it was read and written. */
 function isExact(number: string): boolean {
   const read = Number(number)
   return Object.is(read, -0) ? false : digitsOf(JSON.stringify(read)) === digitsOf(number)
 }
 
 /**
- * A decimal number as its sign, its digits without zeros at either end, and the power of ten of the first: one text for
- * one number. Of a number that is neither 0 nor infinite when it is read, the power is one that a double holds exactly;
- * of any other the digits tell enough.
+ * A decimal number as its sign, its digits without zeros at either end, and the power of ten of the first
+ * digit: equal numbers have equal texts. Where a double reads the number as neither 0 nor infinite, it holds
+ * the power exactly; for others the digits differ.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = PARTS.exec(number) ?? []

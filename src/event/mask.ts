@@ -1,36 +1,36 @@
-/** Puts null in place of every `encrypted_content`, at any depth: whatever is shown or logged passes here. */
+/**
+ * Replaces every `encrypted_content` by null, at any depth. Every shown or logged value passes through here.
+ */
 
 import { setOwn } from './json.ts'
 
 const SECRET = 'encrypted_content'
 
-/** The secret's name in JSON text, any letter of it as itself or as an escape. */
+/** The name in JSON text, each letter literal or escaped. */
 const NAME = [...SECRET]
   .map((letter) => {
     const code = letter.charCodeAt(0).toString(16).padStart(4, '0')
     const anyCase = code.replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
-    // Only from where the backslashes begin: from each of a million of them a search would read all that follow.
+    // Match only where the backslashes begin: otherwise a search in a million of them is quadratic.
     return String.raw`(?:${letter}|(?<!\\)\\+u${anyCase})`
   })
   .join('')
 
 const NAMED = new RegExp(NAME)
 
-/** How every escape of a letter of the name begins. */
+/** Start of the escape of any letter of the name. */
 const ESCAPE = String.raw`\u00`
 
-/** White space, also as an escape: more than that, but such letters stand before no value that is a text. */
+/** White space, escaped or not. It matches more than that, but no text value follows such letters. */
 const SPACE = String.raw`[\s\\nrt]*`
 
-/**
- * A quote, also one that some writers escape by its number. Only from where the backslashes begin, as in the name.
- */
+/** A quote, or its numeric escape. Matches only where the backslashes begin, as in the name. */
 const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
 
 /**
- * The secret inside a text that holds JSON, as a completion's log, a call's arguments or a quarantined line do,
- * quoted once or many times over. A text that was cut off inside the secret is masked to its end, and so is one in
- * which the secret is a list or an object: where that ends, no pattern can tell.
+ * The secret inside a text with JSON (a completion's log, a call's arguments, a quarantined line), at any
+ * level of quoting. A text that ends inside the secret is masked to its end, and so is one whose secret is a
+ * list or an object, because no pattern finds where that ends.
  */
 const SECRET_IN_TEXT = new RegExp(
   String.raw`(${NAME}${QUOTE}${SPACE}:${SPACE}?)(?:(${QUOTE})[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,
@@ -38,10 +38,10 @@ const SECRET_IN_TEXT = new RegExp(
 )
 
 /**
- * The same JSON value with `encrypted_content` null at any depth, also inside strings that hold JSON text (design
+ * The same JSON value with `encrypted_content` null at any depth, also inside strings with JSON text (design
  * section 5, law X).
  *
- * The very same object comes back when there is nothing to mask, a frozen copy otherwise; the input is never
+ * Returns the same object when there is nothing to mask, and a frozen copy otherwise; the input is never
  * changed. Works at any depth. O(size).
  *
  * @example
@@ -51,7 +51,7 @@ export function maskSecrets<T>(value: T): T {
   return holdsSecret(value) ? (masked(value) as T) : value
 }
 
-/** Whether a text speaks of the secret at all: then it must not be quoted where it cannot be masked. */
+/** Whether a text mentions the secret, and so must not be quoted where it cannot be masked. */
 export function mentionsSecret(text: string): boolean {
   return text.includes(SECRET) || (text.includes(ESCAPE) && NAMED.test(text))
 }
@@ -77,7 +77,7 @@ function holdsSecret(root: unknown): boolean {
 
 function masked(root: unknown): unknown {
   const copies = new Map<object, object>()
-  const take = (value: unknown): unknown => {
+  const copyOf = (value: unknown): unknown => {
     if (typeof value === 'string') return maskText(value)
     if (typeof value !== 'object' || value === null) return value
     const known = copies.get(value)
@@ -86,10 +86,11 @@ function masked(root: unknown): unknown {
     copies.set(value, copy)
     return copy
   }
-  const result = take(root)
-  // The map grows while it is walked, which walks it breadth first, without a stack.
+  const result = copyOf(root)
+  // The map grows during the loop, which walks breadth first without a stack.
   for (const [original, copy] of copies) {
-    for (const [key, item] of Object.entries(original)) setOwn(copy, key, key === SECRET ? null : take(item))
+    for (const [key, item] of Object.entries(original))
+      setOwn(copy, key, key === SECRET ? null : copyOf(item))
   }
   for (const copy of copies.values()) Object.freeze(copy)
   return result

@@ -1,4 +1,4 @@
-/** The table of where events carry the contract's shapes and what defaults those have, and the walk over it. */
+/** Table of the shapes inside events and their defaults, and the walk over them. */
 
 import { copyJson } from './freeze.ts'
 import { type JsonObject, isOpenPart, type OpenPart } from './shapes.ts'
@@ -6,11 +6,11 @@ import type { Event } from './types.ts'
 import { editEach, editObject } from './json.ts'
 import { type EventKind, KINDS } from './kinds.ts'
 
-/** What an object is by the contract, as far as defaults go. */
+/** A shape of the interface, as far as defaults are concerned. */
 export interface Shape {
-  /** The fields that have a default which is not null, and that default. */
+  /** The fields whose default is not null. */
   readonly defaults: JsonObject
-  /** The fields that hold further shapes, one or a list of them, told apart by what stands in them. */
+  /** The fields that contain further shapes, one or a list; the value decides which shape. */
   readonly inner: readonly (readonly [
     key: string,
     how: 'one' | 'each',
@@ -20,7 +20,6 @@ export interface Shape {
 
 const leaf = (defaults: JsonObject): Shape => ({ defaults, inner: [] })
 
-/** The shape of a piece of text. */
 export const TEXT = leaf({ type: 'text', cache_prompt: false })
 const IMAGE = leaf({ type: 'image', cache_prompt: false })
 const THINKING = leaf({ type: 'thinking' })
@@ -50,7 +49,7 @@ const OBSERVATION: Shape = {
   inner: [['content', 'each', content]],
 }
 
-/** What interface 2.2 gives a kind beyond its default source, which stands in the table of kinds. */
+/** The defaults of interface 2.2 by kind; the default source is in the kinds table. */
 const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
   ACPToolCallEvent: { defaults: { is_error: false } },
   Condensation: { defaults: { forgotten_event_ids: [] } },
@@ -89,7 +88,7 @@ const SHAPES: { readonly [K in EventKind]?: Partial<Shape> } = {
   },
 }
 
-/** The shape of an event of a kind, in which every default of the contract stands. O(1). */
+/** The shape of an event of a kind, with all its defaults. O(1). */
 export function shapeOfKind(kind: EventKind): Shape {
   return EVENT_SHAPES[kind]
 }
@@ -102,8 +101,8 @@ const EVENT_SHAPES = Object.fromEntries(
 ) as { readonly [K in EventKind]: Shape }
 
 /**
- * Applies a change to an object and to every shape inside it, the innermost first. The very same object comes back
- * when nothing changes; what has not the form that its shape asks for stays as it is. O(shapes).
+ * Applies a change to an object and to every shape inside it, innermost first. Returns the same object when
+ * nothing changes; values of another form stay as they are. O(shapes).
  */
 export function walkShapes(
   value: JsonObject,
@@ -119,21 +118,20 @@ export function walkShapes(
 }
 
 /**
- * A deep-frozen copy of a decoded event in which every default of the contract (interface 2.2 and 2.3) is written
- * out: the source, the empty lists, `cache_prompt: false` and the like. What is given stays as it is and comes
- * first; id, timestamp and parent have no default, and neither have fields that are null when they say nothing.
- * O(size).
+ * A deep-frozen copy of a decoded event with every default of the contract (interface 2.2 and 2.3) filled in:
+ * the source, the empty lists, `cache_prompt: false` and the like. Existing fields stay as they are and come
+ * first; id, timestamp and parent have no default, and neither have fields whose default is null. O(size).
  *
  * @example
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
  */
 export function withDefaults<E extends Event>(event: E): E {
   const filled = walkShapes(event as object as JsonObject, shapeOfKind(event.kind), fill)
-  // The copy changes no type: it holds the fields given, and defaults that the type allows.
+  // The copy keeps the type: it has the same fields, and defaults that the type allows.
   return copyJson(filled).value as object as E
 }
 
-function fill(given: JsonObject, { defaults }: Shape): JsonObject {
-  const missing = Object.entries(defaults).filter(([key]) => !Object.hasOwn(given, key))
-  return missing.length === 0 ? given : { ...given, ...Object.fromEntries(missing) }
+function fill(object: JsonObject, { defaults }: Shape): JsonObject {
+  const missing = Object.entries(defaults).filter(([key]) => !Object.hasOwn(object, key))
+  return missing.length === 0 ? object : { ...object, ...Object.fromEntries(missing) }
 }

@@ -1,4 +1,7 @@
-/** A line that could not be decoded, kept byte for byte: exported in its place, and tried again after an upgrade. */
+/**
+ * A line that could not be decoded, stored byte for byte: exports contain it in its position, and an upgrade
+ * decodes it again.
+ */
 
 import { isLegalId } from './ids.ts'
 import type { Issue } from './issues.ts'
@@ -9,18 +12,18 @@ import type { Event } from './types.ts'
 /** One line that could not be decoded (design D16). */
 export interface Quarantined {
   readonly quarantined: true
-  /** The line's JSON text, as given. */
+  /** The line's JSON text, unchanged. */
   readonly raw: string
   readonly issues: readonly Issue[]
-  /** The id, where it is legal and the parent could be read: then the line is in the tree. */
+  /** The id, if it is legal and the parent is readable: then the line is in the tree. */
   readonly id?: string
-  /** The parent as given; only beside an id. */
+  /** The parent, unchanged; only together with an id. */
   readonly parent_id?: string | null
-  /** The kind it claims to be, known or not. */
+  /** The kind that it claims, known or not. */
   readonly event_kind?: string
 }
 
-/** What a log holds: an event, or a line that could not be read as one. */
+/** An entry of a log: an event, or a line that could not be decoded. */
 export type Fact = Event | Quarantined
 
 /**
@@ -34,17 +37,17 @@ export function isQuarantined(fact: Fact): fact is Quarantined {
 }
 
 /**
- * Puts a line into quarantine, with what its JSON says of its place in the tree. Frozen. O(length of the id).
+ * Quarantines a line, with the position in the tree that its JSON specifies. Frozen. O(length of the id).
  *
  * @param raw the line's text
- * @param issues what keeps it from being an event
- * @param value the line's JSON; undefined when it is none
+ * @param issues why it is not an event
+ * @param value the line's JSON; undefined when it is invalid
  */
 export function quarantine(raw: string, issues: readonly Issue[], value: JsonValue | undefined): Quarantined {
-  return Object.freeze({ quarantined: true, raw, issues, ...placeOf(value) })
+  return Object.freeze({ quarantined: true, raw, issues, ...treeFields(value) })
 }
 
-function placeOf(value: JsonValue | undefined): Pick<Quarantined, 'id' | 'parent_id' | 'event_kind'> {
+function treeFields(value: JsonValue | undefined): Pick<Quarantined, 'id' | 'parent_id' | 'event_kind'> {
   if (!isObject(value)) return {}
   const { id, parent_id: parent, kind } = value
   const isParent = parent === undefined || parent === null || typeof parent === 'string'

@@ -1,6 +1,6 @@
 /**
- * The record of a model's reply, kept in the open part of its events so that what was said can go back as it was said,
- * behind what it saw.
+ * The record of a model's reply, stored in the open part of its events, so that the reply can be sent back
+ * unchanged.
  */
 
 import { isObject } from './json.ts'
@@ -11,9 +11,9 @@ import type { ActionEvent, Event, MessageEvent } from './types.ts'
 export type GrammarName = string
 
 /**
- * What can end a reply early. `truncated`: a limit on tokens. `paused`: it goes on when it is sent back. `refused`: the
- * model would not. `filtered`: the provider held it back. `broken_off`: its stream ended too early. `failed`: the provider
- * failed in the middle of it.
+ * What can end a reply early. `truncated`: a token limit. `paused`: it continues when it is sent back.
+ * `refused`: by the model. `filtered`: withheld by the provider. `broken_off`: its stream ended too early.
+ * `failed`: the provider failed during it.
  */
 export type EarlyEnd = 'truncated' | 'paused' | 'refused' | 'filtered' | 'broken_off' | 'failed'
 
@@ -26,66 +26,68 @@ const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>([
   'failed',
 ])
 
-/** Whether a value is one of these. */
 export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)
 
 /**
- * What is known of the reply that an event came in. All of it is optional: logs made elsewhere, and older ones, have
- * none. `after` stands on each event of a reply, the rest on its first one only.
+ * The record of the reply that an event belongs to. Every field is optional: logs of other producers have
+ * none. `after` is on each event of a reply, the rest on its first event only.
  */
 export interface ReplyRecord {
   /**
-   * The id of the event that was under HEAD when the model was asked; null for an empty log, and true where it is the
-   * event that this one hangs on.
+   * Id of the event under HEAD when the model was called; null for an empty log, and true where it is the
+   * parent of this event.
    */
   readonly after?: string | true | null
-  /** The grammar in which the model was asked and has replied. */
+  /** The grammar of the request and the reply. */
   readonly grammar?: GrammarName
-  /** The model's name, as the provider gave it. */
+  /** The model's name, from the provider. */
   readonly model?: string
-  /** The name by which the model was asked, where that is another one and the reply has reasoning. */
+  /** The requested model, where the name differs and the reply has reasoning. */
   readonly asked?: string
-  /** Digest of the system prompt and the messages that the request held. */
+  /** Digest of the system prompt and the messages of the request. */
   readonly prefix?: string
-  /** Digest of the tool list of the request, where it is known. */
+  /** Digest of the request's list of tools, if known. */
   readonly tools?: string
   /** Digest of the reply's own signed parts. */
   readonly own?: string
-  /** The same where HEAD is at its first call, at its second and so on, if they differ from it. */
+  /** The same digest with HEAD at its first call, at its second and so on, where it differs. */
   readonly cuts?: readonly string[]
-  /** Why the model stopped, in the provider's words, where that was not its ordinary end. */
+  /** Why the model stopped, as the provider names it, where that was not its ordinary end. */
   readonly stop_reason?: string
-  /** What ended the reply, where that was not its own end: then it is no final reply. */
+  /** Why the reply ended early; it is then no final reply. */
   readonly outcome?: EarlyEnd
   /**
-   * The tokens of this one reply: input, output, read from a cache, written to one, of reasoning; those at the end that
-   * are 0 are left out.
+   * The tokens of this one reply: input, output, read from a cache, written to one, of reasoning; zeros at
+   * the end are omitted.
    */
   readonly tokens?: readonly number[]
-  /** What the provider says of its usage beyond `tokens`; where there are none, all of it, in the provider's words. */
+  /**
+   * Usage that the provider reported beyond `tokens`, or all of it where `tokens` is absent, in the
+   * provider's fields.
+   */
   readonly usage?: JsonObject
-  /** The reply's parts in the order in which they came, where the standard fields cannot say it. */
+  /** The reply's parts in their order, where the standard fields cannot express it. */
   readonly parts?: readonly JsonValue[]
-  /** What the provider said of the reply and takes none of back: sources, citations, ratings. */
+  /** What the provider reported of the reply and does not accept back: sources, citations, ratings. */
   readonly metadata?: JsonObject
   /**
-   * How many more calls of the provider's own tools wait for their results behind this reply than did before it; less
-   * than 0 where it brings results that were waited for. Left out where it is 0.
+   * Change in the number of calls of the provider's own tools that wait for their results; negative where the
+   * reply brings results. Omitted where it is 0.
    */
   readonly waits?: number
-  /** The id of the provider's container in which they wait: it is to be named when their results are sent. */
+  /** Id of the provider's container in which they wait; the request with their results must name it. */
   readonly container?: string
-  /** True when the reply was cut off by its user: it is no final reply. */
+  /** True when the user interrupted the reply; it is then no final reply. */
   readonly interrupted?: true
 }
 
-/** Whether an event is of a model's reply: a call, or a message of the agent. O(1). */
+/** Whether an event belongs to a model's reply: a call, or a message of the agent. O(1). */
 export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
 /**
- * The record of the reply that an event came in, or null where it has none. A record that is no object counts as none;
- * its fields are as they were stored, so a reader checks each one that it uses. O(1).
+ * Returns the record of the reply that an event belongs to, or null. A record that is not an object counts as
+ * null; its fields are as stored, so a reader checks each field that it uses. O(1).
  */
 export function replyOf(event: Event): ReplyRecord | null {
   const holder =
@@ -99,38 +101,39 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * The events of one append with what their replies were asked at in their records (D20), each unless it says that
- * itself. `head` is the id of the event that they will stand behind. Where a reply was asked at that one, its first
- * event says so in a word, and its next calls say nothing of it. O(events).
+ * Adds to the events of one append the HEAD at which their replies were requested (D20), unless they record
+ * it. `head` is the parent of the first event. Where a reply was requested at that event, its first event
+ * records true, and its further calls nothing. O(events).
  * @example
  * const llm_message = { role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
  * const reply = { kind: 'MessageEvent', source: 'agent', llm_message }
- * replyOf(stampAfter([reply], 'm1', 'm1')[0]).after // true
- * replyOf(stampAfter([reply], 'm1', 'm2')[0]).after // 'm1'
+ * replyOf(recordRequestHead([reply], 'm1', 'm1')[0]).after // true
+ * replyOf(recordRequestHead([reply], 'm1', 'm2')[0]).after // 'm1'
  */
-export function stampAfter(
+export function recordRequestHead(
   events: readonly Event[],
   after: string | null,
   head: string | null,
 ): readonly Event[] {
-  /** The reply whose first event has said that it was asked at what it hangs on, as long as its calls go on. */
-  let told: string | null = null
-  return events.map((event, at) => {
-    const said = replyOf(event)?.after
-    const asked = said === undefined ? after : said
-    const isNext = event.kind === 'ActionEvent' && event.llm_response_id === told
-    if (asked !== null && asked === after && isNext) return withAfter(event, undefined)
-    const isAtHead = at === 0 && asked === head && head !== null && (event.parent_id ?? null) === null
-    told = isAtHead && event.kind === 'ActionEvent' ? event.llm_response_id : null
-    return withAfter(event, isAtHead ? true : asked)
+  /** The reply whose first event has recorded true, while its calls follow. */
+  let recordedReply: string | null = null
+  return events.map((event, index) => {
+    const recorded = replyOf(event)?.after
+    const requestHead = recorded === undefined ? after : recorded
+    const isNext = event.kind === 'ActionEvent' && event.llm_response_id === recordedReply
+    if (requestHead !== null && requestHead === after && isNext) return withAfter(event, undefined)
+    const isAtHead =
+      index === 0 && requestHead === head && head !== null && (event.parent_id ?? null) === null
+    recordedReply = isAtHead && event.kind === 'ActionEvent' ? event.llm_response_id : null
+    return withAfter(event, isAtHead ? true : requestHead)
   })
 }
 
-/** The event of a reply with that in its record, or without it; any other event as it is. */
+/** Replaces `after` in the reply record of an event; other events stay as they are. */
 function withAfter(event: Event, after: ReplyRecord['after']): Event {
-  const { after: _, ...said } = replyOf(event) ?? {}
-  const record = Object.freeze(after === undefined ? said : { ...said, after })
-  // Frozen, as what was decoded is, so that no store need copy it.
+  const { after: _, ...others } = replyOf(event) ?? {}
+  const record = Object.freeze(after === undefined ? others : { ...others, after })
+  // Frozen like decoded events, so that no store needs to copy it.
   const holding = <T extends object>(holder: T & { readonly reply?: unknown }) => {
     const { reply: _reply, ...rest } = holder
     return Object.freeze(Object.keys(record).length === 0 ? rest : { ...rest, reply: record }) as T
@@ -141,21 +144,21 @@ function withAfter(event: Event, after: ReplyRecord['after']): Event {
 }
 
 /**
- * The id of the event that was under HEAD when the model was asked for this reply, null when none was, true when it is
- * the one that this event hangs on; undefined for an event that does not say it. O(1).
+ * Id of the event under HEAD when the model was called for this reply, null when there was none, true when it
+ * is the parent of this event; undefined for an event without the record. O(1).
  */
-export function askedAfter(event: Event): string | true | null | undefined {
+export function requestHeadOf(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === true || after === null ? after : undefined
 }
 
-/** What has ended the reply of an event early, as its record says; null where it does not say so. O(1). */
+/** Why the reply of an event ended early; null where its record has no outcome. O(1). */
 export function earlyEndOf(event: Event): EarlyEnd | null {
   const outcome: unknown = replyOf(event)?.outcome
   return isEarlyEnd(outcome) ? outcome : null
 }
 
-/** How many more calls wait for their results behind the reply of an event, as its record says; 0 without one. O(1). */
+/** The change in waiting calls that the reply of an event records; 0 without one. O(1). */
 export function waitsOf(event: Event): number {
   const waits: unknown = replyOf(event)?.waits
   return typeof waits === 'number' && Number.isSafeInteger(waits) ? waits : 0

@@ -1,24 +1,22 @@
 /**
- * The nested shapes as zod schemas: closed where interface 2.3 closes them, else open (design D14). They are written
- * with zod's functions, of which a bundle takes only what is used: its methods bring all of it.
+ * The nested shapes as zod schemas: closed where interface 2.3 closes them, else open (design D14). They use
+ * zod's functions, because its methods would put all of zod into a bundle.
  */
 
 import * as z from 'zod/mini'
 import { _default as withDefault } from 'zod/mini'
 import { type JsonObject, type JsonValue, SOURCES } from './shapes.ts'
 
-/** A problem as zod tells it. */
 export type Problem = z.core.$ZodIssue
 
-/** Tells what a schema has against a JSON value; nothing when it fits. */
+/** Returns the problems of a JSON value; empty when it fits. */
 export type Check = (value: JsonValue) => readonly Problem[]
 
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
- * The check of a schema. It is compiled when its first value comes, so kinds that never do cost nothing, and nothing is
- * built: the value itself is what goes on. Only a value that does not fit runs through the slower parser, which knows
- * where and why.
+ * Returns the check of a schema. It is compiled at the first value, so unused kinds cost nothing, and it
+ * builds no copy. Only a value that does not fit runs through the slower parser, which finds the paths.
  */
 export function checker(schema: z.core.$ZodType): Check {
   let compiled: z.core.$ZodType | undefined
@@ -30,22 +28,18 @@ export function checker(schema: z.core.$ZodType): Check {
   }
 }
 
-/**
- * Any JSON. Whatever reaches a schema has been proved to be JSON by the copy or the parse before it, so nothing is
- * left to check here.
- */
+/** Any JSON. Values are copied or parsed as JSON before a schema checks them, so nothing is left to check. */
 export const json = z.unknown() as z.ZodMiniType as z.ZodMiniType<JsonValue, JsonValue>
 
 /** Any JSON object. */
 export const jsonObject = z.record(z.string(), json) as z.ZodMiniType as z.ZodMiniType<JsonObject, JsonObject>
 
-/** Text, or null, or nothing at all. */
+/** Text, null or absent. */
 export const maybeText = z.exactOptional(z.nullable(z.string()))
 
-/** A whole number. zod asks for a number first, and says so; the message tells the issues what was really meant. */
+/** A whole number. zod first reports a missing number; this message lets the issue say integer. */
 export const integer = z.int({ error: 'int' })
 
-/** Where an event comes from. */
 export const source = z.enum(SOURCES)
 
 export const textContent = z.strictObject({
@@ -60,9 +54,9 @@ export const imageContent = z.looseObject({
   cache_prompt: withDefault(z.boolean(), false),
 })
 
-const OTHER_KIND = 'Must name another kind than text and image, which have fields of their own.'
+const OTHER_KIND = 'Must not be text or image, which have their own fields.'
 
-/** A part of any other kind: its fields are its provider's, so that nothing but its kind is asked for. */
+/** A part of any other kind: only its kind is checked, the other fields are its provider's. */
 export const openPart = z.looseObject({
   type: z.string().check(z.minLength(1), z.regex(/^(?!(?:text|image)$)/, { error: OTHER_KIND, abort: true })),
 })
@@ -127,13 +121,10 @@ export const toolDefinition = z.looseObject({
   meta: z.exactOptional(z.nullable(jsonObject)),
 })
 
-/**
- * Any action: users make tools, so only the kind is asked for here; the published kinds are checked by their own
- * schemas.
- */
+/** Any action: users make tools, so only the kind is required; published kinds have their own schemas. */
 export const action = z.looseObject({ kind: z.string().check(z.minLength(1)) })
 
-/** Any observation: the kind and what every observation shares. */
+/** Any observation: the kind and the fields that every observation has. */
 export const observation = z.looseObject({
   kind: z.string().check(z.minLength(1)),
   content: withDefault(z.array(content), []),

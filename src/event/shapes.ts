@@ -1,6 +1,6 @@
-/** The types of what events carry inside: content, thinking, messages, calls, tools, actions, observations. */
+/** Types of the values inside events: content, thinking, messages, calls, tools, actions, observations. */
 
-/** Any value that JSON can write. */
+/** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 
 /** An object whose values are JSON. */
@@ -8,7 +8,7 @@ export interface JsonObject {
   readonly [key: string]: JsonValue
 }
 
-/** Who events come from. */
+/** The sources of events. */
 export const SOURCES = ['agent', 'user', 'environment', 'hook'] as const
 
 export type Source = (typeof SOURCES)[number]
@@ -38,8 +38,8 @@ export interface ImageContent {
 }
 
 /**
- * A part of any other kind, as some provider has it: a document, a file, audio. Its `type` is neither `text` nor
- * `image`; what else stands in it is kept as it came.
+ * A part of any other kind, as a provider defines it: a document, a file, audio. Its `type` is neither `text`
+ * nor `image`; other fields are stored unchanged.
  */
 export interface OpenPart {
   readonly type: string
@@ -47,19 +47,19 @@ export interface OpenPart {
 }
 
 /**
- * What a message or a tool result is made of: `isTextPart`, `isImagePart` and `isOpenPart` tell the kinds apart. An
- * object without a `type` is a text or images, by its fields.
+ * A part of a message or a tool result: `isTextPart`, `isImagePart` and `isOpenPart` distinguish the kinds.
+ * An object without a `type` is text or images, by its fields.
  */
 export type Content = TextContent | ImageContent | OpenPart
 
-/** A model's reasoning, signed by the provider that made it; it goes back byte for byte or not at all. */
+/** A model's reasoning, signed by its provider; it is sent back byte for byte or not at all. */
 export interface ThinkingBlock {
   readonly type?: 'thinking'
   readonly thinking: string
   readonly signature?: string | null
 }
 
-/** Reasoning that the provider gave only in encrypted form. */
+/** Reasoning that the provider returned only in encrypted form. */
 export interface RedactedThinkingBlock {
   readonly type?: 'redacted_thinking'
   readonly data: string
@@ -77,7 +77,7 @@ export interface ReasoningItemModel {
   readonly status?: string | null
 }
 
-/** A tool call as the provider wrote it. `arguments` is text that should be JSON and may not be. */
+/** A tool call as the provider wrote it. `arguments` is text that may be invalid JSON. */
 export interface MessageToolCall {
   readonly id: string
   readonly name: string
@@ -86,7 +86,7 @@ export interface MessageToolCall {
   readonly responses_item_id?: string | null
 }
 
-/** One message to or from a model. `content` defaults to none. */
+/** One message to or from a model. `content` defaults to an empty list. */
 export interface Message {
   readonly role: 'user' | 'system' | 'assistant' | 'tool'
   readonly content?: readonly Content[]
@@ -98,17 +98,17 @@ export interface Message {
   readonly responses_reasoning_item?: ReasoningItemModel | null
 }
 
-/** How dangerous a call is held to be. UNKNOWN stands outside the order LOW < MEDIUM < HIGH. */
+/** Estimated danger of a call, LOW < MEDIUM < HIGH. UNKNOWN is outside the order. */
 export type SecurityRisk = 'UNKNOWN' | 'LOW' | 'MEDIUM' | 'HIGH'
 
-/** A critic's judgement, `score` from 0 to 1. `message` is left out on disk where it is null. */
+/** A critic's rating, `score` from 0 to 1. `message` is omitted on disk where it is null. */
 export interface CriticResult {
   readonly score: number
   readonly message?: string | null
   readonly metadata?: JsonObject | null
 }
 
-/** A tool as the model was sent it. `kind` names the tool's class, `action_type` the kind of the actions it takes. */
+/** A tool as the model received it. `kind` names the tool's class, `action_type` the kind of its actions. */
 export interface ToolDefinition {
   readonly kind?: string
   readonly title?: string | null
@@ -120,15 +120,17 @@ export interface ToolDefinition {
 }
 
 /**
- * What an agent asked a tool to do. Tools are made by users, so any kind and any field may stand here; see
- * `isAction` for the published ones.
+ * A call of a tool. Tools are made by users, so any kind and any field may appear here; see `isAction` for
+ * the published ones.
  */
 export interface Action {
   readonly kind: string
   readonly [field: string]: unknown
 }
 
-/** What a tool gave back. `content` defaults to none, `is_error` to false; other fields are the tool's own. */
+/**
+ * A tool's result. `content` defaults to an empty list, `is_error` to false; other fields are the tool's own.
+ */
 export interface Observation {
   readonly kind: string
   readonly content?: readonly Content[]
@@ -137,7 +139,7 @@ export interface Observation {
 }
 
 /**
- * Whether a part is of a kind of its own, neither text nor images. O(1).
+ * Whether a part is neither text nor images. O(1).
  * @example
  * isOpenPart({ type: 'document', source: {} }) // true
  */
@@ -145,7 +147,7 @@ export const isOpenPart = (part: Content): part is OpenPart =>
   part.type !== undefined && part.type !== 'text' && part.type !== 'image'
 
 /**
- * Whether a part holds images; it may have fields of its own, `text` among them. O(1).
+ * Whether a part contains images; it may have further fields, such as `text`. O(1).
  * @example
  * isImagePart({ image_urls: ['https://example.com/a.png'] }) // true
  */
@@ -159,27 +161,28 @@ export const isImagePart = (part: Content): part is ImageContent =>
  */
 export const isTextPart = (part: Content): part is TextContent => !isOpenPart(part) && !isImagePart(part)
 
-/** The fields of open parts that hold words, whichever provider has them. */
-const WORDS: ReadonlySet<string> = new Set(['text', 'title', 'filename', 'context'])
+/** The fields of open parts that contain text, of all providers. */
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['text', 'title', 'filename', 'context'])
 
 /**
- * The words in a part of another kind, in their order: titles, names of files, texts, and the data of a document that
- * is plain text. What is encoded is none. O(size).
+ * Returns the texts in an open part, in their order: titles, file names, texts, and the data of a plain text
+ * document. Encoded data is skipped. O(size).
  *
  * @example
  * wordsIn({ type: 'document', source: { type: 'base64', data: 'JVBERi0=' }, title: 'Plan' }) // ['Plan']
  */
 export function wordsIn(part: OpenPart): string[] {
-  const words: string[] = []
+  const texts: string[] = []
   const read = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
     const isPlain =
       !Array.isArray(value) && Object.entries(value).some(([key, of]) => key === 'type' && of === 'text')
     for (const [key, inner] of Object.entries(value)) {
       if (typeof inner !== 'string') read(inner)
-      else if (!Array.isArray(value) && (WORDS.has(key) || (isPlain && key === 'data'))) words.push(inner)
+      else if (!Array.isArray(value) && (TEXT_FIELDS.has(key) || (isPlain && key === 'data')))
+        texts.push(inner)
     }
   }
   read(part)
-  return words
+  return texts
 }

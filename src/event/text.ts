@@ -1,4 +1,4 @@
-/** Small functions on texts. */
+/** Text helpers. */
 
 export function quote(text: string | null): string {
   const shown = JSON.stringify(text ?? '')
@@ -6,22 +6,22 @@ export function quote(text: string | null): string {
 }
 
 /**
- * White space as JavaScript or Python see it: the second also takes U+001C to U+001F and U+0085, and checks most
- * requests. For a class of a regular expression.
+ * White space of JavaScript or Python, for a class of a regular expression: Python adds U+001C to U+001F and
+ * U+0085, and most servers that check requests run Python.
  */
 export const SPACES = '\\s\\u0085\\u001c-\\u001f'
 
 const INK = new RegExp(`[^${SPACES}]`, 'u')
 
-/** Whether a text is nothing but white space. O(length). */
+/** Whether a text is only white space. O(length). */
 export const isWhitespace = (text: string): boolean => !INK.test(text)
 
-/** Whether a text says anything at all. */
+/** Whether a text has more than white space. */
 export const hasText = (text: string | null | undefined): boolean =>
   text !== null && text !== undefined && !isWhitespace(text)
 
 /**
- * A fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for
+ * Fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for
  * security. O(length).
  *
  * @example
@@ -33,13 +33,13 @@ export function hashText(text: string): string {
   return hex32(high) + hex32(low)
 }
 
-/** A hash of 64 bits, as two numbers of 32 bits each: quicker to mix with others than its digits. */
+/** A 64-bit hash as two numbers of 32 bits: faster to mix than its digits. */
 export interface Lanes {
   readonly high: number
   readonly low: number
 }
 
-/** The same hash before it is written in digits. O(length). */
+/** Returns the same hash as numbers. O(length). */
 export function hashLanes(text: string): Lanes {
   let high = 0xdeadbeef
   let low = 0x41c6ce57
@@ -54,5 +54,4 @@ export function hashLanes(text: string): Lanes {
   return { high: mixedHigh, low: mixedLow }
 }
 
-/** One lane in eight hexadecimal digits. */
 export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')

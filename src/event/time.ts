@@ -1,15 +1,16 @@
 /** Reads timestamps as microseconds. Text without a zone is UTC, so that every machine reads a log alike. */
 
-/** A date-time whose day may still be one that its month does not have. */
+/** A date-time; the day may exceed its month. */
 const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?$/
 
 /**
- * The instant of an ISO 8601 date-time, in microseconds since 1970-01-01T00:00:00Z; undefined when the text is none.
+ * The instant of an ISO 8601 date-time, in microseconds since 1970-01-01T00:00:00Z; undefined for any other
+ * text.
  *
- * The date and the time are parted by T or a space, the fraction has up to nine digits (those beyond microseconds
- * are cut), the zone is Z, ±hh:mm or ±hhmm, and UTC when it is missing (design D10). The calendar is checked: no 30
- * February, no 24:00, no leap second. O(1).
+ * The date and the time are separated by T or a space, the fraction has up to nine digits (those beyond
+ * microseconds are cut), the zone is Z, ±hh:mm or ±hhmm, and UTC when it is missing (design D10). The
+ * calendar is checked: no 30 February, no 24:00, no leap second. O(1).
  *
  * @example
  * parseInstant('1970-01-01T00:00:01.5Z') // 1500000n
@@ -26,7 +27,7 @@ export function parseInstant(text: string): bigint | undefined {
 }
 
 /**
- * Whether {@link parseInstant} reads the text. O(1).
+ * Whether {@link parseInstant} accepts the text. O(1).
  *
  * @example
  * isInstant('2026-11-21 10:00:00+0100') // true
@@ -34,15 +35,15 @@ export function parseInstant(text: string): bigint | undefined {
 export const isInstant = (text: string): boolean =>
   DATE_TIME.test(text) && (text.slice(8, 10) < '29' || isDay(text))
 
-/** The calendar repeats itself after 400 years. */
+/** The calendar repeats after 400 years. */
 function isDay(text: string): boolean {
   const lastDay = new Date(Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)), 0))
   return Number(text.slice(8, 10)) <= lastDay.getUTCDate()
 }
 
-/** Days of the Gregorian calendar, carried back before its start. */
+/** Days of the Gregorian calendar, extended before its start. */
 function daysSinceEpoch(year: number, month: number, day: number): number {
-  // Years begin in March here, so that the leap day is their last, and the count of leap days needs no cases.
+  // Years begin in March here, so that the leap day is the last day, and counting leap days needs no cases.
   const start = month > 2 ? year : year - 1
   const monthFromMarch = (month + 9) % 12
   const leapDays = Math.floor(start / 4) - Math.floor(start / 100) + Math.floor(start / 400)

@@ -1,52 +1,60 @@
-/** The rule of the tree (design D7, D8), once for the log and the stores: what an event hangs on, and HEAD after it. */
+/**
+ * The rule of the tree (design D7, D8), shared by the log and the stores: the parent of an event, and HEAD
+ * after it.
+ */
 
 import { ROOT } from './ids.ts'
 import type { Event } from './types.ts'
 
-/** A node of a tree, as far as the rule goes. */
+/** A node of a tree, as the rule sees it. */
 export interface RuleNode {
   readonly id: string | null
-  /** Whether it can be HEAD, as `canKindBeHead` has it. */
+  /** Whether it can be HEAD, see `canKindBeHead`. */
   readonly canBeHead: boolean
 }
 
 /**
- * How the rule looks into a tree as it stood when an event came. One object for each kind of tree, never one for each
- * event: every fold runs through the rule. A look may be a read of a database.
+ * Access to a tree as it was when an event arrived. Make one object for each kind of tree, not for each
+ * event: every fold uses the rule. A call may read a database.
  */
 export interface TreeAccess<Tree, Node extends RuleNode> {
   head(tree: Tree): Node | null
   find(tree: Tree, id: string): Node | undefined
-  /** What a node that cannot be HEAD hangs on, or a node further up with none between them that can be HEAD. */
+  /** Parent of a node that cannot be HEAD, or an ancestor, with no node that can be HEAD between them. */
   above(tree: Tree, node: Node): Node | null
 }
 
-/** HEAD after an event, and whether the event asked for a move that was made, or for one to an id that is not there. */
+/**
+ * HEAD after an event, and whether the event requested a move: one that was made, or one to an unknown id.
+ */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'
 }
 
-/** Whether an event of this kind becomes HEAD; of an unreadable kind it does. */
+/** Whether an event of this kind becomes HEAD; an unreadable kind does. */
 export function canKindBeHead(kind: string | null | undefined): boolean {
   return kind !== 'ConversationStateUpdateEvent'
 }
 
 /**
- * What an event hangs on that asks for `asked` as its parent; null for a root. Undefined when it asks for an id that is
- * not before it: the caller refuses the event, or hangs it on HEAD with a warning. One look at most, none for HEAD.
+ * Returns the parent of an event with the `parent_id` `requested`; null for a root. Undefined when that id is
+ * unknown: the caller refuses the event, or appends it at HEAD with a warning. At most one look-up, none for
+ * HEAD.
  */
 export function effectiveParent<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
-  asked: string | null | undefined,
+  requested: string | null | undefined,
 ): Node | null | undefined {
-  if (asked === ROOT) return null
+  if (requested === ROOT) return null
   const head = access.head(tree)
-  return asked === null || asked === undefined || asked === head?.id ? head : access.find(tree, asked)
+  return requested === null || requested === undefined || requested === head?.id
+    ? head
+    : access.find(tree, requested)
 }
 
-/** What HEAD means when it is sent to a node: the node, or the nearest above it that can be HEAD; null for none. */
+/** HEAD after a move to a node: the node, or its nearest ancestor that can be HEAD; null if there is none. */
 export function anchorIn<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
@@ -58,7 +66,7 @@ export function anchorIn<Tree, Node extends RuleNode>(
 }
 
 /**
- * HEAD after an event that is in the tree as `node`, or, when `node` is null, is not in the tree; `event` is null for a
+ * HEAD after an event with the node `node`, or null when the event is not in the tree; `event` is null for a
  * line that could not be decoded.
  */
 export function headAfterIn<Tree, Node extends RuleNode>(

@@ -1,4 +1,4 @@
-/** The 19 events as TypeScript types, field for field what stands on disk and on the wire. */
+/** The 19 events as TypeScript types, with the fields of the wire. */
 
 import type {
   Action,
@@ -19,8 +19,7 @@ import type {
 } from './shapes.ts'
 
 /**
- * What every event may carry. An imported event may lack `id` and `timestamp`; a live append stamps them (design
- * D15).
+ * Fields of every event. An imported event may lack `id` and `timestamp`; an append adds them (design D15).
  */
 interface EventBase {
   readonly id?: string
@@ -50,7 +49,7 @@ export interface ACPToolCallEvent extends EventBase {
   readonly is_error?: boolean
 }
 
-/** Events taken out of the view, and the summary that stands for them. */
+/** Events removed from the view, and the summary that replaces them. */
 export interface Condensation extends EventBase {
   readonly kind: 'Condensation'
   readonly source?: Source
@@ -60,7 +59,7 @@ export interface Condensation extends EventBase {
   readonly summary_offset?: number | null
 }
 
-/** A request that the view be condensed before the next step. */
+/** A request to condense the view before the next step. */
 export interface CondensationRequest extends EventBase {
   readonly kind: 'CondensationRequest'
   readonly source?: Source
@@ -73,7 +72,7 @@ export interface CondensationSummaryEvent extends EventBase {
   readonly summary: string
 }
 
-/** A failure of the run, of which the model is sent nothing. */
+/** A failure of the run; the model does not see it. */
 export interface ConversationErrorEvent extends EventBase {
   readonly kind: 'ConversationErrorEvent'
   readonly source: Source
@@ -81,7 +80,7 @@ export interface ConversationErrorEvent extends EventBase {
   readonly detail: string
 }
 
-/** A change of state, sent to clients: what `key` names has become `value`. */
+/** A change of state, sent to clients: the new `value` of `key`. */
 export interface ConversationStateUpdateEvent extends EventBase {
   readonly kind: 'ConversationStateUpdateEvent'
   readonly source?: Source
@@ -92,7 +91,7 @@ export interface ConversationStateUpdateEvent extends EventBase {
 /** When a hook runs. */
 export type HookEventType = (typeof HOOK_EVENT_TYPES)[number]
 
-/** A hook that was run, what it printed, and whether it blocked. */
+/** A hook that ran, its output, and whether it blocked. */
 export interface HookExecutionEvent extends EventBase {
   readonly kind: 'HookExecutionEvent'
   readonly source?: 'hook'
@@ -112,7 +111,7 @@ export interface HookExecutionEvent extends EventBase {
   readonly hook_input?: JsonObject | null
 }
 
-/** The log of one completion, sent to the client in place of a file. */
+/** The log of one completion, sent to the client instead of a file. */
 export interface LLMCompletionLogEvent extends EventBase {
   readonly kind: 'LLMCompletionLogEvent'
   readonly source?: Source
@@ -123,8 +122,8 @@ export interface LLMCompletionLogEvent extends EventBase {
 }
 
 /**
- * A tool call that the agent chose. `action: null` was never executable; equal `llm_response_id`s were chosen in
- * one reply.
+ * A tool call that the agent made. An action of null is not executable; calls of one reply share their
+ * `llm_response_id`.
  */
 export interface ActionEvent extends EventBase {
   readonly kind: 'ActionEvent'
@@ -175,7 +174,7 @@ export interface ObservationEvent extends EventBase {
   readonly extended_content?: readonly TextContent[]
 }
 
-/** A call that a user or a hook refused. */
+/** A call that a user or a hook rejected. */
 export interface UserRejectObservation extends EventBase {
   readonly kind: 'UserRejectObservation'
   readonly source?: Source
@@ -186,7 +185,7 @@ export interface UserRejectObservation extends EventBase {
   readonly rejection_source?: 'user' | 'hook'
 }
 
-/** The system prompt and the tools that the model is given. */
+/** The system prompt and the tools that the model received. */
 export interface SystemPromptEvent extends EventBase {
   readonly kind: 'SystemPromptEvent'
   readonly source?: Source
@@ -195,7 +194,7 @@ export interface SystemPromptEvent extends EventBase {
   readonly dynamic_context?: TextContent | null
 }
 
-/** A piece of a reply on its way, for live readers only; no log holds one. */
+/** A piece of a reply in progress, for live readers only; logs do not contain it. */
 export interface StreamingDeltaEvent extends EventBase {
   readonly kind: 'StreamingDeltaEvent'
   readonly source?: Source
@@ -203,7 +202,7 @@ export interface StreamingDeltaEvent extends EventBase {
   readonly reasoning_content?: string | null
 }
 
-/** The token ids of one exchange with the model. */
+/** The token ids of one request and its reply. */
 export interface TokenEvent extends EventBase {
   readonly kind: 'TokenEvent'
   readonly source: Source
@@ -211,7 +210,7 @@ export interface TokenEvent extends EventBase {
   readonly response_token_ids: readonly number[]
 }
 
-/** The agent was stopped in the middle of a step. */
+/** The agent was stopped during a step. */
 export interface InterruptEvent extends EventBase {
   readonly kind: 'InterruptEvent'
   readonly source?: Source
@@ -226,7 +225,7 @@ export interface PauseEvent extends EventBase {
 /** A tool result: an event that ends a tool call. */
 export type ToolResultEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent
 
-/** Any event, told apart by `kind`. */
+/** Any event, distinguished by `kind`. */
 export type Event =
   | ServerErrorEvent
   | ACPToolCallEvent

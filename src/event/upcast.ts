@@ -1,4 +1,7 @@
-/** Runs the upcasters: raw JSON of any known producer becomes today's shape, with the steps named for the caller. */
+/**
+ * Runs the upcasters: raw JSON of a known producer becomes an event of the interface, with the applied steps
+ * listed.
+ */
 
 import { COMPLETION } from './upcasters/chat-completions.ts'
 import { EARLY, TAB } from './upcasters/editor-extension.ts'
@@ -11,7 +14,9 @@ import type { JsonObject, JsonValue } from './shapes.ts'
 
 export type { Upcaster }
 
-/** Every upcaster, in the order in which they run: kinds before what hangs on a kind, nulls last. */
+/**
+ * Every upcaster, in the order in which they run: kinds first, since later steps depend on them, nulls last.
+ */
 export const UPCASTERS: readonly Upcaster[] = Object.freeze([
   ...TAB,
   ...EARLY,
@@ -25,18 +30,18 @@ const BY_KIND: ReadonlyMap<JsonValue | undefined, readonly Upcaster[]> = new Map
   EVENT_KINDS.map((kind) => [kind, UPCASTERS.filter(({ kinds }) => kinds.includes(kind))]),
 )
 
-/** A value in today's shape, as far as it is known how to get there, and the steps taken, in order. */
+/** A value after the known steps, and the applied steps in order. */
 export interface Upcast {
   readonly value: JsonValue
   readonly applied: readonly string[]
 }
 
 /**
- * Brings a raw event of an older or foreign dialect to today's shape. What no upcaster knows stays as it is, for
- * decoding to warn of.
+ * Converts a raw event of an older or foreign dialect. What no upcaster knows stays as it is, and decoding
+ * reports it.
  *
- * Takes plain JSON. Pure, total, never changes its input; an event of today comes back as the very same object for
- * the price of a few look-ups. O(size of what changes).
+ * Takes plain JSON. Pure, total, never changes its input; a current event is returned as the same object
+ * after a few look-ups. O(size of what changes).
  *
  * @example
  * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }

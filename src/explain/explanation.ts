@@ -1,8 +1,8 @@
-/** What is said of one event: whether the model may see it, and each fact of the fold that makes it so. */
+/** Explanation of one event: whether the model may see it, and the facts of the fold that decide it. */
 
-/** Why an event is in the view, or is not. */
+/** Why an event is in the view or not. */
 export type VerdictCode =
-  /** In the view: a unit of its own. */
+  /** In the view as its own unit. */
   | 'unit'
   /** In the view: part of a batch that has all its results. */
   | 'batch'
@@ -16,17 +16,17 @@ export type VerdictCode =
   | 'condensed_with_batch'
   /** A Condensation lists an event of its stretch. */
   | 'condensed_with_stretch'
-  /** A result whose call had been forgotten before it came. */
+  /** A result whose call was forgotten before the result arrived. */
   | 'late_result'
   /** A result without a call on its branch. */
   | 'orphan_result'
-  /** A result of a call that has one. */
+  /** A further result of a call. */
   | 'duplicate_result'
   /** HEAD is on another branch. */
   | 'other_branch'
-  /** The line is no event. */
+  /** The line is not an event. */
   | 'quarantined'
-  /** An event before it has its id. */
+  /** An earlier event has the same id. */
   | 'repeated_id'
 
 /** A further fact about an event. */
@@ -39,41 +39,41 @@ export type NoteCode =
   | 'batch_mates'
   /** Another batch of the same reply, which could not be merged with this one. */
   | 'split_batch'
-  /** What is forgotten with it. */
+  /** The events that are forgotten with it. */
   | 'stretch'
   /** A reply is placed before messages that its model had not read. */
   | 'placed'
-  /** A reply that had not read it is placed before it. */
+  /** A reply that had not read this message is placed before it. */
   | 'passed'
-  /** A later system prompt is sent in its place. */
+  /** A later system prompt replaces it. */
   | 'replaced_prompt'
-  /** It is in the view and has no content that could be sent. */
+  /** It is in the view, but has no content to send. */
   | 'says_nothing'
-  /** What a Condensation took out. */
+  /** The events that a Condensation removed. */
   | 'took_out'
   /** The summary that a Condensation put into the view. */
   | 'summary'
-  /** The budget leaves it out of what is sent. */
+  /** The budget omits it from the request. */
   | 'over_budget'
-  /** The mask sends a short text in its place. */
+  /** The mask replaces it by a short text. */
   | 'masked'
-  /** What replay repaired or ignored. */
+  /** A repair of replay, or a part that replay ignored. */
   | 'repaired'
 
-/** One fact about an event, and what makes it so. */
+/** One fact about an event, and its rule. */
 export interface Reason<Code extends string = VerdictCode | NoteCode> {
   readonly code: Code
-  /** The rule of the design, as `U6`; `ruleOf` returns its sentence. */
+  /** The rule of the design, such as `U6`; `ruleOf` returns its sentence. */
   readonly rule: string
-  /** The broken law of logs, as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
+  /** The broken law of logs, such as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
   readonly law: string | null
-  /** One sentence for people. It quotes ids and names only, never content. */
+  /** One sentence. It quotes ids and names only, never content. */
   readonly text: string
   /** The other events that it is about, in log order. */
   readonly ids: readonly string[]
 }
 
-/** What became of an event, seen from HEAD. */
+/** The explanation of an event, seen from HEAD. */
 export interface Explanation {
   /** Its id, or the id of a summary; null for a line without an id. */
   readonly id: string | null
@@ -84,38 +84,40 @@ export interface Explanation {
   /** Whether `viewEvents` contains it. */
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
-  /** The event but for which it would be in the view: a Condensation, the result that came first, the event that took
-   * HEAD to another branch, the event that has its id. Null where there is none. */
+  /**
+   * The event without which it would be in the view: a Condensation, the first result, the event that moved
+   * HEAD to another branch, or the event with the same id. Null for none.
+   */
   readonly removedBy: string | null
-  /** The results of a call; the call of a result. */
+  /** The results of a call, or the call of a result. */
   readonly pairedWith: readonly string[]
   readonly notes: readonly Reason<NoteCode>[]
 }
 const RULES: Readonly<Record<string, string>> = {
   U1: 'Only system prompts, messages, summaries, calls and their results ever enter the view.',
-  U2: 'The calls of one reply and their results are one batch, and go together.',
-  U3: 'A result goes to the call that it names, and the first result of a call wins.',
+  U2: 'The calls of one reply and their results are one batch, and stay together.',
+  U3: 'A result belongs to the call that it names, and the first result of a call wins.',
   U4: 'A batch is out of the view until each of its calls has a result.',
   U5: 'Parts that a provider accepts only together are forgotten together.',
-  U6: 'A Condensation removes what it lists, with whole batches and stretches; what is forgotten stays forgotten.',
+  U6: 'A Condensation removes the events it lists, with their whole batches and stretches; a forgotten event stays forgotten.',
   U8: 'A view is cut only between stretches, its oldest part first.',
-  U10: 'A reply is placed directly after what its model had read.',
+  U10: 'A reply is placed directly after the last event that its model had read.',
   D7: 'The view follows the branch under HEAD, and only the log moves HEAD.',
-  D8: 'An event hangs on the parent that it names, else on HEAD, and an id means the first event that has it.',
-  D16: 'A line that is no event is kept as it is, without effect.',
-  D20: 'A reply is one thing, and its record contains what it was asked at and how it ended.',
-  D23: 'Signed thinking is sent only behind what its reply saw.',
-  D24: 'The past is changed rarely, since everything after the change must be read again.',
+  D8: 'The parent of an event is the one that it names, else HEAD; an id means the first event that has it.',
+  D16: 'A line that is not an event is stored unchanged, without effect.',
+  D20: 'The record of a reply contains the HEAD of its request and how the reply ended.',
+  D23: 'Signed thinking is sent only after the prefix that its reply saw.',
+  D24: 'The past is changed rarely, because the provider must read everything after the change again.',
 }
 
 /**
- * The sentence of a rule; null where no explanation names it. O(1).
+ * Returns the sentence of a rule; null for a rule that no explanation uses. O(1).
  * @example
  * ruleOf('U4') // 'A batch is out of the view until each of its calls has a result.'
  */
 export const ruleOf = (rule: string): string | null =>
   Object.hasOwn(RULES, rule) ? (RULES[rule] ?? null) : null
 
-/** A number with its noun, as in `1 event` or `2,048 events`. */
+/** A number with its noun: `1 event` or `2,048 events`. */
 export const counted = (number: number, noun: string, plural = `${noun}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? noun : plural}`

@@ -1,9 +1,12 @@
 /** One thing that is wrong or remarkable in a conversation, with the events that show it. */
 
-/** `error`: the model was misled or the request fails; `warning`: it costs; `note`: worth knowing. */
+/**
+ * `error`: the model was misled or the request fails; `warning`: it costs tokens or work; `note`: worth
+ * knowing.
+ */
 export type Severity = 'error' | 'warning' | 'note'
 
-/** The kinds of findings, causes before consequences. */
+/** Kinds of findings, causes before consequences. */
 export const FINDING_KINDS = [
   'secret',
   'quarantined',
@@ -30,15 +33,15 @@ export interface Finding {
   readonly key: string
   readonly kind: FindingKind
   readonly severity: Severity
-  /** What happened, in one sentence for people. It quotes ids and names only, never content. */
+  /** What happened, in one sentence. It quotes ids and names only, never content. */
   readonly text: string
-  /** The rule of the design, as `U6`; `ruleOf` returns its sentence. Null where a law covers it. */
+  /** The rule of the design, such as `U6`; `ruleOf` returns its sentence. Null where a law covers it. */
   readonly rule: string | null
-  /** The broken law of logs, as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
+  /** The broken law of logs, such as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
   readonly law: string | null
   /** Position of the event, which is also the first of `ids` if it has an id. */
   readonly seq: number
-  /** The events that show it, the cause first. */
+  /** The events that prove it, the cause first. */
   readonly ids: readonly string[]
   readonly cost?: FindingCost
 }

@@ -1,4 +1,4 @@
-/** What is wrong or remarkable in a conversation, the worst first. */
+/** Problems and notable facts of a conversation, the worst first. */
 
 import type { Loaded } from '../event/load.ts'
 import { type GrammarName, replyOf } from '../event/reply.ts'
@@ -18,7 +18,7 @@ import {
 } from './conversation-findings.ts'
 import { prefixFindings } from './prefix-findings.ts'
 import { DEFAULT_GRAMMAR, isGrammarName } from '../messages/grammars.ts'
-import { type Finder, type Found, found, requestOn, type Scene, sentOf } from './scene.ts'
+import { type Finder, type FindingDraft, finding, requestOn, type Scene, sentOf } from './scene.ts'
 import { counted } from './explanation.ts'
 import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
 import { checkLog } from '../laws/check-log.ts'
@@ -31,16 +31,16 @@ import { quote } from '../event/text.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 
 /** Repairs that the next request needs, one finding for each repair and grammar. O(content). */
-function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<Found> {
+function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<FindingDraft> {
   const { head } = state.log
   if (head === null) return
   for (const grammar of grammars) {
     const { messages, leftOut } = requestOn(state, state.branch, grammar, sent)
     for (const what of repairsOf(messages))
-      yield found('repaired', 'note', head, `in the request for ${grammar}, ${what}`)
+      yield finding('repaired', 'note', head, `in the request for ${grammar}, ${what}`)
     if (leftOut.length > 0) {
       const text = `in the request for ${grammar}, the signed parts of ${counted(leftOut.length, 'reply', 'replies')} are left out (${[...new Set(leftOut.map(({ reason }) => reason))].join(', ')})`
-      yield found('repaired', 'note', head, text, { rule: 'D23' })
+      yield finding('repaired', 'note', head, text, { rule: 'D23' })
     }
   }
 }
@@ -54,10 +54,10 @@ function* repairsOf(messages: readonly NeutralMessage[]): IterableIterator<strin
       : `${repeated} call ids are repeated, and get numbers`
   const garbled = calls.filter((call) => readArguments(call.arguments) === null).length
   if (garbled > 0)
-    yield `the arguments of ${counted(garbled, 'call')} are no JSON object, and are sent as text in one`
+    yield `the arguments of ${counted(garbled, 'call')} are not a JSON object, and are sent as text inside one`
   const first = messages.find(({ role }) => role !== 'system')
   if (first?.role === 'assistant')
-    yield 'a message of the user is put in front, since it would begin with a reply'
+    yield 'a user message is added in front, because the request would start with a reply'
 }
 
 const KINDS: Readonly<Record<string, FindingKind>> = {
@@ -73,7 +73,7 @@ const KINDS: Readonly<Record<string, FindingKind>> = {
   T6: 'repaired',
 }
 
-/** By the letter of a law or by its number. */
+/** By the number of a law or by its letter. */
 const SEVERITY: Readonly<Record<string, Severity>> = {
   P: 'error',
   M: 'error',
@@ -83,48 +83,54 @@ const SEVERITY: Readonly<Record<string, Severity>> = {
 }
 
 /** Each violation that `checkLog` reports. */
-function* lawFindings({ state, items, grammars, ended, given }: Scene): IterableIterator<Found> {
+function* lawFindings({ state, items, grammars, ended, writer }: Scene): IterableIterator<FindingDraft> {
   const { conversationId } = state
-  const asked = { ended, grammars, conversationId, ...(given !== undefined && { messages: given }) }
-  for (const breach of checkLog(items, asked)) {
+  const checkOptions = { ended, grammars, conversationId, ...(writer !== undefined && { messages: writer }) }
+  for (const breach of checkLog(items, checkOptions)) {
     const { law, seq } = breach
     if (law === 'P4') yield resultFinding(state.log.entries.get(seq) as Checkpoint, breach, { state })
     else {
       const severity = SEVERITY[law] ?? SEVERITY[law.slice(0, 1)] ?? 'warning'
-      yield found(KINDS[law] ?? 'law', severity, breach, withoutAdvice(breach.message), { law })
+      yield finding(KINDS[law] ?? 'law', severity, breach, withoutAdvice(breach.message), { law })
     }
   }
 }
 
-function resultFinding(entry: Checkpoint, breach: LawViolation, { state }: Pick<Scene, 'state'>): Found {
+function resultFinding(
+  entry: Checkpoint,
+  breach: LawViolation,
+  { state }: Pick<Scene, 'state'>,
+): FindingDraft {
   const judged = judgeResult(state, entry)
-  if (judged === null) return found('law', 'error', breach, withoutAdvice(breach.message), { law: 'P4' })
+  if (judged === null) return finding('law', 'error', breach, withoutAdvice(breach.message), { law: 'P4' })
   const { code, text, ids } = judged.verdict
   const isSecond = code === 'duplicate_result'
   const what = `${isSecond ? 'a second result arrived' : 'a result ends no call'}, and the model never sees it: ${text}`
-  return found(isSecond ? 'doubled_result' : 'orphan_result', 'error', breach, what, {
+  return finding(isSecond ? 'doubled_result' : 'orphan_result', 'error', breach, what, {
     rule: 'U3',
     law: 'P4',
     ids,
   })
 }
 
-/** Without the advice to a server: the log is already written. */
+/** Removes the advice to a server, because the log is already written. */
 const withoutAdvice = (message: string): string =>
   message.replace(/; (?:of )?a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
 export interface FindingOptions {
-  /** The grammars in which requests are checked. Default: those that replies record, else Anthropic's. */
+  /** The grammars in which requests are checked. Default: the recorded ones, else Anthropic's. */
   readonly grammars?: readonly GrammarName[]
-  /** How the server writes requests, if it masks or cuts them. Default: `toMessages`. */
+  /**
+   * Converts a state to the messages of a request, if the server masks or cuts them. Default: `toMessages`.
+   */
   readonly messages?: RequestWriter
-  /** Whether the conversation is over: then no call may be pending. Default: no. */
+  /** Whether the conversation has ended, so that no call may be pending. Default: no. */
   readonly ended?: boolean
   /** Whether to search all texts for secrets. Default: yes. */
   readonly secrets?: boolean
   /** For a state: its facts as they were loaded, with the warnings of loading. Default: no warnings. */
   readonly loaded?: readonly Loaded[]
-  /** For a log: part of the ids of events that have none. Default: the empty string. */
+  /** For a log: part of the derived ids of its events. Default: the empty string. */
   readonly conversationId?: string
 }
 
@@ -141,16 +147,16 @@ const FINDERS: readonly Finder[] = [
 ]
 
 /**
- * What is wrong or remarkable in a conversation, the worst first, and of what is equally bad what causes other things
- * before what follows from it: warnings of replay and breaches of laws, requests that do not begin as the one before,
- * circles, replies that were cut off, branches that were left, condensations that forgot the task, and what looks like
- * a secret. The log is not changed. Each has the events that show it; `explain` says more of one.
+ * Returns the problems and notable facts of a conversation, the worst first, and causes before their
+ * consequences: warnings of replay, broken laws, requests that do not extend the previous one, loops,
+ * interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets. The log
+ * does not change. Each finding lists the events that prove it; `explain` explains one event.
  *
- * O(n log n + size), and O(content of the view) for each of at most 64 changes of the past and 12 + 2 · log2(n)
- * requests in each grammar.
+ * O(n log n + size), and O(content of the view) for each of at most 64 changes of the past and 12 + 2 ·
+ * log2(n) requests in each grammar.
  *
- * @param log a state, or a log as `checkLog` takes it; of lines alone it is known what JSON lost
- * @throws ColloquyError `evicted` for a state of which bodies were evicted.
+ * @param log a state, or a log as `checkLog` accepts it; only for lines it is known what JSON parsing lost
+ * @throws ColloquyError `evicted` for a state with evicted bodies.
  * @example
  * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user',
  *   content: [{ text }] } })
@@ -165,10 +171,10 @@ export function findings(log: State | Iterable<LogItem>, options: FindingOptions
 }
 
 function sceneOf(log: State | Iterable<LogItem>, options: FindingOptions): Scene {
-  const { ended = false, conversationId, messages: given } = options
+  const { ended = false, conversationId, messages: writer } = options
   const seen = (state: State, items: readonly Loaded[]): Scene => {
     const grammars = options.grammars ?? grammarsIn(state)
-    return { state, items, grammars, ended, given, messages: sentOf(state, grammars[0], given) }
+    return { state, items, grammars, ended, writer, messages: sentOf(state, grammars[0], writer) }
   }
   if ('branch' in log) {
     const items =
@@ -193,13 +199,13 @@ function grammarsIn({ log }: State): readonly GrammarName[] {
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note']
 
-const inOrder = (a: Found, b: Found): number =>
+const inOrder = (a: FindingDraft, b: FindingDraft): number =>
   SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) ||
   FINDING_KINDS.indexOf(a.kind) - FINDING_KINDS.indexOf(b.kind) ||
   a.seq - b.seq
 
-/** Adds a unique key to each, which is the same for the same log. */
-function withKeys(found: readonly Found[]): Finding[] {
+/** Adds a unique key to each finding, stable for the same log. */
+function withKeys(found: readonly FindingDraft[]): Finding[] {
   const used = new Map<string, number>()
   return found.map((one) => {
     const base = `${one.kind}:${one.seq}`
@@ -210,7 +216,7 @@ function withKeys(found: readonly Found[]): Finding[] {
 }
 
 /** Events that contain a well-known form of secret. O(size). */
-function* secretFindings({ state }: Scene): IterableIterator<Found> {
+function* secretFindings({ state }: Scene): IterableIterator<FindingDraft> {
   const rules = redactionRules()
   for (const entry of state.log.entries) {
     const fact = entry.event ?? entry.quarantined
@@ -219,24 +225,27 @@ function* secretFindings({ state }: Scene): IterableIterator<Found> {
     if (masked === fact) continue
     const path = difference(fact, masked, '') ?? ''
     const what = isQuarantined(fact)
-      ? 'a line that is no event'
+      ? 'a line that is not an event'
       : 'tool_name' in fact && fact.kind !== 'ActionEvent'
         ? `the result of ${quote(fact.tool_name)}`
         : `this ${fact.kind}`
-    const text = `${what} holds what looks like a secret${path === '' ? '' : `, at ${path.slice(0, 120)}`}`
-    yield found('secret', 'error', entry, text, { law: 'X7' })
+    const text = `${what} contains a likely secret${path === '' ? '' : `, at ${path.slice(0, 120)}`}`
+    yield finding('secret', 'error', entry, text, { law: 'X7' })
   }
 }
 
-/** The first difference of two JSON values, down to a masked name at most; null for equals. O(size). */
+/**
+ * The path of the first difference of two JSON values, at most down to a masked name; null when they are
+ * equal. O(size).
+ */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (!isObject(was) || !isObject(is)) return path
   for (const [key, value] of Object.entries(was)) {
     if (!Object.hasOwn(is, key)) return path
-    const at = Array.isArray(was) ? `[${key}]` : path === '' ? key : `.${key}`
-    const place = difference(value, is[key], `${path}${at}`)
-    if (place !== null) return place
+    const step = Array.isArray(was) ? `[${key}]` : path === '' ? key : `.${key}`
+    const inner = difference(value, is[key], `${path}${step}`)
+    if (inner !== null) return inner
   }
   return null
 }

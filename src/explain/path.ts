@@ -1,4 +1,4 @@
-/** Looks along the path from an event to HEAD, by what the fold kept at each step. */
+/** Reads the path from an event to HEAD, with the results of the fold at each step. */
 
 import { ROOT } from '../event/ids.ts'
 import { quote } from '../event/text.ts'
@@ -10,17 +10,17 @@ import type { Checkpoint, State } from '../state/state.ts'
 import { openCallOf } from '../log/open-calls.ts'
 import type { Unit } from '../view/unit.ts'
 
-/** The entries on the path from one above, or the root, down to one below, both included. O(distance). */
+/** The entries on the path from an ancestor, or the root, down to an entry, both included. O(distance). */
 export function pathBetween(above: Entry | null, below: Entry | null): Checkpoint[] {
   const path: Checkpoint[] = []
-  for (let at: Entry | null = below; at !== null; at = at === above ? null : at.parent)
-    path.push(at as Checkpoint)
+  for (let entry: Entry | null = below; entry !== null; entry = entry === above ? null : entry.parent)
+    path.push(entry as Checkpoint)
   return path.toReversed()
 }
 
 /**
- * The first entry of a path of which something holds that, once so, stays so; undefined where it never does. O(log
- * path) questions.
+ * The first entry of a path that fulfils a condition, which must hold for all later entries too; undefined
+ * for none. O(log path) calls.
  */
 export function firstWhere(
   path: readonly Checkpoint[],
@@ -41,13 +41,13 @@ export interface Leaving {
 }
 
 /**
- * The entry with which HEAD left the branch of an event for good; null where no entry did so, as where the state is
- * looked at from elsewhere. O(entries since · log n).
+ * The entry with which HEAD left the branch of an event for good; null for none, for example in a state at
+ * another event. O(entries since · log n).
  */
 export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   let head: Entry | null = null
   let isOn = false
-  let left: Leaving | null = null
+  let leaving: Leaving | null = null
   for (let seq = event.seq; seq < log.entries.length; seq += 1) {
     const entry = log.entries.get(seq) as Checkpoint
     const from: Entry | null = head
@@ -57,17 +57,17 @@ export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
         : headAfter(logPrefix(log, seq, head as Checkpoint), entry).head
     const was: Entry | null = isOn ? from : null
     isOn = head !== null && isOnPathIn(event, head)
-    if (was !== null && !isOn) left = { by: entry, from: was as Checkpoint }
+    if (was !== null && !isOn) leaving = { by: entry, from: was as Checkpoint }
   }
-  return isOn || head !== log.head ? null : left
+  return isOn || head !== log.head ? null : leaving
 }
 
-export const hangsOn = ({ parent }: Entry): string =>
-  parent === null ? 'begins a new root' : `hangs on ${quote(parent.id)}`
+export const describeParent = ({ parent }: Entry): string =>
+  parent === null ? 'starts a new root' : `has the parent ${quote(parent.id)}`
 
 /**
- * The entries that would be on the branch of an event, with HEAD on it, but for the entry with which HEAD left it; null
- * where a later one leaves it, too. O(entries since · log n).
+ * The entries that would be on the branch of an event, with HEAD on it, if HEAD had not left it with an
+ * entry; null where a later entry leaves it too. O(entries since · log n).
  */
 export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
   const over = new Set<Entry>()
@@ -79,14 +79,14 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
     const before = logPrefix(log, seq, null)
     /** Whether an id names an event of the branch; null for an unknown id. */
     const isNamedOn = (id: unknown): boolean | null => {
-      // A state update would have the same place, and no content.
-      const isGone = id === by.id && by.canBeHead
-      const named = typeof id === 'string' && !isGone ? findEventIn(before, id) : undefined
+      // A state update would be in the same position, without content.
+      const isRemoved = id === by.id && by.canBeHead
+      const named = typeof id === 'string' && !isRemoved ? findEventIn(before, id) : undefined
       return named === undefined ? null : isOn(named)
     }
     const { event: fact, quarantined } = entry
-    const asked = fact?.parent_id ?? quarantined?.parent_id
-    const isHere: boolean = asked === ROOT ? false : (isNamedOn(asked) ?? isHeadOn)
+    const requested = fact?.parent_id ?? quarantined?.parent_id
+    const isHere: boolean = requested === ROOT ? false : (isNamedOn(requested) ?? isHeadOn)
     if (isHere) over.add(entry)
     if (entry.canBeHead) isHeadOn = isHere
     else if (fact?.kind === 'ConversationStateUpdateEvent' && fact.key === 'leaf_event_id')
@@ -105,22 +105,22 @@ export function resultOf(call: Entry, below: Entry): Checkpoint | null {
 }
 
 /**
- * The calls of a path that are of some replies, and may come into their batches while these wait (U2), and their
- * results; null where one of them is pending at an entry. O(path) for each.
+ * The calls on a path that belong to some replies, and may join their batches while these are pending (U2),
+ * with their results; null where one of them is pending at the entry. O(path) for each.
  */
 export function callsOfReplies(
   replies: readonly (string | null)[],
   path: readonly Entry[],
   below: Entry,
 ): Entry[] | null {
-  const found: Entry[] = []
+  const entries: Entry[] = []
   for (const call of path) {
     if (!isOfReplies(replies, call)) continue
     const result = resultOf(call, below)
     if (result === null) return null
-    found.push(call, result)
+    entries.push(call, result)
   }
-  return found
+  return entries
 }
 
 export const repliesOf = (units: readonly Unit[]): string[] =>

@@ -1,9 +1,9 @@
-/** Findings about requests that do not begin as the one before them did: what changed the past, and what that cost. */
+/** Findings about requests that do not extend the previous one: what changed the past, and its cost. */
 
 import { explainPrefix, type PrefixChange } from '../context/explain-prefix.ts'
 import { estimateTokens } from '../context/estimate.ts'
 import { quote } from '../event/text.ts'
-import { askedAfter, isOfReply } from '../event/reply.ts'
+import { requestHeadOf, isOfReply } from '../event/reply.ts'
 import type { Event, SystemPromptEvent } from '../event/types.ts'
 import { responseOf } from '../laws/replies.ts'
 import { findEventIn } from '../log/log.ts'
@@ -13,42 +13,48 @@ import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import type { FindingKind, Severity } from './finding.ts'
 import { pathBetween } from './path.ts'
 import { holdsEntry } from './subject.ts'
-import { eventsIn, unitsGone } from './taken-out.ts'
-import { type Found, found, requestOn, type Scene } from './scene.ts'
+import { eventsIn, removedUnits } from './removal.ts'
+import { type FindingDraft, finding, requestOn, type Scene } from './scene.ts'
 import { counted } from './explanation.ts'
 
-/** Maximum number of changes that are checked, the latest ones. Each needs two requests. */
-const MOST = 64
+/** Maximum number of changes to check, the latest ones. Each needs two requests. */
+const MAX_CHANGES = 64
 
-/** A request, and the events since the one before that may have changed the past. */
-interface Place {
-  readonly asked: Checkpoint | null
+/** A request, and the events since the previous request that may have changed the past. */
+interface RequestPoint {
+  readonly head: Checkpoint | null
   readonly before: Checkpoint | null
   readonly suspects: readonly Checkpoint[]
 }
 
-/** The requests on HEAD's branch that do not extend the one before. O(path + content of the view for each). */
-export function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<Found> {
+/**
+ * The requests on HEAD's branch that do not extend the previous one. O(path + content of the view for each).
+ */
+export function* prefixFindings({
+  state,
+  grammars: [grammar],
+  messages,
+}: Scene): IterableIterator<FindingDraft> {
   if (grammar === undefined) return
-  for (const place of changedPlaces(state).slice(-MOST)) {
-    const one = judge(place, (branch) => requestOn(state, branch, grammar, messages))
+  for (const point of changedRequests(state).slice(-MAX_CHANGES)) {
+    const one = judge(point, (branch) => requestOn(state, branch, grammar, messages))
     if (one !== null) yield one
   }
 }
 
 /** The requests after a change of the past. O(path). */
-function changedPlaces(state: State): Place[] {
-  const places: Place[] = []
+function changedRequests(state: State): RequestPoint[] {
+  const points: RequestPoint[] = []
   const known = new Set<string>()
   let before: Checkpoint | null = null
   let isFirst = true
   let suspects: Checkpoint[] = []
-  const ask = (asked: Checkpoint | null): void => {
-    const reached = (one: Checkpoint): boolean => asked !== null && one.depth <= asked.depth
-    const own = suspects.filter(reached)
-    if (!isFirst && own.length > 0) places.push({ asked, before, suspects: own })
+  const addRequest = (head: Checkpoint | null): void => {
+    const reached = (one: Checkpoint): boolean => head !== null && one.depth <= head.depth
+    const reachedSuspects = suspects.filter(reached)
+    if (!isFirst && reachedSuspects.length > 0) points.push({ head, before, suspects: reachedSuspects })
     suspects = suspects.filter((one) => !reached(one))
-    before = asked
+    before = head
     isFirst = false
   }
   for (const entry of pathBetween(null, state.log.head)) {
@@ -56,21 +62,21 @@ function changedPlaces(state: State): Place[] {
     const response = event === null ? null : replyIn(event)
     if (event !== null && response !== null && !known.has(response)) {
       if (response !== '') known.add(response)
-      const after = askedAfter(event)
+      const after = requestHeadOf(event)
       const named = typeof after === 'string' ? findEventIn(state.log, after) : undefined
-      ask(named ?? (entry.parent as Checkpoint | null))
+      addRequest(named ?? (entry.parent as Checkpoint | null))
     }
     if (mayChangeThePast(entry)) suspects.push(entry)
   }
   // The next request.
-  ask(state.log.head)
-  return places
+  addRequest(state.log.head)
+  return points
 }
 
 /** The LLM response of an event; empty for a reply without an id, null for other events. */
 const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseOf(event) ?? '') : null)
 
-/** Whether an event did more than add to the end of the view. O(1). */
+/** Whether an event did more than extend the view. O(1). */
 function mayChangeThePast(entry: Checkpoint): boolean {
   const { event, branch } = entry
   const above = branchOf(entry.parent)
@@ -81,22 +87,27 @@ function mayChangeThePast(entry: Checkpoint): boolean {
   return last === undefined || !holdsEntry(last, entry.seq)
 }
 
-function judge({ asked, before, suspects }: Place, request: (branch: Branch) => Sent): Found | null {
-  const [was, is] = [request(branchOf(before)), request(branchOf(asked))]
+function judge(
+  { head, before, suspects }: RequestPoint,
+  request: (branch: Branch) => Sent,
+): FindingDraft | null {
+  const [was, is] = [request(branchOf(before)), request(branchOf(head))]
   if (was.written === null || is.written === null) return null
-  // A prompt without tools proves nothing: its server may have a list of its own.
+  // A prompt without tools proves nothing: the server may have its own list.
   const tools = was.written.tools.length === 0 || is.written.tools.length === 0 ? { tools: [] } : {}
   const change = explainPrefix({ ...was.written, ...tools }, { ...is.written, ...tools })
   if (change === null) return null
   const by = causeOf(change, suspects)
   if (by === undefined) return null
-  const same = was.messages.findIndex((one, at) => JSON.stringify(one) !== JSON.stringify(is.messages[at]))
-  const from = change.in === 'message' && same >= 0 ? same : 0
+  const firstChange = was.messages.findIndex(
+    (one, at) => JSON.stringify(one) !== JSON.stringify(is.messages[at]),
+  )
+  const from = change.in === 'message' && firstChange >= 0 ? firstChange : 0
   const lost = new Set(was.leftOut.map(({ message }) => was.messages[message]))
-  const left = is.leftOut.flatMap(({ message }) =>
+  const newlyLost = is.leftOut.flatMap(({ message }) =>
     lost.has(is.messages[message]) ? [] : [is.messages[message]],
   )
-  const signed = new Set([...left, ...is.messages.slice(from)].filter(isSigned))
+  const signed = new Set([...newlyLost, ...is.messages.slice(from)].filter(isSigned))
   const cost = {
     cacheTokens: estimateTokens(was.messages.slice(from)),
     reasoningTokens: [...signed].reduce((sum, one) => sum + thinkingOf(one), 0),
@@ -110,7 +121,7 @@ function judge({ asked, before, suspects }: Place, request: (branch: Branch) => 
       ? ''
       : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} is after the change, where it is refused or dropped`
   const others = suspects.map(({ id }) => id)
-  return found(kind, severity, by, `${whatChanged(by)}: ${price}${reasoning}`, {
+  return finding(kind, severity, by, `${whatChanged(by)}: ${price}${reasoning}`, {
     ids: others,
     rule: signed.size > 0 ? 'D23' : 'D24',
     law: planned ? null : 'M15',
@@ -120,7 +131,9 @@ function judge({ asked, before, suspects }: Place, request: (branch: Branch) => 
 
 type Sent = ReturnType<typeof requestOn>
 
-/** The event that made the change: a prompt for a change in front, else the first other one. */
+/**
+ * The event that made the change: a prompt for a change of the system or tools, else the first other suspect.
+ */
 function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpoint | undefined {
   const prompts = suspects.filter(({ event }) => event?.kind === 'SystemPromptEvent')
   const others = suspects.filter((one) => !prompts.includes(one))
@@ -134,21 +147,19 @@ function whatChanged(entry: Checkpoint): string {
     case 'SystemPromptEvent': {
       const old = above.systemPrompt?.event
       const isDate = old !== undefined && differsByDate(old, event)
-      const how = isDate
-        ? 'differs from the one before it by a date or a number only'
-        : 'replaces another one'
+      const how = isDate ? 'differs from the previous one only by a date or a number' : 'replaces another one'
       return `the system prompt ${quote(id)} ${how}`
     }
     case 'Condensation': {
-      const gone = eventsIn(unitsGone(entry))
-      const what = gone > 0 ? `removed ${counted(gone, 'event')} from` : 'put its summary into'
+      const removed = eventsIn(removedUnits(entry))
+      const what = removed > 0 ? `removed ${counted(removed, 'event')} from` : 'put its summary into'
       return `the condensation ${quote(id)} ${what} what had been sent`
     }
     case 'ActionEvent':
     case 'MessageEvent':
       return `the reply ${quote(id)} arrived late, and is placed before messages that were already sent`
     default:
-      return `the result ${quote(id)} arrived after the next request, so its reply moved back to its place`
+      return `the result ${quote(id)} arrived after the next request, so its reply moved back to its position`
   }
 }
 

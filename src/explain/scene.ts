@@ -1,4 +1,4 @@
-/** What every finder is given, and how it says what it has found. */
+/** Input and output of the finders. */
 
 import type { Loaded } from '../event/load.ts'
 import type { GrammarName } from '../event/reply.ts'
@@ -16,30 +16,30 @@ export interface Scene {
   readonly items: readonly Loaded[]
   readonly grammars: readonly GrammarName[]
   readonly ended: boolean
-  /** The messages that the server sends for a state, as far as the log records it. */
+  /** The messages that the server sends for a state, as far as the log reveals it. */
   readonly messages: (state: State) => readonly NeutralMessage[]
   /** The caller's own writer. */
-  readonly given: RequestWriter | undefined
+  readonly writer: RequestWriter | undefined
 }
 
-export type Found = Omit<Finding, 'key'>
+export type FindingDraft = Omit<Finding, 'key'>
 
-export type Finder = (scene: Scene) => Iterable<Found>
+export type Finder = (scene: Scene) => Iterable<FindingDraft>
 
-interface More extends Partial<Pick<Found, 'rule' | 'law' | 'cost'>> {
+interface More extends Partial<Pick<FindingDraft, 'rule' | 'law' | 'cost'>> {
   readonly ids?: readonly (string | null | undefined)[]
 }
 
 /** Creates a finding. Each event is listed once. */
-export function found(
+export function finding(
   kind: FindingKind,
   severity: Severity,
-  at: { readonly seq: number; readonly id: string | null },
+  event: { readonly seq: number; readonly id: string | null },
   text: string,
   { ids = [], rule = null, law = null, cost }: More = {},
-): Found {
-  const named = [at.id, ...ids].filter((id): id is string => typeof id === 'string')
-  return { kind, severity, text, rule, law, seq: at.seq, ids: [...new Set(named)], ...(cost && { cost }) }
+): FindingDraft {
+  const named = [event.id, ...ids].filter((id): id is string => typeof id === 'string')
+  return { kind, severity, text, rule, law, seq: event.seq, ids: [...new Set(named)], ...(cost && { cost }) }
 }
 
 interface Request {
@@ -49,21 +49,21 @@ interface Request {
   readonly leftOut: readonly LeftOut[]
 }
 
-/** Both ways to send replaced system prompts; the first is the default. */
+/** Both treatments of replaced system prompts; the first is the default. */
 const SYSTEMS = ['replace', 'append'] as const
 
 /**
- * What a server sends of a state: later system prompts stand where the replies of the log say that they stood, as far
- * as those are signed. O(content of the view).
+ * The messages that a server sends for a state: of both treatments of later system prompts, the one that fits
+ * more of the signed replies. O(content of the view).
  */
 export function sentOf(
   state: State,
   grammar: GrammarName = DEFAULT_GRAMMAR,
   messages: RequestWriter = toMessages,
 ): Scene['messages'] {
-  const ways = SYSTEMS.map((system) => (one: State) => messages(one, { system }))
-  const left = ways.map((way) => requestOn(state, state.branch, grammar, way).leftOut.length)
-  return ways[left.indexOf(Math.min(...left))] ?? ((one) => messages(one, {}))
+  const writers = SYSTEMS.map((system) => (one: State) => messages(one, { system }))
+  const leftOutCounts = writers.map((way) => requestOn(state, state.branch, grammar, way).leftOut.length)
+  return writers[leftOutCounts.indexOf(Math.min(...leftOutCounts))] ?? ((one) => messages(one, {}))
 }
 
 /** The request for a branch. O(content of the view). */

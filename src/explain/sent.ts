@@ -1,4 +1,4 @@
-/** Whether a policy leaves an event of the view out of what is sent, or sends a short text in its place. */
+/** Whether a policy omits an event of the view from the request, or replaces it by a short text. */
 
 import { type FitOptions, fitToBudget } from '../context/budget.ts'
 import { type CountTokens, estimateTokens } from '../context/estimate.ts'
@@ -24,7 +24,7 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
   const { budget, mask, count = estimateTokens } = options
   let sent = state
   if (budget !== undefined) {
-    // Maps the messages back to the state of which they were written.
+    // Maps the messages back to their state.
     const states = new Map<readonly NeutralMessage[], State>()
     const write = (each: State): readonly NeutralMessage[] => {
       const plain = toMessages(each)
@@ -39,11 +39,11 @@ export function sentNotes(state: State, subject: Subject, options: SentOptions):
     sent = states.get(fit.messages) ?? state
     if (findUnit(sent.branch.view, subject) === undefined) {
       const which = `the ${fit.cut} oldest events of the view except those that must stay`
-      return [overBudget(`the budget of ${budget} tokens leaves out ${which}, and it is one of them`)]
+      return [overBudget(`the budget of ${budget} tokens omits ${which}, and it is one of them`)]
     }
   }
   if (mask === undefined || !isMasked(sent, subject, mask)) return []
-  const text = 'the mask sends a short text in its place, since it is old'
+  const text = 'the mask replaces it by a short text, because it is old'
   return [{ code: 'masked', rule: 'D24', law: null, text, ids: [] }]
 }
 
@@ -58,8 +58,8 @@ function isMasked(state: State, { entry }: Subject, mask: NonNullable<SentOption
   for (const unit of state.branch.view.units)
     if (unit.type === 'batch' && !isPending(unit))
       for (const { entry: one } of unit.results) results.push(one.seq)
-  const place = results.indexOf(entry.seq)
-  if (place < 0) return false
-  const at = plain.flatMap(({ role }, index) => (role === 'tool' ? [index] : []))[place]
-  return at !== undefined && mask(plain)[at] !== plain[at]
+  const resultIndex = results.indexOf(entry.seq)
+  if (resultIndex < 0) return false
+  const messageIndex = plain.flatMap(({ role }, index) => (role === 'tool' ? [index] : []))[resultIndex]
+  return messageIndex !== undefined && mask(plain)[messageIndex] !== plain[messageIndex]
 }

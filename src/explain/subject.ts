@@ -1,4 +1,7 @@
-/** Finds what is asked about: an entry of the log, or the summary that a Condensation put into the view. */
+/**
+ * Finds the subject of an explanation: an entry of the log, or the summary that a Condensation put into the
+ * view.
+ */
 
 import { ColloquyError } from '../event/errors.ts'
 import { quote } from '../event/text.ts'
@@ -17,8 +20,8 @@ export interface Subject {
 }
 
 /**
- * The subject with this id, or at this position of the log. O(log n).
- * @throws ColloquyError `unknown_event` where there is none.
+ * Returns the subject with this id, or at this position of the log. O(log n).
+ * @throws ColloquyError `unknown_event` for an unknown event.
  */
 export function subjectOf(state: State, event: string | number): Subject {
   const { log } = state

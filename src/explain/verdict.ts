@@ -1,4 +1,4 @@
-/** Says whether an event is in the view, and what keeps it out: read off what the fold kept, never decided anew. */
+/** Decides whether an event is in the view and what keeps it out, from the results of the fold. */
 
 import { type EventKind, isToolResult, KINDS } from '../event/kinds.ts'
 import { quote } from '../event/text.ts'
@@ -11,7 +11,7 @@ import { isPending, type Unit, unitEvents } from '../view/unit.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
 import {
   callsOfReplies,
-  hangsOn,
+  describeParent,
   isOfReplies,
   type Leaving,
   pathBetween,
@@ -21,21 +21,21 @@ import {
   wouldFollow,
 } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
-import { isListed, stretchOf, takenOut, wouldBeShown } from './taken-out.ts'
+import { isListed, stretchOf, findRemoval, wouldBeInView } from './removal.ts'
 import type { ToolResultEvent } from '../event/types.ts'
 import { matchResult } from '../log/open-calls.ts'
 import { whyDropped } from '../state/dropped.ts'
 
-/** A verdict, with the last unit that had the event. */
+/** A verdict, with the last unit that contained the event. */
 export interface Verdict {
   readonly reason: Reason<VerdictCode>
   readonly removedBy: string | null
-  readonly held: Held | null
+  readonly position: UnitPosition | null
   /** The call of a late result, which the view no longer had; else null. */
   readonly lateFor: string | null
 }
 
-export interface Held {
+export interface UnitPosition {
   readonly unit: Unit
   readonly branch: Branch
   /** The end of its path. */
@@ -46,11 +46,11 @@ export interface Held {
 export function judge(state: State, subject: Subject): Verdict {
   const { entry, derived } = subject
   const event = loadedEvent(entry, Object.keys(KINDS) as EventKind[])
-  if (event === null) return out('quarantined', 'D16', 'E2', 'the line is no event')
+  if (event === null) return out('quarantined', 'D16', 'E2', 'the line is not an event')
   if (!entry.inTree) {
     const first = findEventIn(state.log, entry.id ?? '')
     const mayBeShown = KINDS[event.kind].unit !== null
-    const text = `the event at position ${first?.seq ?? 0} has its id already`
+    const text = `the event at position ${first?.seq ?? 0} already has its id`
     return out('repeated_id', 'D8', 'T6', text, idsOf(entry.id), mayBeShown ? entry.id : null)
   }
   const unit = derived ? 'message' : KINDS[event.kind].unit
@@ -65,63 +65,63 @@ export function judge(state: State, subject: Subject): Verdict {
 function onPath(state: State, subject: Subject, head: Checkpoint): Verdict {
   const { branch } = head
   const unit = findUnit(branch.view, subject)
-  if (unit !== undefined) return shown(unit, { unit, branch, end: head })
+  if (unit !== undefined) return inView(unit, { unit, branch, end: head })
   const dropped = judgeResult(state, subject.entry, head)
   if (dropped !== null)
-    return { reason: dropped.verdict, removedBy: dropped.removedBy, held: null, lateFor: dropped.call }
-  const gone = takenOut(subject, head)
-  if (gone === null) return out('no_unit', 'U1', null, 'it never was in the view')
-  const removedBy = wouldBeShown(gone, head) ? gone.by.id : null
-  const place = { unit: gone.unit, branch: gone.branch, end: head }
-  return { reason: gone.verdict, removedBy, held: place, lateFor: null }
+    return { reason: dropped.verdict, removedBy: dropped.removedBy, position: null, lateFor: dropped.call }
+  const removal = findRemoval(subject, head)
+  if (removal === null) return out('no_unit', 'U1', null, 'it was never in the view')
+  const removedBy = wouldBeInView(removal, head) ? removal.by.id : null
+  const position = { unit: removal.unit, branch: removal.branch, end: head }
+  return { reason: removal.verdict, removedBy, position, lateFor: null }
 }
 
-function shown(unit: Unit, place: Held): Verdict {
-  const told = (reason: Reason<VerdictCode>): Verdict => {
-    return { reason, removedBy: null, held: place, lateFor: null }
+function inView(unit: Unit, position: UnitPosition): Verdict {
+  const verdict = (reason: Reason<VerdictCode>): Verdict => {
+    return { reason, removedBy: null, position, lateFor: null }
   }
   if (unit.type === 'message') {
     const text = 'the view has it as a unit of its own'
-    return told({ code: 'unit', rule: 'U1', law: null, text, ids: [] })
+    return verdict({ code: 'unit', rule: 'U1', law: null, text, ids: [] })
   }
   const calls = [...unit.calls]
   if (!isPending(unit)) {
-    const whose =
+    const status =
       calls.length === 1 ? 'its call has its result' : `all ${calls.length} calls have their results`
-    const text = `the view has it in the batch of its reply: ${whose}`
-    return told({ code: 'batch', rule: 'U2', law: null, text, ids: [] })
+    const text = `the view has it in the batch of its reply: ${status}`
+    return verdict({ code: 'batch', rule: 'U2', law: null, text, ids: [] })
   }
   const ended = new Set(Array.from(unit.results, ({ call }) => call.seq))
   const waiting = calls.flatMap(({ seq, id }) => (ended.has(seq) ? [] : [id]))
   const more = waiting.length > 1 ? ` and ${waiting.length - 1} more` : ''
   const text = `its batch waits for the result of the call ${quote(waiting[0] ?? null)}${more}`
-  return told({ code: 'pending', rule: 'U4', law: null, text, ids: waiting })
+  return verdict({ code: 'pending', rule: 'U4', law: null, text, ids: waiting })
 }
 
-/** The verdict on an event of another branch, with its unit at that branch's end. */
+/** The verdict on an event of another branch, with its unit at the end of that branch. */
 function elsewhere(state: State, subject: Subject): Verdict {
   const { entry } = subject
   const left = whereHeadLeft(state, entry)
   const by = left?.by ?? null
   const id = by?.id ?? null
   const end = lastBelow(state, entry)
-  const there = end === null ? null : onPath(state, subject, end)
+  const atEnd = end === null ? null : onPath(state, subject, end)
   const removedBy = left !== null && wouldStay(state, subject, left) ? id : null
   const verdict = out('other_branch', 'D7', null, whereHeadIs(state, entry, by), idsOf(id), removedBy)
-  return { ...verdict, held: there?.held ?? null, lateFor: there?.lateFor ?? null }
+  return { ...verdict, position: atEnd?.position ?? null, lateFor: atEnd?.lateFor ?? null }
 }
 
-/** Whether the event would be in the view, had HEAD stayed on its branch. O(entries since · log n). */
+/** Whether the event would be in the view if HEAD had stayed on its branch. O(entries since · log n). */
 function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boolean {
-  const { reason, held } = onPath(state, subject, from)
-  if (held === null || (reason.code !== 'unit' && reason.code !== 'batch')) return false
-  const behind = wouldFollow(state, subject.entry, by)
-  if (behind === null) return false
-  const stretch = stretchOf([...held.branch.view.units], held.unit)
+  const { reason, position } = onPath(state, subject, from)
+  if (position === null || (reason.code !== 'unit' && reason.code !== 'batch')) return false
+  const later = wouldFollow(state, subject.entry, by)
+  if (later === null) return false
+  const stretch = stretchOf([...position.branch.view.units], position.unit)
   // No path shows whether a call of its reply would join it.
-  if (behind.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
+  if (later.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
   const events = stretch.flatMap((unit) => [...unitEvents(unit)])
-  return !isListed(events, behind)
+  return !isListed(events, later)
 }
 
 function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): string {
@@ -132,7 +132,7 @@ function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): 
       : 'HEAD is before it'
   if (by === null) return 'HEAD is on another branch'
   if (move !== null) return `HEAD was moved to another branch by ${quote(by.id)}`
-  return `HEAD went to another branch with ${quote(by.id)}, which ${hangsOn(by)}`
+  return `HEAD went to another branch with ${quote(by.id)}, which ${describeParent(by)}`
 }
 
 /** The last entry below an event that can be HEAD, or the event itself. O(entries since · log n). */
@@ -152,7 +152,7 @@ function out(
   ids: readonly string[] = [],
   removedBy: string | null = null,
 ): Verdict {
-  return { reason: { code, rule, law, text, ids }, removedBy, held: null, lateFor: null }
+  return { reason: { code, rule, law, text, ids }, removedBy, position: null, lateFor: null }
 }
 
 interface Judged {
@@ -163,8 +163,9 @@ interface Judged {
 }
 
 /**
- * What the fold said of a result when it came; null for what ended a call of the view, or is none. O(path).
- * @param below the end of its branch, from which it is looked at
+ * What the fold decided about a result when it arrived; null where it ended a call of the view, or is not a
+ * result. O(path).
+ * @param below the end of its branch, from which it is seen
  */
 export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()
@@ -172,7 +173,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
   const before = branchOf(entry.parent)
   const match = matchResult(logBefore(state, entry), before.pendingCalls, entry)
   if (match !== null && typeof match === 'object') {
-    const out = takenOut(
+    const out = findRemoval(
       { entry: match.entry as EventEntry & Checkpoint, id: match.entry.id, derived: false },
       below,
     )
@@ -180,7 +181,7 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     const text = `its call ${quote(match.entry.id)} was removed from the view by the condensation ${quote(by)} before this result arrived`
     return {
       verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: idsOf(match.entry.id, by) },
-      removedBy: out !== null && wouldBeShown(out, below) ? by : null,
+      removedBy: out !== null && wouldBeInView(out, below) ? by : null,
       call: match.entry.id,
     }
   }
@@ -190,8 +191,8 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
 }
 
 /**
- * Whether no other result came for a call between its first one and this one, nor one that names no call and would have
- * ended this one. O(path + dropped results · path).
+ * Whether a call would get this result without its first one: no other result arrived for it in between.
+ * O(path + dropped results · path).
  */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
@@ -208,7 +209,7 @@ function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry
 /** Whether the view at an entry would have the batch of a call, with another result. O(path + view). */
 function isShown(call: Entry, result: Entry, below: Entry): boolean {
   const path = pathBetween(call, below)
-  // Until the later result, calls that began a batch of their own may join this one.
+  // Until the later result, calls that started another batch may join this one.
   const mates = callsOfReplies([responseIdOf(call)], path, below)
   if (mates === null || isListed([result, ...mates], path)) return false
   const subject = { entry: call as Checkpoint, id: call.id, derived: false }
@@ -223,7 +224,7 @@ function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
   const call = callOf(state, entry)
   const first = call === null ? null : resultOf(call, entry)
   const which = call === null ? 'its call' : `the call ${quote(call.id)}`
-  const text = `${which} has the result ${quote(first?.id ?? null)} already`
+  const text = `${which} already has the result ${quote(first?.id ?? null)}`
   return {
     verdict: { code: 'duplicate_result', rule: 'U3', law: 'P4', text, ids: idsOf(call?.id, first?.id) },
     removedBy:
@@ -243,7 +244,7 @@ function strayResult(state: State, entry: ResultEntry): Judged {
       ? stray(`no call with the id ${quote(event.tool_call_id)} is before it on its branch`)
       : stray(`its call ${quote(later.id)} is later in the log`, later.id)
   }
-  if (callIdOf(named) === null) return stray(`it names ${quote(named.id)}, which is no call`, named.id)
+  if (callIdOf(named) === null) return stray(`it names ${quote(named.id)}, which is not a call`, named.id)
   const where = isOnPathIn(named, parent) ? 'above it' : 'on another branch'
   return stray(`its call ${quote(named.id)} is ${where}`, named.id)
 }
@@ -257,12 +258,12 @@ const stray = (text: string, ...ids: readonly string[]): Judged => ({
 const namedBy = (log: Log, { event }: ResultEntry): Entry | undefined =>
   event.kind === 'AgentErrorEvent' ? undefined : findEventIn(log, event.action_id)
 
-/** The call of a second result: the named one, else the latest above it with its tool call id. */
+/** The call of a second result: the named one, else the latest call above it with its tool call id. */
 function callOf(state: State, entry: ResultEntry): Entry | null {
   const named = namedBy(logBefore(state, entry), entry)
   if (named !== undefined) return named
-  for (let at: Entry | null = entry.parent; at !== null; at = at.parent)
-    if (callIdOf(at) === entry.event.tool_call_id) return at
+  for (let above: Entry | null = entry.parent; above !== null; above = above.parent)
+    if (callIdOf(above) === entry.event.tool_call_id) return above
   return null
 }
 

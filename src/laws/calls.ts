@@ -1,4 +1,4 @@
-/** Calls and results: which were dropped, split, left without a result, or waited for while a model was asked. */
+/** Watches calls and results: dropped, split, without a result, or pending while a model was called. */
 
 import { isToolResult } from '../event/kinds.ts'
 import { quote } from '../event/text.ts'
@@ -16,8 +16,8 @@ import type { JsonObject } from '../event/shapes.ts'
 import type { Branch } from '../state/branch.ts'
 import { GRANT_KEYS, granted } from '../state/call-status.ts'
 
-/** Maximum number of pending calls that are checked for one event, so that a log full of them stays linear. */
-const MOST_PENDING = 64
+/** Maximum number of pending calls checked for one event, so that a log full of them stays linear. */
+const MAX_PENDING = 64
 
 /** P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. O(log n) for an event. */
 export function watchCalls(report: Report, ended: boolean): LawWatch {
@@ -28,7 +28,10 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
   /** Calls that were pending at an interrupt, and reported calls. */
   const interrupted = new Set<number>()
   const reported = new Set<number>()
-  /** Calls with a result on any branch; and whether HEAD was moved since a run or a user last wrote the status. */
+  /**
+   * Calls with a result on any branch; and whether HEAD was moved since a run or a user last wrote the
+   * status.
+   */
   const withResult = new Set<number>()
   let isMoved = false
   const consent = watchConsent(report)
@@ -36,10 +39,12 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
   const unfinished = (call: PendingCall, law: string, at: Entry, why: string): void => {
     if (reported.has(call.entry.seq)) return
     reported.add(call.entry.seq)
-    const isLeft = interrupted.has(call.entry.seq)
+    const isInterrupted = interrupted.has(call.entry.seq)
     const what = `${nameOf(call.entry)} has no result ${why}`
-    const should = isLeft ? 'an interrupt gives every pending call one' : 'every call gets one before that'
-    report(isLeft ? 'P9' : law, at, `${what}; of a correct server ${should}`)
+    const advice = isInterrupted
+      ? 'an interrupt gives every pending call one'
+      : 'every call gets one before that'
+    report(isInterrupted ? 'P9' : law, at, `${what}; of a correct server ${advice}`)
   }
 
   return {
@@ -48,7 +53,7 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
       const { event } = entry
       const start = startOf(step)
       if (start !== null && !isCutOff(event)) {
-        for (const call of some(start.asked === null ? null : start.asked.branch.pendingCalls)) {
+        for (const call of firstPending(start.head === null ? null : start.head.branch.pendingCalls)) {
           if (call.entry.event.llm_response_id !== start.responseId)
             unfinished(call, 'P8', entry, 'when the model is asked again')
         }
@@ -74,7 +79,7 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
         if (event.key === 'execution_status') isMoved = false
       }
       if (event.kind === 'InterruptEvent' && step.before.header.status === 'running') {
-        for (const call of some(above.pendingCalls)) interrupted.add(call.entry.seq)
+        for (const call of firstPending(above.pendingCalls)) interrupted.add(call.entry.seq)
       }
       consent.update(step)
     },
@@ -86,7 +91,7 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
       const settled = new Set(
         header.callStatuses.flatMap(({ action_id, grant }) => (grant === 'started' ? [] : [action_id])),
       )
-      for (const call of some(branch.pendingCalls)) {
+      for (const call of firstPending(branch.pendingCalls)) {
         const { id, seq } = call.entry
         // HEAD was moved to before its result, and nothing has run there yet.
         if (isMoved && withResult.has(seq)) continue
@@ -97,13 +102,13 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
   }
 }
 
-function some(calls: State['branch']['pendingCalls']): PendingCall[] {
-  const found: PendingCall[] = []
+function firstPending(calls: State['branch']['pendingCalls']): PendingCall[] {
+  const first: PendingCall[] = []
   for (const call of eachPendingCall(calls)) {
-    found.push(call)
-    if (found.length === MOST_PENDING) break
+    first.push(call)
+    if (first.length === MAX_PENDING) break
   }
-  return found.toSorted((a, b) => a.entry.seq - b.entry.seq)
+  return first.toSorted((a, b) => a.entry.seq - b.entry.seq)
 }
 
 const nameOf = ({ id, event }: { readonly id: string; readonly event: ActionEvent }): string =>
@@ -127,7 +132,7 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
     .some((unit) => unit.type === 'batch' && unit.responseId === event.llm_response_id)
   const why = open
     ? 'but that has its results, or has the same tool_call_id'
-    : `but behind ${parent?.event?.kind ?? 'what is no event'}`
+    : `but after ${parent?.event?.kind ?? 'a line that is not an event'}`
   const should = 'a correct server writes all calls of a reply before their results'
   report('M7', entry, `this call is ${reply}, ${why}, so that the model is shown two replies; ${should}`)
 }
@@ -145,14 +150,14 @@ function checkDropped(
   const id = quote(event.tool_call_id)
   if (what !== null && isOnPathIn(what, entry.parent)) {
     const should = 'a correct server writes one result for each call'
-    report('P4', entry, `the call ${quote(what.id)} (${id}) has its result already; ${should}`)
+    report('P4', entry, `the call ${quote(what.id)} (${id}) already has its result; ${should}`)
   } else {
     const where =
-      what === null ? 'is no call of this log' : `the call ${quote(what.id)} (${id}) is on another branch`
+      what === null ? 'is not a call of this log' : `the call ${quote(what.id)} (${id}) is on another branch`
     report(
       'P4',
       entry,
-      `${what === null ? `${id} ` : ''}${where}; a correct server writes results behind their calls`,
+      `${what === null ? `${id} ` : ''}${where}; a correct server writes results after their calls`,
     )
   }
 }
@@ -165,12 +170,12 @@ interface ConsentWatch {
 }
 
 /**
- * P6 to P8, and I7 of what is executed. A log that records when executions begin is judged there; of any other the
- * result shows that there was one. O(log n) for an event and for each call that begins.
+ * P6 to P8, and I7 for executed calls. A log that records when executions start is checked there; in any
+ * other log a result proves an execution. O(log n) for an event and for each call that starts.
  */
 function watchConsent(report: Report): ConsentWatch {
-  /** When each call was begun: a new status, move of HEAD or approval allows it again. */
-  const begun = new Map<string, number>()
+  /** The turn in which each call started: a new status, move of HEAD or approval allows it again. */
+  const startedIn = new Map<string, number>()
   /** Everything that was approved on any branch; empty if the log does not record approvals. */
   const approved = new Set<unknown>()
   let turn = 0
@@ -179,14 +184,14 @@ function watchConsent(report: Report): ConsentWatch {
   let wait: LogStep['entry'] | null = null
 
   /** Whether the log's policy requires a confirmation of a call, and there was none. */
-  const isUnasked = ({ before: { header }, entry }: LogStep, call: Call): boolean => {
-    // A copy of a path has only the updates that an event names as its parent, and may lack the approval.
+  const lacksConfirmation = ({ before: { header }, entry }: LogStep, call: Call): boolean => {
+    // A copied path has only the updates with an explicit parent, and may lack the approval.
     if (policy === null || isOnPathIn(policy, entry.parent)) return false
     const wasAsked = approved.size === 0 && wait !== null && wait.seq > call.seq
-    return !wasAsked && wantsConsent(header.confirmationPolicy, call.event)
+    return !wasAsked && requiresConfirmation(header.confirmationPolicy, call.event)
   }
 
-  const begin = (step: LogStep, ids: ReadonlySet<unknown>): void => {
+  const start = (step: LogStep, ids: ReadonlySet<unknown>): void => {
     const { before, entry } = step
     const consents = granted(before.header.callStatuses, 'approved')
     for (const id of ids) {
@@ -194,14 +199,14 @@ function watchConsent(report: Report): ConsentWatch {
       if (!isCall(call)) continue
       if (!isOpen(before.branch, call) && isOnPathIn(call, before.log.head)) {
         const should = 'a correct server executes pending calls only'
-        report('P8', entry, `the call ${quote(call.id)} is begun, and has its result already; ${should}`)
-      } else if (begun.get(call.id) === turn) {
+        report('P8', entry, `the call ${quote(call.id)} starts, and already has its result; ${should}`)
+      } else if (startedIn.get(call.id) === turn) {
         const should = 'a correct server executes a call once, unless it is requested again'
-        report('P6', entry, `the call ${quote(call.id)} is begun twice; ${should}`)
-      } else if (!consents.has(call.id) && isUnasked(step, call)) {
-        report('P7', entry, `the call ${quote(call.id)} is begun, ${AGAINST_POLICY}`)
+        report('P6', entry, `the call ${quote(call.id)} starts twice; ${should}`)
+      } else if (!consents.has(call.id) && lacksConfirmation(step, call)) {
+        report('P7', entry, `the call ${quote(call.id)} starts, ${AGAINST_POLICY}`)
       }
-      begun.set(call.id, turn)
+      startedIn.set(call.id, turn)
     }
   }
 
@@ -210,7 +215,7 @@ function watchConsent(report: Report): ConsentWatch {
       const { after, entry } = step
       const { event } = entry
       if (event.kind !== 'ConversationStateUpdateEvent') return
-      if (event.key === GRANT_KEYS.started) return begin(step, idsIn(event))
+      if (event.key === GRANT_KEYS.started) return start(step, idsIn(event))
       if (event.key === GRANT_KEYS.approved) for (const id of idsIn(event)) approved.add(id)
       if (event.key === 'confirmation_policy') policy = entry
       if (!allowsAgain(event)) return
@@ -227,7 +232,7 @@ function watchConsent(report: Report): ConsentWatch {
           const why = `was executed while it waited for confirmation; ${APPROVED_FIRST}`
           report('P7', step.entry, `the call ${quote(call.id)} ${why}`)
         }
-      } else if (begun.size === 0 && !approved.has(call.id) && isUnasked(step, call)) {
+      } else if (startedIn.size === 0 && !approved.has(call.id) && lacksConfirmation(step, call)) {
         report('P7', step.entry, `the call ${quote(call.id)} was executed, ${AGAINST_POLICY}`)
       }
       const outcome: unknown = replyOf(call.event)?.outcome
@@ -248,7 +253,7 @@ const isOpen = ({ pendingCalls }: Branch, { event, seq }: Call): boolean =>
 
 const APPROVED_FIRST = 'a correct server waits until a user has approved it'
 
-const AGAINST_POLICY = `though the policy wants it confirmed and no user was asked; ${APPROVED_FIRST}`
+const AGAINST_POLICY = `although the policy requires a confirmation and no user was asked; ${APPROVED_FIRST}`
 
 const isCall = (entry: Entry | undefined): entry is Call =>
   entry?.event?.kind === 'ActionEvent' && entry.id !== null
@@ -257,11 +262,14 @@ const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
   new Set<unknown>(Array.isArray(value) ? value : [])
 
 /** Tools without effects, which need no confirmation when they are alone in a reply. */
-const HARMLESS: ReadonlySet<string> = new Set(['finish', 'think'])
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** Whether a policy requires confirmation in any reading: risky calls, which every threshold includes. */
-const wantsConsent = (policy: JsonObject | null, { tool_name, security_risk }: ActionEvent): boolean =>
-  !HARMLESS.has(tool_name) &&
+/** Whether a policy requires confirmation in every reading: risky calls, which every threshold includes. */
+const requiresConfirmation = (
+  policy: JsonObject | null,
+  { tool_name, security_risk }: ActionEvent,
+): boolean =>
+  !WITHOUT_EFFECT.has(tool_name) &&
   (policy?.['kind'] === 'AlwaysConfirm' || (policy?.['kind'] === 'ConfirmRisky' && security_risk === 'HIGH'))
 
 const allowsAgain = ({ key, value }: ConversationStateUpdateEvent): boolean =>

@@ -1,4 +1,4 @@
-/** Holds a log that some server wrote to the laws, whatever that server is. */
+/** Checks a log of any server against the laws. */
 
 import type { GrammarName } from '../event/reply.ts'
 import type { Loaded } from '../event/load.ts'
@@ -24,31 +24,34 @@ import type { Condensation } from '../event/types.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
 
-/** What is known of a log besides its content. */
+/** What is known about a log besides its content. */
 export interface CheckOptions {
   /**
-   * Whether the server is done with it: no run goes on, so that no call may be pending, unless it waits for a user, and
-   * the status may not be running. Default: no, the log may go on.
+   * Whether the server is done with it: no run continues, so no call may be pending unless it waits for a
+   * user, and the status may not be running. Default: no, the log may continue.
    */
   readonly ended?: boolean
   /**
-   * The grammars in which requests are judged: what would be sent, where a model was asked, by the provider's rules,
-   * and what replies record of their requests. Default: none.
+   * The grammars in which requests are checked: the requests by the provider's rules, and what replies record
+   * of theirs. Default: none.
    */
   readonly grammars?: readonly GrammarName[]
-  /** What the server sends of a state, where that is not what `toMessages` gives: with masks, limits or cuts. */
+  /**
+   * Converts a state to the messages that the server sends, if it masks, limits or cuts those of
+   * `toMessages`.
+   */
   readonly messages?: RequestWriter
-  /** Part of the ids of events that have none. Default: the empty string. */
+  /** Part of the derived ids of events. Default: the empty string. */
   readonly conversationId?: string
 }
 
 /**
- * Where a log is not what a correct server writes, in log order; a log without a mistake gives an empty list. Takes
- * lines of JSON text, facts, or what `loadLine` gives; of lines alone it is known what JSON lost (E8). Total on any
- * values, also on such as are no events.
+ * Reports where a log differs from what a correct server writes, in log order; empty for a correct log.
+ * Accepts lines of JSON text, facts, or results of `loadLine`; only for lines it is known what JSON parsing
+ * lost (E8). Total on any values.
  *
- * O(n log n) for n facts, and O(view) for each condensation, as the fold; with grammars also O(content of the view) at
- * no more than 12 + 2 · log2(n) places for each of them.
+ * O(n log n) for n facts, and O(view) for each condensation, like the fold; with grammars also O(content of
+ * the view) at no more than 12 + 2 · log2(n) requests for each grammar.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const log = [
@@ -63,9 +66,9 @@ export interface CheckOptions {
  */
 export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): readonly LawViolation[] {
   const { ended = false, conversationId } = options
-  const found: LawViolation[] = []
+  const violations: LawViolation[] = []
   const report: Report = (law, { id, seq }, message) =>
-    void found.push(Object.freeze({ law, id, seq, message }))
+    void violations.push(Object.freeze({ law, id, seq, message }))
   const watches = [
     watchCalls(report, ended),
     watchCondensations(report),
@@ -85,7 +88,7 @@ export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): 
   }
   for (const watch of watches) watch.end?.(state)
   for (const entry of state.log.entries) reportRepairs(state.log, entry, report)
-  return found.toSorted((a, b) => a.seq - b.seq)
+  return violations.toSorted((a, b) => a.seq - b.seq)
 }
 
 const isStep = (entry: Checkpoint): entry is LogStep['entry'] => entry.inTree && entry.event !== null
@@ -110,9 +113,9 @@ function sentenceFor(log: Log, entry: Entry, { code, message }: LogWarning): str
     case 'quarantined':
       return `the line is ${message.replace(/\.$/, '')}; a correct server writes one of the 19 events on each line`
     case 'duplicate_id':
-      return twice(findEventIn(log, entry.id ?? ''), entry)
+      return repeatedId(findEventIn(log, entry.id ?? ''), entry)
     case 'unknown_parent':
-      return parentOf(log, entry)
+      return unknownParent(log, entry)
     case 'head_ignored':
       return `${message}; a correct server moves HEAD to an event that the log has`
     case 'unreadable_timestamp':
@@ -124,30 +127,30 @@ function sentenceFor(log: Log, entry: Entry, { code, message }: LogWarning): str
   }
 }
 
-function twice(first: Entry | undefined, entry: Entry): string {
+function repeatedId(first: Entry | undefined, entry: Entry): string {
   const where = `${quote(entry.id)} is the id of the event at position ${first?.seq ?? 0}`
   const isSame = bodyOf(first) === bodyOf(entry)
   return isSame
     ? `${where} already, with the same content; a correct server appends an event once`
-    : `${where} already, with other content; a correct server gives each event an id of its own`
+    : `${where} already, with other content; a correct server gives each event its own id`
 }
 
 const bodyOf = (entry: Entry | undefined): string =>
   canonicalJson(entry?.event ?? entry?.quarantined?.raw ?? null)
 
-function parentOf(log: Log, entry: Entry): string {
-  const asked = entry.event?.parent_id ?? entry.quarantined?.parent_id ?? ''
-  const named = findEventIn(log, asked)
+function unknownParent(log: Log, entry: Entry): string {
+  const requested = entry.event?.parent_id ?? entry.quarantined?.parent_id ?? ''
+  const named = findEventIn(log, requested)
   const why =
-    asked === entry.id
+    requested === entry.id
       ? 'is the event itself'
       : named === undefined
-        ? 'is no event of this log'
+        ? 'is not an event of this log'
         : `is later in the log, at position ${named.seq}`
-  return `its parent ${quote(asked)} ${why}; a correct server names an earlier event`
+  return `its parent ${quote(requested)} ${why}; a correct server names an earlier event`
 }
 
-/** V3 and K1. O(view + listed ids) for each condensation, as much as folding it. */
+/** V3 and K1. O(view + listed ids) for each condensation, like its fold. */
 function watchCondensations(report: Report): LawWatch {
   return {
     step: (step) => {
@@ -160,24 +163,24 @@ function watchCondensations(report: Report): LawWatch {
 function checkCondensation({ above, entry }: LogStep, event: Condensation, report: Report): void {
   const listed = new Set(event.forgotten_event_ids ?? [])
   const units = [...above.view.units]
-  const left = new Set<Unit>(entry.branch.view.units)
-  let taken = 0
+  const remaining = new Set<Unit>(entry.branch.view.units)
+  let unlisted = 0
   let first: string | null = null
   for (const unit of units) {
-    if (left.has(unit)) continue
+    if (remaining.has(unit)) continue
     const ids = Array.from(unitEvents(unit), ({ id }) => id)
     if (isPending(unit)) {
-      const why = `forgets ${quote(ids[0] ?? '')}, whose calls have not all their results`
-      report('K1', entry, `${why}; a correct server condenses what is complete`)
+      const why = `forgets ${quote(ids[0] ?? '')}, whose calls do not all have results`
+      report('K1', entry, `${why}; a correct server condenses complete batches only`)
       continue
     }
     const more = ids.filter((id) => !listed.has(id))
-    taken += more.length
+    unlisted += more.length
     first ??= more[0] ?? null
   }
   if (first !== null) {
-    const count = taken === 1 ? 'another event is' : `${taken} other events are`
-    const what = `lists a part of what goes together, so that ${count} forgotten with it, first ${quote(first)}`
+    const count = unlisted === 1 ? 'another event is' : `${unlisted} other events are`
+    const what = `lists only a part of a unit or stretch, so that ${count} forgotten with it, first ${quote(first)}`
     report('V3', entry, `${what}; a correct server condenses between cut points`)
   } else if ((event.summary_offset ?? null) !== null && hasText(event.summary)) {
     checkOffset(units, listed, event.summary_offset ?? 0, (message) => report('V3', entry, message))
@@ -189,18 +192,20 @@ function checkOffset(
   units: readonly Unit[],
   listed: ReadonlySet<string>,
   offset: number,
-  say: (message: string) => void,
+  report: (message: string) => void,
 ): void {
   const starts = stretchStarts(units)
-  let at = 0
+  let position = 0
   let isBorder = offset === 0
   for (const [index, unit] of units.entries()) {
-    if (at === offset && starts[index] === index) isBorder = true
+    if (position === offset && starts[index] === index) isBorder = true
     if (isPending(unit)) continue
-    at += eventCount(unit) - Array.from(unitEvents(unit)).filter(({ id }) => listed.has(id)).length
+    position += eventCount(unit) - Array.from(unitEvents(unit)).filter(({ id }) => listed.has(id)).length
   }
-  if (isBorder || offset === at) return
+  if (isBorder || offset === position) return
   const where =
-    offset > at ? `beyond the ${at} events that are left of the view` : 'inside of a reply or of its thinking'
-  say(`its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
+    offset > position
+      ? `beyond the ${position} remaining events of the view`
+      : 'inside a reply or its thinking'
+  report(`its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
 }

@@ -1,4 +1,4 @@
-/** The entry `colloquy/laws`: what must hold of every log, and a check of any log that some server wrote. */
+/** Entry `colloquy/laws`: the laws of every log, and a check of logs of any server. */
 
 export { checkLog, type CheckOptions } from './check-log.ts'
 export type { LogItem } from './load.ts'

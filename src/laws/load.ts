@@ -1,4 +1,4 @@
-/** Takes whatever a log is given as: lines, facts, facts with the warnings of their loading, or no events at all. */
+/** Loads the items of a log: lines, facts, or facts with the warnings of their loading. */
 
 import { copyJson } from '../event/freeze.ts'
 import { isLegalId } from '../event/ids.ts'
@@ -14,18 +14,18 @@ import type { Checkpoint, State } from '../state/state.ts'
 export type LogItem = string | Fact | Loaded
 
 /**
- * The fact of an item, with what there is to say of it. It is decoded here whatever it claims, since all that looks at
- * it later takes it for an event. Total on any value. O(size).
+ * Loads the fact of an item, with its warnings. Facts are decoded again, because the checks rely on their
+ * types. Total on any value. O(size).
  */
 export function loadItem(item: unknown): Loaded {
   if (typeof item === 'string') return loadLine(item)
   try {
-    const kept = keptFrom(item)
-    if (kept !== null) return { fact: kept, upcasts: [], warnings: [] }
+    const line = quarantinedFrom(item)
+    if (line !== null) return { fact: line, upcasts: [], warnings: [] }
     const loaded = loadedFrom(item)
     if (loaded !== null) return loaded
   } catch {
-    // The value throws when it is read; loading it reports that.
+    // Reading the value throws; loading it reports that.
   }
   return loadValue(item)
 }
@@ -39,11 +39,11 @@ function loadedFrom(item: unknown): Loaded | null {
   const { fact, upcasts } = item
   const warnings = issuesFrom(item['warnings'])
   if (warnings === null || !Array.isArray(upcasts)) return null
-  return { fact: keptFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
+  return { fact: quarantinedFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
 
 /** A quarantined line, with each field read once; null for another value. */
-function keptFrom(item: unknown): Quarantined | null {
+function quarantinedFrom(item: unknown): Quarantined | null {
   if (!isObject(item) || item['quarantined'] !== true) return null
   const { raw, id, parent_id: parent, event_kind: kind } = item
   const issues = issuesFrom(item['issues'])
@@ -65,9 +65,9 @@ function keptFrom(item: unknown): Quarantined | null {
 function issuesFrom(list: unknown): readonly Issue[] | null {
   if (!Array.isArray(list)) return null
   const issues: Issue[] = []
-  for (const given of list as readonly unknown[]) {
-    if (!isObject(given)) return null
-    const { loc, msg, type, ...more } = given
+  for (const item of list as readonly unknown[]) {
+    if (!isObject(item)) return null
+    const { loc, msg, type, ...more } = item
     const path = Array.isArray(loc) ? copyJson(loc).value : null
     if (!isPath(path) || typeof msg !== 'string' || typeof type !== 'string') return null
     issues.push({ loc: path, msg, type, ...more })
@@ -78,18 +78,26 @@ function issuesFrom(list: unknown): readonly Issue[] | null {
 const isPath = (value: unknown): value is Issue['loc'] =>
   Array.isArray(value) && value.every((step) => typeof step === 'string' || typeof step === 'number')
 
-/** Warnings about JSON; all others are about a payload. */
+/** Warnings about JSON; all others concern a payload. */
 const LOSSES: ReadonlySet<string> = new Set(['number_changed', 'duplicate_key'])
 
 /** Reports warnings of an event that loads: E7 and E8. */
-export function reportWarnings(warnings: readonly Issue[], at: Parameters<Report>[1], report: Report): void {
+export function reportWarnings(
+  warnings: readonly Issue[],
+  entry: Parameters<Report>[1],
+  report: Report,
+): void {
   for (const { loc, msg, type } of warnings)
-    report(LOSSES.has(type) ? 'E8' : 'E7', at, `${loc.join('.') || 'the event'}: ${msg.replace(/\.$/, '')}`)
+    report(
+      LOSSES.has(type) ? 'E8' : 'E7',
+      entry,
+      `${loc.join('.') || 'the event'}: ${msg.replace(/\.$/, '')}`,
+    )
 }
 
 /** One violation of a law. */
 export interface LawViolation {
-  /** The number of the law in properties/laws.md, as `R1`; `sentenceOf` returns its sentence. */
+  /** The number of the law in properties/laws.md, such as `R1`; `sentenceOf` returns its sentence. */
   readonly law: string
   /** The id of the event; null for a line without a readable id. */
   readonly id: string | null

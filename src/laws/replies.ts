@@ -1,6 +1,6 @@
-/** Which events of a log begin a reply of the model, and what the model was asked at. */
+/** Finds the events of a log that start a reply, and the HEAD of their requests. */
 
-import { askedAfter, replyOf } from '../event/reply.ts'
+import { requestHeadOf, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import type { Entry } from '../log/entry.ts'
@@ -11,16 +11,16 @@ import type { LogStep } from './load.ts'
 
 interface ReplyStart {
   readonly responseId: string
-  /** The event under HEAD at the request: as recorded, else the parent; null for none. */
-  readonly asked: Checkpoint | null
+  /** The event under HEAD at the request: the recorded one, else the parent; null for none. */
+  readonly head: Checkpoint | null
   readonly isRecorded: boolean
 }
 
 /** The LLM response of an event; null for any other event, or a missing id. */
 export function responseOf(event: Event): string | null {
-  const isSaid =
+  const isMessage =
     event.kind === 'MessageEvent' && event.source === 'agent' && event.llm_message.role === 'assistant'
-  if (event.kind !== 'ActionEvent' && !isSaid) return null
+  if (event.kind !== 'ActionEvent' && !isMessage) return null
   return (event.llm_response_id ?? '') === '' ? null : (event.llm_response_id ?? null)
 }
 
@@ -36,12 +36,12 @@ export function replyStarts(): (step: LogStep) => ReplyStart | null {
     const last = known.get(responseId)
     known.set(responseId, entry)
     if (last !== undefined && isOnPathIn(last, entry.parent)) return null
-    const after = askedAfter(entry.event)
+    const after = requestHeadOf(entry.event)
     const named = typeof after === 'string' ? findEventIn(before.log, after) : undefined
-    if (named !== undefined) return { responseId, asked: named, isRecorded: true }
-    if (after === null) return { responseId, asked: null, isRecorded: true }
-    return { responseId, asked: entry.parent as Checkpoint | null, isRecorded: after === true }
+    if (named !== undefined) return { responseId, head: named, isRecorded: true }
+    if (after === null) return { responseId, head: null, isRecorded: true }
+    return { responseId, head: entry.parent as Checkpoint | null, isRecorded: after === true }
   }
 }
 
-export const askedOn = ({ asked }: ReplyStart): Branch => branchOf(asked)
+export const branchAtRequest = ({ head }: ReplyStart): Branch => branchOf(head)

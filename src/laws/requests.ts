@@ -1,6 +1,6 @@
 /**
- * What a log says of requests to models: what would be sent where a model was asked, by its provider's rules, and
- * whether replies still stand behind what they record of theirs.
+ * Checks what a log implies about requests: that each would follow its provider's rules, and that replies are
+ * still after the prefix they record.
  */
 
 import { quote } from '../event/text.ts'
@@ -15,10 +15,10 @@ import { toMessages } from '../messages/neutral.ts'
 import { type LeftOut, requestRecord } from '../messages/prefix.ts'
 import { isPart } from '../messages/reply-parts.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
-import { askedOn, isCutOff, replyStarts } from './replies.ts'
+import { branchAtRequest, isCutOff, replyStarts } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
-/** Gives what a server sends of a state. */
+/** Converts a state to the messages that a server sends. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
 /** How requests are judged. */
@@ -27,26 +27,26 @@ export interface RequestOptions {
   readonly messages?: RequestWriter
 }
 
-/** A place where a model was asked, and the first event that it replied. */
-interface Place {
-  readonly asked: Checkpoint | null
+/** A request, and the first event of its reply. */
+interface RequestPoint {
+  readonly head: Checkpoint | null
   readonly reply: Pick<Entry, 'id' | 'seq'>
 }
 
-/** The latest requests that are all looked at; of those before, one at each doubling of the distance. */
+/** The latest requests are all checked; of the others, one at each doubling of the distance. */
 const LATEST = 6
 
 /**
- * M14 and M15 of each record, and in the grammars given M1 to M3 and M16 where models were asked, and M5, M13 and M15
- * of the signed parts that would be left out at the end. O(log n) for an event; in each grammar a request is written at
- * 12 + 2 · log2(n) places at most.
+ * M14 and M15 for each record, M1 to M3 and M16 for requests in the grammars, and M5, M13 and M15 for signed
+ * parts that would be omitted at the end. O(log n) for an event; each grammar writes at most 12 + 2 · log2(n)
+ * requests.
  */
 export function watchRequests(
   report: Report,
   { grammars = [], messages = toMessages }: RequestOptions,
 ): LawWatch {
   const startOf = replyStarts()
-  const places: Place[] = []
+  const points: RequestPoint[] = []
   const records = new Map<object, LogStep['entry']>()
   return {
     step: (step) => {
@@ -56,58 +56,57 @@ export function watchRequests(
       if (reply !== null) records.set(reply, entry)
       const start = startOf(step)
       if (start !== null && !isCutOff(entry.event))
-        places.push({ asked: start.asked, reply: { id: entry.id, seq: entry.seq } })
+        points.push({ head: start.head, reply: { id: entry.id, seq: entry.seq } })
     },
     end: (state) => {
       const last = state.log.entries.last()
       if (last === undefined) return
-      const looked = sampled([...places, { asked: state.log.head, reply: last }])
+      const checked = sampled([...points, { head: state.log.head, reply: last }])
       for (const name of new Set(grammars)) {
         const grammar = findGrammar(name)
         if (grammar === undefined) continue
-        for (const place of looked) checkRequest(state, place, grammar, messages, report)
+        for (const point of checked) checkRequest(state, point, grammar, messages, report)
         checkSigned(state, records, grammar, messages, report)
       }
     },
   }
 }
 
-/** The last few of a list, and of the others one at each doubling of the distance from the end. O(log n). */
+/**
+ * The last few items of a list, and of the others one at each doubling of the distance from the end. O(log
+ * n).
+ */
 export function sampled<T>(list: readonly T[]): T[] {
-  const found: T[] = []
+  const items: T[] = []
   for (let back = 1; back <= list.length; back = back < LATEST ? back + 1 : back * 2) {
-    found.push(list[list.length - back] as T)
+    items.push(list[list.length - back] as T)
   }
-  return found.toReversed()
+  return items.toReversed()
 }
 
-/** M14: a record that cannot be read; M15: one that does not say where its reply stands. */
+/** M14: an unreadable record; M15: a record without the position of its reply. */
 function checkRecord({ before, entry }: LogStep, report: Report): void {
   const { event } = entry
-  const given = recordIn(event)
-  if (given === undefined || given === null) return
+  const record = recordIn(event)
+  if (record === undefined || record === null) return
   const reply = replyOf(event)
   const parts: unknown = reply?.parts
   const isGarbled = parts !== undefined && !(Array.isArray(parts) && parts.every(isPart))
   if (reply === null || isGarbled) {
-    const what = reply === null ? 'is no object' : 'has parts that name nothing'
+    const what = reply === null ? 'is not an object' : 'has invalid parts'
     report(
       'M14',
       entry,
-      `the record of this reply ${what}; a correct server writes what a reader of replies gives`,
+      `the record of this reply ${what}; a correct server writes the record that a reader of replies returns`,
     )
   }
   const after: unknown = reply?.after
   if (after === undefined || after === null || after === true) return
   const named = typeof after === 'string' ? findEventIn(before.log, after) : undefined
   if (named?.canBeHead === true) return
-  const what = typeof after === 'string' ? quote(after) : 'a value that is no id'
-  const should = 'a correct server names the event that was under HEAD when the model was asked'
-  report(
-    'M15',
-    entry,
-    `the reply says that it was asked for at ${what}, which does not stand before it; ${should}`,
-  )
+  const what = typeof after === 'string' ? quote(after) : 'a value that is not an id'
+  const should = 'a correct server names the event that was under HEAD when it called the model'
+  report('M15', entry, `the reply records a request at ${what}, which is not before it; ${should}`)
 }
 
 function recordIn(event: Event): unknown {
@@ -119,26 +118,29 @@ function recordIn(event: Event): unknown {
 /** The state as it is seen from an entry. */
 const seenFrom = (state: State, entry: Checkpoint | null): State => ({ ...state, branch: branchOf(entry) })
 
-/** What would be sent at a place breaks no rule of the provider. */
+/** Checks that a request breaks no rule of the provider. */
 function checkRequest(
   state: State,
-  { asked, reply }: Place,
+  { head, reply }: RequestPoint,
   { law, write, rules }: Grammar,
   messages: RequestWriter,
   report: Report,
 ): void {
-  const list = messages(seenFrom(state, asked), {})
+  const list = messages(seenFrom(state, head), {})
   if (list.length === 0 || rules === null) return
-  const [found] = rules(write(list))
-  if (found === undefined) return
-  const { rule, path, message } = found
-  report(law, reply, `what would be sent here breaks the provider's rule ${rule} at ${path}: ${message}`)
+  const [violation] = rules(write(list))
+  if (violation === undefined) return
+  const { rule, path, message } = violation
+  report(law, reply, `the request here breaks the provider's rule ${rule} at ${path}: ${message}`)
 }
 
-/** Both ways in which a request may hold system prompts that were replaced. */
+/** Both treatments of replaced system prompts. */
 const SYSTEMS = ['append', 'replace'] as const
 
-/** The signed parts that would be left out at the end, and whether their replies ever stood where they say. */
+/**
+ * Checks the signed parts that would be omitted at the end, and whether their replies were ever after their
+ * recorded prefix.
+ */
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,
@@ -148,49 +150,51 @@ function checkSigned(
 ): void {
   const tries = SYSTEMS.map((system) => {
     const list = messages(state, { system })
-    const left: LeftOut[] = []
-    if (list.length > 0) write(list, { onPrefix: (one) => left.push(one) })
-    return { list, left }
+    const leftOut: LeftOut[] = []
+    if (list.length > 0) write(list, { onPrefix: (one) => leftOut.push(one) })
+    return { list, left: leftOut }
   })
   const best = tries.toSorted((a, b) => a.left.length - b.left.length)[0]
   const suspects = (best?.left ?? []).flatMap(({ message, reason }) => {
-    const said = best?.list[message]
-    const reply = said?.role === 'assistant' ? said.reply : undefined
+    const sent = best?.list[message]
+    const reply = sent?.role === 'assistant' ? sent.reply : undefined
     const entry = reply === undefined ? undefined : records.get(reply)
     return entry === undefined ? [] : [{ entry, reason, prefix: reply?.prefix }]
   })
   for (const { entry } of suspects.filter(({ reason }) => reason === 'own')) {
     const should = 'a correct server keeps them byte for byte'
-    report('M5', entry, `what is signed in this reply is not what its record says; ${should}`)
+    report('M5', entry, `the signed parts of this reply do not match its record; ${should}`)
   }
   for (const { entry, prefix } of sampled(suspects.filter(({ reason }) => reason === 'prefix'))) {
-    const asked = askedOn({ asked: askedAt(state, entry), responseId: '', isRecorded: true })
-    const stood = SYSTEMS.some((system) => {
-      const list = messages({ ...state, branch: asked }, { system })
+    const branch = branchAtRequest({ head: headOfRequest(state, entry), responseId: '', isRecorded: true })
+    const wasValid = SYSTEMS.some((system) => {
+      const list = messages({ ...state, branch }, { system })
       return list.length > 0 && requestRecord(write(list))?.prefix === prefix
     })
-    if (stood && changedSince(state, asked)) continue
-    const [law, why] = stood
-      ? (['M15', 'what stands before it now is not what its model was sent'] as const)
+    if (wasValid && changedSince(state, branch)) continue
+    const [law, why] = wasValid
+      ? (['M15', 'the prefix before it is not what its model was sent'] as const)
       : ([
           'M13',
-          'what the log gives is not what its model was sent, so that this was masked or cut, or the log was changed',
+          'the log does not contain what its model was sent, so the request was masked or cut, or the log was changed',
         ] as const)
-    const should = 'a correct server appends, and changes the past by a condensation or a system prompt only'
+    const should = 'a correct server appends, and changes the past only by a condensation or a system prompt'
     report(law, entry, `the signed parts of this reply can no longer be sent: ${why}; ${should}`)
   }
 }
 
-function askedAt(state: State, entry: LogStep['entry']): Checkpoint | null {
+function headOfRequest(state: State, entry: LogStep['entry']): Checkpoint | null {
   const after: unknown = replyOf(entry.event)?.after
   if (after === null) return null
   const named = typeof after === 'string' ? findEventIn(state.log, after) : undefined
   return named ?? (entry.parent as Checkpoint | null)
 }
 
-/** Whether the past of HEAD's branch was changed on purpose since: its prompt is another, or units of it are gone. */
-function changedSince({ branch }: State, asked: Checkpoint['branch']): boolean {
-  if (branch.systemPrompt !== asked.systemPrompt) return true
-  const left = new Set(Array.from(branch.view.units, ({ first }) => first))
-  return [...asked.view.units].some(({ first }) => !left.has(first))
+/**
+ * Whether the past of HEAD's branch was changed on purpose: its prompt was replaced, or units were removed.
+ */
+function changedSince({ branch }: State, past: Checkpoint['branch']): boolean {
+  if (branch.systemPrompt !== past.systemPrompt) return true
+  const remaining = new Set(Array.from(branch.view.units, ({ first }) => first))
+  return [...past.view.units].some(({ first }) => !remaining.has(first))
 }

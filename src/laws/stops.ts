@@ -1,9 +1,9 @@
-/** Whether what a log says of its status is so: what runs behind a stop, what has finished and what has not. */
+/** Checks the recorded status: what runs after a stop, what has finished and what has not. */
 
 import { isObject } from '../event/json.ts'
 import { isToolResult } from '../event/kinds.ts'
 import { quote } from '../event/text.ts'
-import { askedAfter, earlyEndOf, isOfReply } from '../event/reply.ts'
+import { requestHeadOf, earlyEndOf, isOfReply } from '../event/reply.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
@@ -25,17 +25,17 @@ interface Stop {
 }
 
 /**
- * I1 to I4, I7, T5 and P1 of what the log records of its status. Logs that record none say nothing of how they were
- * resumed or have ended, so that nothing is said of them. An end that is only inferred, from the last reply or the
- * finish tool, is judged where the log has ended. O(1) for an event, a status of `finished` alike.
+ * I1 to I4, I7, T5 and P1 for the recorded status. Logs without a recorded status do not show how they were
+ * resumed or ended, and are not checked. An inferred end, from the last reply or the finish tool, is checked
+ * at the end of the log. O(1) for an event, including a status of `finished`.
  */
 export function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
   let stop: Stop | null = null
   let finished: Entry | null = null
   /**
-   * What made the status finished without a word of it, and the state then: judged at the end alone, as the run may go
-   * on behind it, and what comes behind it need not be read.
+   * The event that implied the status finished, and the state then: checked only at the end, because the run
+   * may continue, and later events need not be read.
    */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
   /** A log without a model needs no final reply. */
@@ -50,28 +50,28 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
   return {
     step: ({ before, after, entry }) => {
       const { event } = entry
-      if (finished !== null && !goesWith(event)) judge(before)
+      if (finished !== null && !mayFollow(event)) judge(before)
       hasSpoken ||= isOfReply(event)
       const isNew = noteResponse(responses, event)
-      if (stop !== null) behindStop(stop, before, entry, isNew, report)
+      if (stop !== null) checkAfterStop(stop, before, entry, isNew, report)
       if (event.kind === 'PauseEvent' || event.kind === 'InterruptEvent') {
         const stops = before.header.status === 'running' || before.header.status === 'idle'
         if (isRecorded && stops) stop = { entry, replies: new Set() }
       } else if (after.header.status !== 'paused') stop = null
       if (after.header.status !== 'finished') inferred = null
       else if (before.header.status !== 'finished') inferred = { entry, state: after }
-      else if (inferred !== null && inferred.state === before && goesWith(event))
+      else if (inferred !== null && inferred.state === before && mayFollow(event))
         inferred = { ...inferred, state: after }
       if (event.kind !== 'ConversationStateUpdateEvent') return
       const named = statusIn(event)
       if (named === undefined) return
       if (isStatus(named)) isRecorded = true
       else {
-        const is = typeof named === 'string' ? quote(named) : 'a value that is no text'
+        const value = typeof named === 'string' ? quote(named) : 'a value that is not text'
         report(
           'T5',
           entry,
-          `the status is set to ${is}; a correct server writes one of ${STATUSES.join(', ')}`,
+          `the status is set to ${value}; a correct server writes one of ${STATUSES.join(', ')}`,
         )
       }
       finished = named === 'finished' ? entry : null
@@ -83,7 +83,7 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
         checkFinished(inferred.state, inferred.entry, report)
       const last = state.log.entries.last()
       if (!ended || !isRecorded || last === undefined || state.header.status !== 'running') return
-      const should = 'a correct server writes what became of the run'
+      const should = 'a correct server writes how the run ended'
       report('I1', last, `the log ends while its status is running; ${should}`)
     },
   }
@@ -96,7 +96,7 @@ function statusIn({ key, value }: ConversationStateUpdateEvent): unknown {
 }
 
 /** Events that may follow a status of `finished`. */
-const goesWith = (event: Event): boolean =>
+const mayFollow = (event: Event): boolean =>
   isToolResult(event) || (event.kind === 'ConversationStateUpdateEvent' && event.key !== 'leaf_event_id')
 
 function noteResponse(known: Set<string>, event: Event): string | null {
@@ -107,7 +107,7 @@ function noteResponse(known: Set<string>, event: Event): string | null {
 }
 
 /** I3 and I4: agent events after a stop. */
-function behindStop(
+function checkAfterStop(
   { entry: { event: stopped, id, seq }, replies }: Stop,
   { log }: State,
   entry: LogStep['entry'],
@@ -120,51 +120,51 @@ function behindStop(
     report('I4', entry, `a reply continues after the interrupt ${quote(id)}; ${should}`)
     return
   }
-  const after = askedAfter(entry.event)
+  const after = requestHeadOf(entry.event)
   const asked =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
-  // A reply that records it, and the first that does not, were in flight at the pause.
+  // A reply that records its request before the pause was in flight, and so was the first without a record.
   if (isNew === null || after === null || (asked && asked.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
-  const should = 'a correct server asks no model before the run is resumed'
+  const should = 'a correct server calls no model before the run is resumed'
   report('I3', entry, `a second reply begins after the pause ${quote(id)}; ${should}`)
 }
 
 /** I2, I7 and P1: unfinished work of a finished conversation. */
-function checkFinished({ branch }: State, at: Entry, report: Report): void {
+function checkFinished({ branch }: State, entry: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
     const should = 'a correct server appends a result for every call first'
-    report('P1', at, `finished, though the call ${quote(entry.id)} has no result; ${should}`)
+    report('P1', entry, `finished, although the call ${quote(entry.id)} has no result; ${should}`)
     return
   }
-  const last = lastSaid(branch.view)
+  const last = lastSent(branch.view)
   if (last === undefined || endsTurn(last)) return
   const { id, event } = last.type === 'message' ? last.item : { id: null, event: null }
   const early = event === null ? null : (earlyEndOf(event) ?? (isCutOff(event) ? 'cut off' : null))
   if (early !== null) {
     const should = 'a correct server continues, or ends in error'
-    report('I7', at, `finished, though the last reply ${quote(id)} was ${early}; ${should}`)
+    report('I7', entry, `finished, although the last reply ${quote(id)} was ${early}; ${should}`)
   } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && isPrompted(branch)) {
-    const should = 'a correct server asks the model once more'
-    report('I2', at, `finished, though no final reply has read the message ${quote(id)}; ${should}`)
+    const should = 'a correct server calls the model again'
+    report('I2', entry, `finished, although no final reply has read the message ${quote(id)}; ${should}`)
   }
 }
 
-/** Whether the model has something to reply to: not if all messages of users were forgotten. O(view). */
+/** Whether the model has something to reply to: not if all user messages were forgotten. O(view). */
 const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
   lastUserMessage === null ||
   [...viewEventsIn(view)].some(
     ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
   )
 
-/** Maximum number of blank units that are passed at the end of a view. */
-const MOST_BLANK = 64
+/** Maximum number of blank units to skip at the end of a view. */
+const MAX_BLANK = 64
 
 /** The last unit with content for a model. O(units from there), up to a bound. */
-function lastSaid({ units }: View): Unit | undefined {
-  for (let at = units.length - 1; at >= Math.max(0, units.length - MOST_BLANK); at -= 1) {
-    const unit = units.get(at)
+function lastSent({ units }: View): Unit | undefined {
+  for (let index = units.length - 1; index >= Math.max(0, units.length - MAX_BLANK); index -= 1) {
+    const unit = units.get(index)
     if (
       unit?.type === 'batch' ||
       (unit !== undefined && (unit.completes !== undefined || renderMessage(unit.item.event) !== null))

@@ -3,7 +3,7 @@
 import { completionOf, type CompletionOutcome, isWorkingResult } from '../event/completion.ts'
 import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
-import { askedAfter, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'
+import { requestHeadOf, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'
 import type { Content, JsonObject, JsonValue, Message, Source, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf, loadedEvent } from '../log/entry.ts'
@@ -393,7 +393,7 @@ function replyAt(call: Entry | null): ReplyOnPath | null {
 
 /** What the event of an entry says that its reply was asked at. */
 function afterOf({ parent }: Entry, event: Event): Asked {
-  const after = askedAfter(event)
+  const after = requestHeadOf(event)
   return after === true ? (parent?.id ?? null) : after
 }
 

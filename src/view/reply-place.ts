@@ -1,6 +1,6 @@
 /** Finds where a reply stands: before the messages that came after its model was asked, which it never saw (U10). */
 
-import { askedAfter } from '../event/reply.ts'
+import { requestHeadOf } from '../event/reply.ts'
 import type { Entry } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import { work } from '../log/work.ts'
@@ -19,7 +19,7 @@ export const MOST_PASSED = 1_024
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length
-  const after = event === null ? undefined : askedAfter(event)
+  const after = event === null ? undefined : requestHeadOf(event)
   const last = units.last()
   // Mostly a reply is asked for by what stands last, and nothing need be looked for.
   if (after === undefined || after === true || last === undefined || !isPassable(last)) return end
@@ -41,7 +41,7 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
 
 /** Whether a reply may pass a unit: pieces of a reply keep their order, and replies never overtake each other. */
 const isPassable = (unit: Unit): unit is MessageUnit =>
-  unit.type === 'message' && askedAfter(unit.item.event) === undefined
+  unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
 /**
  * The position of the event that was under HEAD; -1 for none, null for what names no earlier event that can be there.

@@ -147,7 +147,7 @@ describe('the lines of a file', () => {
     const at = folder({ 'a.jsonl': `\n${lines(said('a', 'one'), said('b', 'two'), said('a', 'three'))}` })
     const file = at('a.jsonl')
     const { out } = await colloquy(['why', file, '4'])
-    expect(out).toContain('the event on line 2 has its id already')
+    expect(out).toContain('the event on line 2 already has its id')
     expect(out).toContain('id "a" already exists on line 2')
     expect((await colloquy(['why', file])).out).toContain('is the id of the event on line 2 already')
     const checked = await colloquy(['check', file, '--laws'])

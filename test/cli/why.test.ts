@@ -32,7 +32,7 @@ describe('why FILE EVENT_ID', () => {
     const { out, code } = await colloquy(['why', SAMPLE, CALL])
     expect(code).toBe(0)
     expect(out).toContain(`✗ not in the view\n    U6   the condensation "${CONDENSATION}" lists it`)
-    expect(out).toContain('U6: A Condensation removes what it lists')
+    expect(out).toContain('U6: A Condensation removes the events it lists')
   })
 
   it('takes a line, a summary, another branch and a budget', async () => {
@@ -40,7 +40,7 @@ describe('why FILE EVENT_ID', () => {
     expect(await why(`${CONDENSATION}-summary`)).toMatchObject({ in_view: true })
     expect(await why(CALL, '--leaf', '01KJW1Z83C5E0P2PNK8E2R4CBP')).toMatchObject({ in_view: true })
     const { out } = await colloquy(['why', SAMPLE, `${CONDENSATION}-summary`, '--budget', '600'])
-    expect(out).toContain('the budget of 600 tokens leaves out')
+    expect(out).toContain('the budget of 600 tokens omits')
   })
 
   it('refuses what is not there, what is not told apart, and a second event', async () => {

@@ -74,7 +74,7 @@ describe('a literal secret', () => {
   })
 
   it('is refused, and not quoted, when every mask would hold it', () => {
-    expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of what masks look like')
+    expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of every mask')
     expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('Secret 0')
     expect(said('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
   })

@@ -130,7 +130,9 @@ describe('what is no event', () => {
   it('never repeats a text that is no JSON, which may hold a secret', () => {
     const decoded = decodeLine('{"encrypted_content":"gAAA-secret" oops}')
     expect(JSON.stringify(decoded)).not.toContain('gAAA')
-    expect(decoded.ok || decoded.issues[0]?.msg).toMatch(/^Not JSON.*; give one JSON object per line\.$/)
+    expect(decoded.ok || decoded.issues[0]?.msg).toMatch(
+      /^Invalid JSON.*\. Write one JSON object per line\.$/,
+    )
   })
 })
 

@@ -19,7 +19,7 @@ describe('an issue', () => {
   it.each<[Parameters<typeof issuesOf>, Issue]>([
     [
       ['HookExecutionEvent', { exit_code: undefined }],
-      { loc: ['exit_code'], msg: 'Required and missing; add an integer.', type: 'missing' },
+      { loc: ['exit_code'], msg: 'Required and missing. Add an integer.', type: 'missing' },
     ],
     [
       ['HookExecutionEvent', { exit_code: '1' }],
@@ -50,7 +50,7 @@ describe('an issue', () => {
       ['Condensation', { forgotten_event_ids: ['a', 'a'] }],
       {
         loc: ['forgotten_event_ids'],
-        msg: 'Must not name an event twice; list each id once.',
+        msg: 'Must list each id once.',
         type: 'not_unique',
         input: ['a', 'a'],
       },
@@ -59,7 +59,7 @@ describe('an issue', () => {
       ['Condensation', { id: '' }],
       {
         loc: ['id'],
-        msg: 'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"; give another id.',
+        msg: 'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__".',
         type: 'string_pattern_mismatch',
         input: '',
       },
@@ -68,7 +68,7 @@ describe('an issue', () => {
       ['Condensation', { extra: 1 }],
       {
         loc: ['extra'],
-        msg: 'Unknown field; remove it, or check its spelling.',
+        msg: 'Unknown field. Remove it, or check its spelling.',
         type: 'extra_forbidden',
         input: 1,
       },

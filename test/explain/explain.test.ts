@@ -34,7 +34,7 @@ describe('a result and its call', () => {
       observe('last', later),
     ]
     expect(explain(replay(log), 'second')).toMatchObject({
-      verdict: { text: 'the call "call" has the result "first" already', ids: ['call', 'first'] },
+      verdict: { text: 'the call "call" already has the result "first"', ids: ['call', 'first'] },
       removedBy: 'first',
     })
   })
@@ -75,8 +75,8 @@ describe('an event that HEAD is not behind', () => {
     expect(explain(switchTo(state, null), 'c').verdict.text).toBe('HEAD is before it')
     expect(said([...users('a', 'b', 'c'), moveHead('h', 'b')], 'c')).toBe('HEAD was moved before it by "h"')
     const anew = [user('a'), agent('b'), user('c', 'c', { parent_id: '__root__' })]
-    expect(said(anew, 'b')).toBe('HEAD went to another branch with "c", which begins a new root')
-    expect(found(anew, 'lost_branch')).toEqual([expect.stringMatching(/: "c" begins a new root$/)])
+    expect(said(anew, 'b')).toBe('HEAD went to another branch with "c", which starts a new root')
+    expect(found(anew, 'lost_branch')).toEqual([expect.stringMatching(/: "c" starts a new root$/)])
   })
 
   it('is removed by what took HEAD away only where it would be in the view else', () => {
@@ -119,7 +119,7 @@ describe('the repairs of a grammar', () => {
   ] as const)('say of %s that a user has to speak first', (grammar) => {
     const texts = findings([agent('hello'), user('hi')], { grammars: [grammar] }).map(({ text }) => text)
     expect(texts).toContain(
-      `in the request for ${grammar}, a message of the user is put in front, since it would begin with a reply`,
+      `in the request for ${grammar}, a user message is added in front, because the request would start with a reply`,
     )
   })
 })

@@ -68,7 +68,7 @@ const cache: FieldBug = {
   ],
   healthy: [system('s1', rules), task, agent('plan'), user('go'), user('day', 'It is Sunday now.'), done],
   kind: 'cache_broken',
-  says: /system prompt "s2" differs from the one before it by a date.*tokens must be read again/,
+  says: /system prompt "s2" differs from the previous one only by a date.*tokens must be read again/,
   ids: ['s2'],
 }
 
@@ -104,7 +104,7 @@ const lost: FieldBug = {
   log: [task, list, listed, late, done],
   healthy: [task, list, listed, user('late', 'And the headings too'), done],
   kind: 'lost_branch',
-  says: /a branch with 1 result of the agent is out of the model's sight: "late" hangs on "task"/,
+  says: /a branch with 1 result of the agent is out of the model's sight: "late" has the parent "task"/,
   ids: ['listed', 'late', 'list'],
 }
 
@@ -159,7 +159,7 @@ const secret: FieldBug = {
   log: [task, env, observe('vars', env, `AWS_ACCESS_KEY_ID=AKIA${'QWERTYUIOPASDFGH'}`), done],
   healthy: [task, env, observe('vars', env, 'AWS_ACCESS_KEY_ID is set'), done],
   kind: 'secret',
-  says: /the result of "env" holds what looks like a secret, at observation\.content\[0\]\.text/,
+  says: /the result of "env" contains a likely secret, at observation\.content\[0\]\.text/,
   ids: ['vars'],
 }
 

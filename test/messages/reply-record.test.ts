@@ -10,7 +10,7 @@ import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import type { ReadOptions, Reply } from '../../src/messages/reply.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { stampAfter } from '../../src/event/reply.ts'
+import { recordRequestHead } from '../../src/event/reply.ts'
 import { user } from '../build.ts'
 
 const ID = '01JD9Y3V6ZK4W8T2Q5N7R1XC0M'
@@ -136,7 +136,7 @@ const REPLIES: Readonly<Record<string, () => Reply>> = {
 /** The characters of events as a store has them, and of the records in them. */
 function sizeOf(events: Reply['events']): { readonly all: number; readonly records: number } {
   // As a run appends them.
-  const stored = stampAfter(events, ID, ID).map((event) => ({
+  const stored = recordRequestHead(events, ID, ID).map((event) => ({
     id: ID,
     timestamp: '2026-11-22T13:00:46.000000Z',
     parent_id: ID,

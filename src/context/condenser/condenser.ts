@@ -1,4 +1,4 @@
-/** The contract of a condenser: a decision about a state's view, or the reason why there is none. */
+/** The interface of a condenser: a decision about a state's view. */
 
 import type { Condensation } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
@@ -8,27 +8,27 @@ export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 /** Why a condensation was refused. */
 export type RefusalCode =
-  /** A summary would not make the view shorter than what may be forgotten. */
+  /** A summary would not make the view shorter than the events it replaces. */
   | 'nothing_to_forget'
-  /** What has to stay exceeds the token limit. */
+  /** The events that must stay exceed the token limit. */
   | 'over_budget'
   /** The summariser threw on each attempt. */
   | 'summariser_failed'
-  /** The summariser has failed before, and is not called yet. */
+  /** The summariser failed before, and is not called yet. */
   | 'summariser_waits'
-  /** The summariser returned no text. Forgetting without a summary would be silent. */
+  /** The summariser returned no text. Without a summary, the events would be lost silently. */
   | 'blank_summary'
   /** The messages with the summary exceed the token limit. */
   | 'summary_too_long'
 
 export interface RefusalReason {
   readonly code: RefusalCode
-  /** One sentence for people. Never quotes what the summariser threw. */
+  /** One sentence. Never quotes what the summariser threw. */
   readonly message: string
   readonly triggers: readonly CondensationTrigger[]
   /** Whether the next request depends on it: the log requires it, or the token limit is exceeded. */
   readonly required: boolean
-  /** `never`: the same view is refused again. `later`: the summariser may succeed another time. */
+  /** `never`: the same view is refused again. `later`: the summariser may succeed on another attempt. */
   readonly again: 'never' | 'later'
   /** The last error of the summariser. */
   readonly cause?: unknown
@@ -38,27 +38,27 @@ export type CondenserDecision =
   /** No condensation is needed. */
   | { readonly type: 'keep' }
   /**
-   * To be appended under HEAD. It makes the view shorter, clears a request, and takes out what it lists and nothing
-   * else.
+   * To be appended at HEAD. It makes the view shorter, clears a request, and removes only the listed events.
    */
   | { readonly type: 'condense'; readonly event: Condensation }
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
 /**
- * Decides what to forget of a view. It reads the state and changes nothing; the caller appends the event.
+ * Decides which events of a view to forget. It reads the state and changes nothing; the caller appends the
+ * event.
  *
- * Every request ends. On `condense` append the event: that clears the request, and as each condensation makes the view
- * shorter, asking again comes to an end. On `refuse` the request still stands in the view, and asking again at once
- * would go round in circles. So: when `required` is false, go on with the view as it is. When it is true, end the run
- * with a ConversationErrorEvent, or ask the model all the same; ask the condenser again when the view has changed, and
- * where `again` is `later` also after a pause. A run that is given the condenser (`run(step, { condenser })`) does so.
+ * On `condense` append the event: it clears the request and makes the view shorter. On `refuse` the request
+ * remains, so do not call the condenser again at once. When `required` is false, continue with the view as it
+ * is. When it is true, end the run with a ConversationErrorEvent, or call the model anyway; call the
+ * condenser again when the view has changed, or after a pause where `again` is `later`. A run with a
+ * condenser (`run(step, { condenser })`) does so.
  */
 export interface Condenser {
-  /** Whether it handles a CondensationRequest. If not, it returns `keep`, and no request should be made. */
+  /** Whether it handles a CondensationRequest. If not, it returns `keep`; append no requests. */
   readonly handlesRequests: boolean
   /**
-   * Rejects when the signal is aborted, with the signal's reason, and with what the caller's own functions throw, the
-   * summariser aside.
+   * Rejects with the signal's reason when the signal is aborted, and with what the caller's functions throw,
+   * except the summariser.
    */
   condense(
     state: State,
@@ -76,8 +76,8 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Condensers in order: the first that condenses decides. Where none does, the first refusal counts. One that handles
- * requests is enough for the whole to do so.
+ * Condensers in order: the first that condenses decides. Where none does, the first refusal counts. It
+ * handles requests if one of them does.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
  */

@@ -1,4 +1,6 @@
-/** Plans a condensation before anything is summarised: what to forget, and where the summary will stand. */
+/**
+ * Plans a condensation before a summary is written: which events to forget, and the position of the summary.
+ */
 
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
@@ -11,7 +13,7 @@ import { counted, type CountTokens, estimateTokens } from '../estimate.ts'
 import type { CondensationTrigger, CondenserDecision, RefusalCode, RefusalReason } from './condenser.ts'
 import { toMessages } from '../../messages/neutral.ts'
 
-/** What to forget: whole units and loops, never a pending one. */
+/** The events to forget: whole units and loops, never a pending one. */
 export interface CondensationPlan {
   readonly type: 'plan'
   readonly triggers: readonly CondensationTrigger[]
@@ -24,21 +26,22 @@ export interface CondensationPlan {
   readonly room: number | null
 }
 
-/** One summary for fewer events would not make the view shorter. */
+/** A summary of fewer events would not make the view shorter. */
 const LEAST = 2
 
 /** The share of the token limit that is reserved for a summary, where possible. */
 const ROOM = 1 / 4
 
 /**
- * What to forget of a view, and why; pure, so that it is known before a model is asked. The first events stay, then the
- * summary, then the end of the view: about half of the limit, or of the view where the log asks. What may not be
- * forgotten stays where it is, and the summary stands behind all that it tells of. Where the log asks or the tokens
- * demand it, and the ends of the view leave too little between them, everything goes but what may not be forgotten.
+ * Decides which events of a view to forget, and why; pure, so that a caller can know before calling a model.
+ * The view then has its first events, the summary, and its end: about half of the limit, or of the view for a
+ * request in the log. Events that must stay keep their positions, and the summary is after all forgotten
+ * events. For a request or a token limit, when the ends of the view leave too little between them, everything
+ * is forgotten except the events that must stay.
  *
- * O(view), and with `maxTokens` O(log n) counting calls of O(view) each.
+ * O(view), and with `maxTokens` O(log n) calls of the counter, each O(view).
  *
- * @throws ColloquyError `invalid_argument` for limits that are none, and what the caller's functions throw.
+ * @throws ColloquyError `invalid_argument` for invalid limits, and what the caller's functions throw.
  * @example
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
  *   content: [{ text: id }] } })
@@ -58,23 +61,24 @@ export function planCondensation(
 
   const end = usualEnd(state, blocks, first, triggers, checked)
   const worth = Math.max(LEAST, count * checked.minimumProgress)
-  const ways: Way[] = [{ first, end, worth, most: Infinity }]
-  // The end of the view may be one long unit: forget less than all of it, if that is enough.
-  if (end === blocks.length) ways.unshift({ first, end: end - 1, worth, most: checked.maxEvents })
+  const ways: Way[] = [{ first, end, minForgotten: worth, maxRemaining: Infinity }]
+  // The end of the view may be one long unit: forget less, if that is enough.
+  if (end === blocks.length)
+    ways.unshift({ first, end: end - 1, minForgotten: worth, maxRemaining: checked.maxEvents })
   if (isRequired(triggers)) {
     for (const from of [first, 0])
-      ways.push({ first: from, end: blocks.length, worth: LEAST, most: Infinity })
+      ways.push({ first: from, end: blocks.length, minForgotten: LEAST, maxRemaining: Infinity })
   }
   let best: CondensationPlan | null = null
   let isOver = false
   for (const way of ways) {
-    const gone = blocks.slice(way.first, way.end).filter((block) => !block.stays)
-    const size = eventsIn(gone)
-    if (size < way.worth || count - size + 1 > way.most) continue
+    const forgotten = blocks.slice(way.first, way.end).filter((block) => !block.stays)
+    const size = eventsIn(forgotten)
+    if (size < way.minForgotten || count - size + 1 > way.maxRemaining) continue
     const room = checked.maxTokens - tokensWithout(state, blocks, way.first, way.end, checked)
-    if (room >= checked.maxTokens * ROOM) return planOf(gone, triggers, room)
+    if (room >= checked.maxTokens * ROOM) return planOf(forgotten, triggers, room)
     isOver ||= room <= 0
-    if (room > (best?.room ?? 0)) best = planOf(gone, triggers, room)
+    if (room > (best?.room ?? 0)) best = planOf(forgotten, triggers, room)
   }
   return best ?? refuse(isOver ? 'over_budget' : 'nothing_to_forget', triggers)
 }
@@ -82,15 +86,16 @@ export function planCondensation(
 interface Way {
   readonly first: number
   readonly end: number
-  /** Minimum number of events that are worth a summary. */
-  readonly worth: number
+  /** Minimum number of events for a summary. */
+  readonly minForgotten: number
   /** Maximum number of events of the view afterwards. */
-  readonly most: number
+  readonly maxRemaining: number
 }
 
 /**
- * The event that carries a plan out.
- * @throws ColloquyError `invalid_argument` for a blank summary: what is forgotten without one is lost to the model.
+ * Returns the event that executes a plan.
+ * @throws ColloquyError `invalid_argument` for a blank summary, because the model would lose the forgotten
+ *   events.
  * @example
  * const plan = { type: 'plan', triggers: ['events'], units: [], forgottenIds: ['a', 'b'], summaryOffset: 0,
  *   room: null }
@@ -122,7 +127,7 @@ function triggersOf(
 const isRequired = (triggers: readonly CondensationTrigger[]): boolean =>
   triggers.some((trigger) => trigger !== 'events')
 
-/** The end of the forgotten blocks, by the strictest trigger. */
+/** End of the forgotten blocks by the strictest trigger. */
 function usualEnd(
   state: State,
   blocks: readonly Block[],
@@ -159,30 +164,30 @@ function tokensWithout(
 const eventsIn = (blocks: readonly Block[]): number => blocks.reduce((sum, block) => sum + block.count, 0)
 
 function planOf(
-  gone: readonly Block[],
+  forgotten: readonly Block[],
   triggers: readonly CondensationTrigger[],
   room: number,
 ): CondensationPlan {
-  const last = gone.at(-1) as Block
-  const units = gone.flatMap((block) => block.units)
+  const last = forgotten.at(-1) as Block
+  const units = forgotten.flatMap((block) => block.units)
   return {
     type: 'plan',
     triggers,
     units,
     forgottenIds: units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)),
     // Forgotten events do not count.
-    summaryOffset: last.at + last.count - eventsIn(gone),
+    summaryOffset: last.position + last.count - eventsIn(forgotten),
     room: room === Infinity ? null : room,
   }
 }
 
 const MESSAGES: Readonly<Record<RefusalCode, string>> = {
-  nothing_to_forget: 'too little of the view may be forgotten for a summary to make it shorter',
-  over_budget: 'what has to stay in the view is over the token limit by itself',
-  summariser_failed: 'the summariser failed, also with less to read',
-  summariser_waits: 'the summariser failed before, and is called again later',
-  blank_summary: 'the summariser returned no text, and nothing is forgotten without a summary',
-  summary_too_long: 'with the summary the messages would still be over the token limit',
+  nothing_to_forget: 'too few events may be forgotten for a summary to make the view shorter',
+  over_budget: 'the events that must stay exceed the token limit',
+  summariser_failed: 'the summariser failed, even with less input',
+  summariser_waits: 'the summariser failed before, and is not called yet',
+  blank_summary: 'the summariser returned no text',
+  summary_too_long: 'the messages with the summary exceed the token limit',
 }
 
 export function refuse(
@@ -195,22 +200,22 @@ export function refuse(
   return { type: 'refuse', reason: { code, message: MESSAGES[code], triggers, required, again, ...more } }
 }
 
-/** When to condense a view, and to what. */
+/** When to condense a view, and how far. */
 export interface CondensationLimits extends Permissions {
-  /** Maximum number of events in the view; above it, it is condensed to about half. Default: 240. */
+  /** Maximum number of events in the view; a longer view is condensed to about half. Default: 240. */
   readonly maxEvents?: number
   /**
-   * Most tokens in what is sent; more, and it is condensed to half. Where several limits bind, the smallest. Default:
+   * Maximum tokens of a request; a longer one is condensed to half. The strictest limit applies. Default:
    * none.
    */
   readonly maxTokens?: number
   /** Counts tokens. Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Writes the request that is counted. Default: `toMessages`. */
+  /** Converts the state to the messages that are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
-  /** Number of events at the start of the view that stay, up to the next cut point. Default: 2. */
+  /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number
-  /** The smallest share of the view's events that is worth a summary, above 0 and below 1. Default: 0.1. */
+  /** Minimum share of the view's events for a summary, above 0 and below 1. Default: 0.1. */
   readonly minimumProgress?: number
 }
 
@@ -230,7 +235,7 @@ export function checkLimits(limits: CondensationLimits): CheckedLimits {
   checkNumber('maxTokens', maxTokens, { least: 1, whole: false })
   checkNumber('keepFirst', keepFirst, { least: 0 })
   if (!(minimumProgress > 0 && minimumProgress < 1))
-    throw invalid(`minimumProgress must lie between 0 and 1; it is ${String(minimumProgress)}`, {
+    throw invalid(`minimumProgress must be between 0 and 1; it is ${String(minimumProgress)}`, {
       minimumProgress,
     })
   if (Math.floor(maxEvents / 2) - keepFirst - 1 <= 0) {

@@ -1,4 +1,4 @@
-/** The rolling condenser: replaces the middle of a long view by a summary. */
+/** Replaces the middle of a long view by a summary. */
 
 import type { Condensation } from '../../event/types.ts'
 import { isWhitespace } from '../../messages/text.ts'
@@ -26,28 +26,30 @@ export interface Summary {
 }
 
 /**
- * Writes a summary, mostly by sending `request.prompt` to a model. When it throws, it is asked again with less to read.
+ * Writes a summary, usually by sending `request.prompt` to a model. When it throws, it is called again with
+ * less to read.
  */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
   /**
-   * How often the summariser is asked again when it throws or writes too much, each time with half to read and half the
-   * room. Default: 3.
+   * How often the summariser is called again when it throws or writes too much, each time with half of the
+   * input and half of the output. Default: 3.
    */
   readonly retries?: number
 }
 
 /**
- * A condenser that plans as `planCondensation` does and has the summary written by the caller's function. It handles
- * requests.
+ * A condenser that plans like `planCondensation` and calls a function for the summary. It handles requests.
  *
- * After a failure that a run has recorded in the log, the summariser waits for 16 events, then for twice as many after
- * each further one, up to 512; a request in the log and the token limit do not wait. The summariser reads every forgotten event, arguments and results included, and the summary before word for word. A
- * blank summary is refused. With `maxTokens`, what is sent after the condensation is counted, and never over it.
+ * After a failure that a run has recorded in the log, the summariser waits for 16 events, and for twice as
+ * many after each further failure, up to 512; a request in the log and the token limit do not wait. The
+ * summariser reads every forgotten event, with arguments and results, and the previous summary in full. A
+ * blank summary is refused. With `maxTokens`, the request after the condensation is counted, and never
+ * exceeds it.
  *
- * @throws ColloquyError `invalid_argument` for options that are none.
+ * @throws ColloquyError `invalid_argument` for invalid options.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant',
@@ -74,7 +76,7 @@ export function rollingCondenser(options: RollingOptions): Condenser {
         const request = summaryRequest(plan, budget, attempt)
         let event: Condensation | null
         try {
-          // Each attempt depends on the one before.
+          // Each attempt depends on the previous one.
           // oxlint-disable-next-line no-await-in-loop
           event = eventOf(plan, await options.summarise(request, signal))
         } catch (cause) {
@@ -93,9 +95,9 @@ export function rollingCondenser(options: RollingOptions): Condenser {
 }
 
 /** Null for a blank summary. */
-function eventOf(plan: CondensationPlan, given: string | Summary): Condensation | null {
-  const { text, llmResponseId }: Summary = typeof given === 'string' ? { text: given } : given
-  // A caller without types may return anything.
+function eventOf(plan: CondensationPlan, returned: string | Summary): Condensation | null {
+  const { text, llmResponseId }: Summary = typeof returned === 'string' ? { text: returned } : returned
+  // An untyped caller may return anything.
   return typeof text !== 'string' || isWhitespace(text) ? null : condensationOf(plan, text, llmResponseId)
 }
 

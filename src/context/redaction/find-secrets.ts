@@ -96,9 +96,9 @@ const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 
 /**
- * Finds every occurrence of every secret, also overlapping ones: as it is, with `+` for its spaces, and inside base64 of
- * either alphabet at each of the three alignments, where the whole base64 run is the hit. O(length) times the number of
- * secrets.
+ * Finds every occurrence of every secret, including overlapping ones: as it is, with `+` for its spaces, and
+ * inside base64 of either alphabet at each of the three alignments, where the whole base64 run is the hit.
+ * O(length) times the number of secrets.
  */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, { readonly secret: string; readonly isBase64: boolean }>()
@@ -138,7 +138,7 @@ function base64Run(text: string, from: number, to: number): [start: number, end:
   return [start, to + (BASE64_REST.exec(text)?.[0].length ?? 0)]
 }
 
-/** The base64 digits that a secret's bytes alone decide, at each alignment. */
+/** The base64 digits that only the secret's bytes determine, at each alignment. */
 function base64Forms(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret)
   return [0, 1, 2].flatMap((offset) => {
@@ -156,7 +156,7 @@ interface Reading {
   readonly sourceOf: (index: number) => readonly [start: number, end: number]
 }
 
-/** An encoded part of a text: what it stands for, or null where the match is not encoded after all. */
+/** An encoded part of a text; `decode` returns null where the match is not encoded after all. */
 interface Encoding {
   readonly pattern: RegExp
   readonly decode: (match: string) => string | null
@@ -193,7 +193,7 @@ const ENCODINGS: readonly Encoding[] = [
   },
 ]
 
-/** The text itself, and what it says once each encoding is undone. O(length). */
+/** The text, and the text after decoding each encoding. O(length). */
 function readingsOf(text: string): readonly Reading[] {
   const plain: Reading = { text, sourceOf: (index) => [index, index + 1] }
   return [plain, ...ENCODINGS.map((encoding) => decode(text, encoding)).filter((reading) => reading !== null)]
@@ -203,7 +203,7 @@ function readingsOf(text: string): readonly Reading[] {
 export const unescapeJson = (text: string): string => decode(text, JSON_ESCAPES)?.text ?? text
 
 function decode(text: string, { pattern, decode: decodePart }: Encoding): Reading | null {
-  // Where each decoded part starts and ends, in the decoded text and in the original.
+  // Start and end of each decoded part, in the decoded text and in the original.
   const parts: (readonly [start: number, end: number, sourceStart: number, sourceEnd: number])[] = []
   let out = ''
   let last = 0

@@ -1,4 +1,7 @@
-/** Finds secrets by their form: well-known tokens, a caller's own patterns, and the values of fields with telling names. */
+/**
+ * Finds secrets by their form: well-known tokens, a caller's patterns, and the values of fields whose names
+ * mean a secret.
+ */
 
 import { quoteEnd } from '../../event/json.ts'
 import { type Finder, type ReportHit, unescapeJson } from './find-secrets.ts'
@@ -13,9 +16,9 @@ interface Form {
 }
 
 /**
- * Each pattern takes at most some hundred steps from any position: an unbounded repetition begins where no such
- * character precedes it, or ends the pattern, and is not counted (`x{8}x*`, not `x{8,}`), since an engine keeps every
- * counted step on its stack.
+ * Each pattern has at most some hundred steps from any position: an unbounded repetition starts where no such
+ * character precedes it, or ends the pattern, and is not counted (`x{8}x*`, not `x{8,}`), because an engine
+ * keeps every counted step on its stack.
  */
 const FORMS = [
   {
@@ -87,8 +90,8 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
 }
 
 /**
- * Finds every match of a caller's patterns, or of their group named `secret`. When the engine gives up on a pattern, the
- * whole text is one hit. Costs what the patterns cost.
+ * Finds every match of a caller's patterns, or of their group named `secret`. When the engine fails on a
+ * pattern, the whole text is one hit. The cost depends on the patterns.
  */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null
@@ -165,9 +168,9 @@ const MAX_REMEMBERED_KEYS = 10_000
 export type IsSecretField = (key: string) => boolean
 
 /**
- * Whether adjacent words of a key are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`, `token` is
- * in `access_token`, and neither in `tokens` nor in `nextPageToken`, which is a position in a list. Ignores case.
- * O(length), and O(1) for a key seen before.
+ * Whether adjacent parts of a key are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`,
+ * `token` is in `access_token`, and neither in `tokens` nor in `nextPageToken`, which is a cursor. Ignores
+ * case. O(length), and O(1) for a key seen before.
  *
  * @example
  * secretFields(['token'])('github_token') // true
@@ -188,13 +191,13 @@ export function secretFields(names: readonly string[]): IsSecretField {
   }
 }
 
-/** A mask in a key is a word that no name has. */
+/** A mask in a key counts as a part that no name has. */
 const wordsOf = (key: string): string[] =>
   (unmasked(key).match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|[\p{Lo}\p{Lm}]+|\d+/gu) ?? []).map((word) =>
     word.toLowerCase(),
   )
 
-/** Words before `token` that make it a position in a list, which an agent has to send back. */
+/** Parts of a key before `token` that make it a cursor, which an agent must send back. */
 const POSITIONS: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
 
 const containsName = (words: readonly string[], names: ReadonlySet<string>): boolean =>

@@ -1,4 +1,4 @@
-/** Redacts a text. JSON stays JSON, and every character that is no secret stays as it was. */
+/** Redacts a text. JSON stays JSON, and all other characters stay as they were. */
 
 import { hasText } from '../../event/text.ts'
 import { quoteEnd } from '../../event/json.ts'
@@ -6,7 +6,9 @@ import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
 import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 
-/** How often a text is searched again for what its masks have brought about, before it is masked as a whole. */
+/**
+ * How often a text is searched again for new matches that its masks create, before it is masked as a whole.
+ */
 export const MAX_ROUNDS = 4
 
 /** The field that only its provider can read, at any depth. */
@@ -21,13 +23,13 @@ const isBase64 = (text: string): boolean => text.length > MAX_SECRET && text.sea
 export interface TextOptions {
   /** Whether it must stay JSON even when it is a lone number. */
   readonly json?: boolean
-  /** Whether base64 in it is the bytes of a file. */
+  /** Whether base64 in it contains a file. */
   readonly bytes?: boolean
 }
 
 /**
- * The text with a mask for every secret; the very same text when there is none. Redacting again changes nothing: a text
- * in which masks bring about new matches again and again is masked as a whole. O(length).
+ * Returns the text with a mask for every secret; the same text when it contains none. Redacting again changes
+ * nothing: a text whose masks keep creating new matches is masked as a whole. O(length).
  */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
@@ -39,7 +41,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   const isJson = (): boolean => (json ??= (options.json === true || /^\s*[[{"]/.test(text)) && parses(text))
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const hits = findSecrets(redacted, finders)
-    // A text in JSON may contain an encoding of its own, once the escapes of the JSON are undone.
+    // Inside JSON a text may have its own encoding, visible once the JSON escapes are decoded.
     if (hits.length === 0 && !(redacted.includes('\\') && isJson())) return redacted
     const edited = isJson() ? redactJsonText(redacted, rules) : { text: redacted, sealed: [] }
     if (edited.text !== redacted) {
@@ -49,7 +51,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
     const unsealed = outside(hits, edited.sealed)
     if (unsealed.length === 0) return redacted
     const masked = maskHits(redacted, unsealed, rules.mask)
-    // A hit across the borders of JSON's texts leaves no JSON behind.
+    // A hit across the borders of JSON strings would destroy the JSON.
     if (isJson() && !parses(masked)) break
     redacted = masked
   }
@@ -57,14 +59,14 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   return isJson() ? maskObject(mask) : mask
 }
 
-/** A text that must stay whole for those who can read it: null when it contains a literal secret. O(length). */
+/** A text that must stay complete for its reader: null when it contains a literal secret. O(length). */
 export const redactSealed = (text: string, { literalFinders }: RedactionRules): string | null =>
   findSecrets(text, literalFinders).length === 0 ? text : null
 
 /** A text under a key that names a secret. O(length). */
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
-  // A secret that another rule knows has the same mask everywhere.
+  // A secret that another rule finds has the same mask everywhere.
   const [hit, ...others] = findSecrets(text, rules.finders)
   return rules.mask(hit !== undefined && others.length === 0 ? hit.secret : text)
 }
@@ -105,12 +107,15 @@ interface Level {
   readonly uniqueKey: (masked: string) => string
 }
 
-/** The start of a token; of a text its quote alone, as an engine runs out of stack on a pattern of a long text. */
+/**
+ * The start of a token; only the quote of a string, because an engine runs out of stack on a pattern of a
+ * long text.
+ */
 const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
 
-/** Passes each token of JSON text except colons and words. O(length). */
+/** Visits each token of JSON text except colons and literals. O(length). */
 function eachToken(text: string, visit: (token: string, index: number) => void): void {
-  // A copy, since a text in JSON may itself be JSON.
+  // A copy, because a string inside JSON may itself be JSON.
   const tokens = new RegExp(TOKEN)
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
     const { index } = match
@@ -126,7 +131,7 @@ function eachToken(text: string, visit: (token: string, index: number) => void):
 function redactJsonText(text: string, rules: RedactionRules): { text: string; sealed: readonly Range[] } {
   const levels: Level[] = []
   const sealed: Range[] = []
-  // The keys of the whole text, since a masked key must not become one that is still to come.
+  // The keys of the whole text, because a masked key must not equal a later one.
   let allKeys: ReadonlySet<string> | null = null
   const wasKey = (key: string): boolean => (allKeys ??= keysOf(text)).has(key)
   let out = ''

@@ -1,4 +1,4 @@
-/** Redacts a JSON value part by part; the same object comes back when nothing is redacted. */
+/** Redacts a JSON value part by part; returns the same object when nothing is redacted. */
 
 import type { EventKind } from '../../event/kinds.ts'
 import { isObject, setOwn } from '../../event/json.ts'
@@ -25,7 +25,7 @@ interface Position {
   readonly isSecret: boolean
 }
 
-/** Everything open. */
+/** The treatment of a value of unknown shape. */
 export const OPEN: Position = { treatment: undefined, path: '', isSecret: false }
 
 /** The value with masks in place of secrets; the input stays as it is. O(size). */
@@ -126,7 +126,7 @@ export function unsignedBlocks(
   })
 }
 
-/** What replaces the text of a block that contains a secret; null for any other block. */
+/** The replacement for the text of a block that contains a secret; null for any other block. */
 function redactedThinking(block: JsonValue, rules: RedactionRules): string | null {
   if (!isObject(block)) return null
   const { thinking, signature, data } = block
@@ -138,10 +138,11 @@ function redactedThinking(block: JsonValue, rules: RedactionRules): string | nul
 }
 
 /**
- * How a field is treated: as it is (`keep`); as it is when it is an instant (`time`) or the name of a tool that the engine
- * knows (`name`), else as text; as JSON text that stays JSON (`arguments`); whole or null (`sealed`); every text and number in it masked as a whole
- * (`secret`); JSON in which base64 is a file (`bytes`); signed blocks (`thinking`); any JSON (`open`, and every field that
- * no shape has); or an object, or a list of them, with a shape, whose keys are never secrets.
+ * How a field is treated: unchanged (`keep`); unchanged when it is an instant (`time`) or the name of a known
+ * tool (`name`), else as text; as JSON text that stays JSON (`arguments`); complete or null (`sealed`); each
+ * text and number masked as a whole (`secret`); JSON whose base64 is a file (`bytes`); signed blocks
+ * (`thinking`); any JSON (`open`, and every field that no shape has); or an object, or a list of them, with a
+ * shape, whose keys are never secrets.
  */
 type Treatment =
   | 'open'
@@ -159,7 +160,7 @@ interface Shape {
   readonly [field: string]: Treatment
 }
 
-/** Parts of content; a part that is neither text nor images may hold a file in one of these fields. */
+/** Parts of content; an open part may have a file in one of these fields. */
 const CONTENT: Shape = {
   type: 'keep',
   text: 'open',
@@ -232,7 +233,7 @@ const TOOL: Shape = {
   meta: 'open',
 }
 
-/** An issue of a line that is no event. */
+/** An issue of a quarantined line. */
 export const ISSUE: Shape = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
 
 /** Fields that the engine does not read. */

@@ -15,16 +15,16 @@ import type { RedactionRules } from './rules.ts'
 const NOTHING: ReadonlySet<string> = new Set()
 
 /**
- * The fact with a mask in place of every secret that the rules find in its texts, keys and open numbers, also in JSON
- * within JSON; the very same object when there is none, a frozen copy otherwise.
+ * Returns the fact with a mask for every secret that the rules find in its texts, keys and open numbers,
+ * including JSON within JSON; the same object when it contains none, and a frozen copy otherwise.
  *
- * Ids and references to ids, kinds, roles, times, enums and required fields stay; an event stays an event, arguments that
- * were JSON stay JSON, and view, pairing and status of its log stay the same. A provider's signature is bound to the whole
- * reply: when anything in a reply is masked, its thinking loses its signatures, `encrypted_content` is null, and its
- * record names its `parts` by kind alone. For replies of several events `redactLog` does so, and a redacting store for
- * the events of one append. Token ids stay.
+ * Ids and references to ids, kinds, roles, times, enums and required fields stay; an event stays an event,
+ * JSON arguments stay JSON, and view, pairing and status of its log stay the same. A provider's signature
+ * covers the whole reply: when anything in a reply is masked, its thinking loses its signatures,
+ * `encrypted_content` is null, and its record has its `parts` by kind only. For replies of several events use
+ * `redactLog`; a redacting store does it for the events of one append. Token ids stay.
  *
- * Redacting again changes nothing. Pure; never throws on what decodes. O(size).
+ * Redacting again changes nothing. Pure; never throws on a decoded fact. O(size).
  *
  * @example
  * const rules = redactionRules({ fields: ['password'] })
@@ -45,8 +45,9 @@ export interface RedactLogOptions {
 }
 
 /**
- * The facts of a log redacted, each as `redact` does it. An event without an id gets the id that the log derives from its
- * original body (design D15), so that references to it stay valid. The very same list when nothing is redacted. O(size).
+ * Returns the facts of a log, each redacted as by `redact`. An event without an id gets the id that the log
+ * derives from its original body (design D15), so that references to it stay valid. Returns the same list
+ * when nothing is redacted. O(size).
  *
  * @example
  * redactLog([{ kind: 'PauseEvent' }], redactionRules()) // [{ kind: 'PauseEvent' }]
@@ -66,7 +67,7 @@ export function redactLog(
   return redacted.every((fact, i) => fact === facts[i]) ? facts : redacted
 }
 
-/** The facts, each redacted, and nothing signed in any event of a reply in which something was masked. O(size). */
+/** The facts, each redacted; every event of a reply with a mask loses its signatures. O(size). */
 export function redactReplies(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const redacted = facts.map((fact) => redact(fact, rules))
   const masked = new Set<string>()
@@ -101,8 +102,8 @@ function redactEvent(event: Event, rules: RedactionRules): Event {
     if (redacted === body) return event
     const decoded = decodeEvent(redacted)
     if (decoded.ok && decoded.warnings.length === 0) return decoded.event
-    // A published action or observation has fields that accept only some texts or numbers: those are no secrets, unless
-    // the event was invalid before.
+    // Some fields of a published action or observation accept only certain texts or numbers: those are not
+    // secrets, unless the event was invalid before.
     knownPaths ??= new Set(issuesOf(event).map(({ loc }) => loc.join('.')))
     const before = unchanged.size
     for (const { loc, type } of decoded.ok ? decoded.warnings : decoded.issues) {
@@ -121,7 +122,7 @@ function issuesOf(event: Event): readonly Issue[] {
 const pathOf = (loc: readonly (string | number)[]): string =>
   loc.map((part) => `.${typeof part === 'number' ? '*' : part}`).join('')
 
-/** An event's body redacted, and nothing signed in it once something in its reply is masked. */
+/** The redacted body of an event, unsigned when its reply was masked. */
 function redactBody(body: JsonObject, walk: Walk): JsonObject {
   const treatment = shapeOf(body['kind'], body['key'], walk.rules.isSecretField)
   const redacted = redactValue(body, walk, { ...OPEN, treatment }) as JsonObject
@@ -141,7 +142,7 @@ function redactRaw(raw: string, rules: RedactionRules): string {
   let body: JsonValue
   try {
     const { value, issues } = copyJson(JSON.parse(raw))
-    // JSON that is nested too deep cannot be walked.
+    // JSON that is nested too deeply cannot be walked.
     if (issues.length > 0 || !isObject(value)) return redactText(raw, rules)
     body = value
   } catch {
@@ -151,7 +152,7 @@ function redactRaw(raw: string, rules: RedactionRules): string {
   return redacted === body ? raw : JSON.stringify(redacted)
 }
 
-/** The fields of events that a model's reply is sent back from. */
+/** The fields from which a model's reply is sent back. */
 // oxfmt-ignore
 const REPLY_FIELDS = [
   'llm_message', 'thought', 'reasoning_content', 'thinking_blocks', 'responses_reasoning_item', 'tool_name', 'tool_call',
@@ -166,8 +167,9 @@ const isMasked = (before: JsonObject, after: JsonObject): boolean =>
   )
 
 /**
- * The event with nothing signed in its reply: thinking without signatures, reasoning without what only its provider can
- * read, and bare parts in the reply's record, as parts may be signed too. Any other event as it is. O(size).
+ * The event with nothing signed in its reply: thinking without signatures, reasoning without its encrypted
+ * content, and bare parts in the reply's record, because parts may be signed too. Other events stay as they
+ * are. O(size).
  */
 function unsign(event: JsonObject, rules: RedactionRules): JsonObject {
   const { kind, source, llm_message: message, tool_call: call } = event

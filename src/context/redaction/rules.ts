@@ -14,23 +14,23 @@ import {
 } from './known-forms.ts'
 import { isPartOfMasks, masker, type Masker } from './mask.ts'
 
-/** What is secret. */
+/** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
   /**
-   * Secrets as they are, of at least 8 characters without the white space around them. They are also found JSON-escaped,
+   * Secrets of at least 8 characters, without the white space around them. They are also found JSON-escaped,
    * percent-encoded and in base64.
    */
   readonly secrets?: readonly string[]
   /**
-   * Forms of secrets. Masks the whole match, or what a group named `secret` matched. Each pattern runs over whole texts:
-   * avoid those whose time grows faster than the text.
+   * Forms of secrets. Masks the whole match, or its group named `secret`. Each pattern runs over whole texts:
+   * avoid patterns whose time grows faster than the text.
    */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]
-  /** Names of fields whose texts are masked, as words of the key in any case. Default: `SECRET_FIELDS`. */
+  /** Names of fields whose texts are masked, in any case. Default: `SECRET_FIELDS`. */
   readonly fields?: readonly string[]
-  /** Makes the masks of different secrets differ, by a keyed hash. Default: all masks are alike. */
+  /** Gives different secrets different masks, by a keyed hash. Default: all masks are the same. */
   readonly key?: string | Uint8Array
 }
 
@@ -40,17 +40,17 @@ export interface RedactionRules {
   readonly mask: Masker
   /** @internal finds everything */
   readonly finders: readonly Finder[]
-  /** @internal finds literal secrets only, in bytes and in what must stay whole or go */
+  /** @internal finds only literal secrets, in bytes and in sealed texts */
   readonly literalFinders: readonly Finder[]
   /** @internal */
   readonly isSecretField: IsSecretField
 }
 
 /**
- * Compiles rules for `redact`. Without options: the well-known forms and the default field names. O(size of the
- * options).
- * @throws ColloquyError `invalid_rules` for a secret that is too short or part of every mask, an empty key, an unknown
- * name.
+ * Compiles rules for `redact`. Without options: the well-known forms and the default field names. O(size of
+ * the options).
+ * @throws ColloquyError `invalid_rules` for a secret that is too short or part of every mask, an empty key,
+ *   an unknown name.
  *
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })
@@ -80,8 +80,7 @@ function checkSecret(text: string, index: number): string {
   const secret = text.trim()
   if (secret.length < MIN_SECRET)
     throw invalid(`Secret ${index} is shorter than ${MIN_SECRET} characters. Use a pattern instead.`)
-  if (isPartOfMasks(secret))
-    throw invalid(`Secret ${index} is a part of what masks look like. Choose another.`)
+  if (isPartOfMasks(secret)) throw invalid(`Secret ${index} is part of every mask. Choose another.`)
   return secret
 }
 

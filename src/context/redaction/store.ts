@@ -13,16 +13,17 @@ import { redactText } from './redact-text.ts'
 import type { RedactionRules } from './rules.ts'
 
 /**
- * The same store, except that facts, titles, tags, metadata and quarantined lines are redacted before they are written.
- * `append` returns what was stored, so a conversation over such a store continues from the redacted log: its tools get
- * masks, and take secrets from elsewhere.
+ * Wraps a store so that facts, titles, tags, metadata and quarantined lines are redacted before they are
+ * written. `append` returns what was stored, so a conversation over such a store continues from the redacted
+ * log: its tools see masks, and must read secrets from another source.
  *
- * Retrying an append with the original body is recognized as long as the rules stay the same. In an import with an
- * expected version, an event without an id gets the id that its original body derives (design D15). Queries, ids, and
- * snapshots, which an engine makes of stored events, pass through. Redact before what an engine publishes without storing.
+ * Retrying an append with the original body is recognized while the rules stay the same. In an import with an
+ * expected version, an event without an id gets the id that its original body derives (design D15). Queries,
+ * ids, and snapshots, which an engine makes of stored events, pass through. Redact separately what an engine
+ * publishes without storing.
  *
- * When one event of a reply is masked, all events of it in the same append lose their signatures. What an earlier append
- * has written stays.
+ * When one event of a reply is masked, all events of it in the same append lose their signatures. Earlier
+ * appends do not change.
  *
  * @throws what the store throws. An append costs O(size of the facts) more.
  *
@@ -69,8 +70,8 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
 }
 
 /**
- * A stored event redacted as it is read; the same object when it contains no secret. An event that was appended without an
- * id gets the id that the store derived for it. O(size).
+ * Redacts a stored event as it is read; the same object when it contains no secret. An event that was
+ * appended without an id gets the id that the store derived for it. O(size).
  *
  * @example
  * const place = { conversationId: 'c', seq: 0, id: 'p', parentId: null, inTree: true, time: '0' }
@@ -91,7 +92,7 @@ function redactFacts(
   { mode = 'live', expected = 'any' }: AppendOptions = {},
 ): readonly Fact[] {
   facts.forEach(checkIsFact)
-  // A store keeps a copy of what may still be changed, so the copy is redacted.
+  // The store copies mutable facts, so the copy is redacted.
   const copies = facts.map(ownFact)
   if (mode !== 'import' || expected === 'any') return redactReplies(copies, rules)
   return redactLog(copies, rules, { conversationId, from: expected === 'none' ? 0 : expected })
@@ -146,7 +147,7 @@ function redactTags(tags: Tags, rules: RedactionRules): Tags {
   return out
 }
 
-/** A redacted text, in at most so many characters unless the original had more, which the store refuses. */
+/** A redacted text of at most `limit` characters, unless the original was longer, which the store refuses. */
 function cut(redacted: string, original: string, limit: number): string {
   const characters = [...redacted]
   const fits = characters.length <= limit || [...original].length > limit

@@ -2,7 +2,7 @@
 
 import { isTextPart } from '../../event/shapes.ts'
 import { isToolResult } from '../../event/kinds.ts'
-import { isOfReply, stampAfter } from '../../event/reply.ts'
+import { isOfReply, recordRequestHead } from '../../event/reply.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
 import type { Event, MessageEvent } from '../../event/types.ts'
 import { reduce } from '../../state/reduce.ts'
@@ -165,7 +165,7 @@ async function takePart(run: RunContext, yielded: readonly Event[], after: strin
   const events = checkEvents(kept)
   if (events.length === 0) return { events: [], after }
   const added = await add(run, (state) => {
-    const stamped = stampAfter(events, after, state.log.head?.id ?? null)
+    const stamped = recordRequestHead(events, after, state.log.head?.id ?? null)
     return withConsequences(run, state, attachLateResults(state, stamped))
   })
   const appended = added.flatMap(({ id, fact }) => {

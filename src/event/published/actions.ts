@@ -1,4 +1,4 @@
-/** The published kinds of action (interface 2.4) as types, field for field what stands on disk and on the wire. */
+/** The published kinds of action (interface 2.4) as types, with the fields of the wire. */
 
 import type { Action, JsonObject } from '../shapes.ts'
 
@@ -8,13 +8,13 @@ export interface MCPToolAction extends Action {
   readonly data?: JsonObject
 }
 
-/** The end of the task, with a word to the user. */
+/** The end of the task, with a message for the user. */
 export interface FinishAction extends Action {
   readonly kind: 'FinishAction'
   readonly message: string
 }
 
-/** A skill to be loaded by name. */
+/** Loads a skill by name. */
 export interface InvokeSkillAction extends Action {
   readonly kind: 'InvokeSkillAction'
   readonly name: string
@@ -27,13 +27,13 @@ export interface SwitchLLMAction extends Action {
   readonly reason: string
 }
 
-/** A thought, written down. */
+/** A note of the model to itself. */
 export interface ThinkAction extends Action {
   readonly kind: 'ThinkAction'
   readonly thought: string
 }
 
-/** A question about an image of the conversation. */
+/** A question about an image in the conversation. */
 export interface VisionInspectAction extends Action {
   readonly kind: 'VisionInspectAction'
   readonly image_index: number
@@ -41,76 +41,76 @@ export interface VisionInspectAction extends Action {
   readonly profile_name?: string | null
 }
 
-/** A patch to be applied. */
+/** Applies a patch. */
 export interface ApplyPatchAction extends Action {
   readonly kind: 'ApplyPatchAction'
   readonly patch: string
 }
 
-/** An action that says all by its kind. */
+/** An action without fields of its own. */
 export interface BareAction<K extends string> extends Action {
   readonly kind: K
 }
 
-/** A click on the element of that number. */
+/** Clicks the element with an index. */
 export interface BrowserClickAction extends Action {
   readonly kind: 'BrowserClickAction'
   readonly index: number
   readonly new_tab?: boolean
 }
 
-/** A tab to be closed. */
+/** Closes a tab. */
 export interface BrowserCloseTabAction extends Action {
   readonly kind: 'BrowserCloseTabAction'
   readonly tab_id: string
 }
 
-/** The page's text, from a character on. */
+/** Reads the page's text, from a character on. */
 export interface BrowserGetContentAction extends Action {
   readonly kind: 'BrowserGetContentAction'
   readonly extract_links?: boolean
   readonly start_from_char?: number
 }
 
-/** The page's elements. */
+/** Lists the page's elements. */
 export interface BrowserGetStateAction extends Action {
   readonly kind: 'BrowserGetStateAction'
   readonly include_screenshot?: boolean
 }
 
-/** An address to go to. */
+/** Opens an address. */
 export interface BrowserNavigateAction extends Action {
   readonly kind: 'BrowserNavigateAction'
   readonly url: string
   readonly new_tab?: boolean
 }
 
-/** A scroll, down unless it says up. */
+/** Scrolls the page; `direction` defaults to down. */
 export interface BrowserScrollAction extends Action {
   readonly kind: 'BrowserScrollAction'
   readonly direction?: 'up' | 'down'
 }
 
-/** Cookies and local storage to be set. */
+/** Sets cookies and local storage. */
 export interface BrowserSetStorageAction extends Action {
   readonly kind: 'BrowserSetStorageAction'
   readonly storage_state: JsonObject
 }
 
-/** A tab to go to. */
+/** Switches to a tab. */
 export interface BrowserSwitchTabAction extends Action {
   readonly kind: 'BrowserSwitchTabAction'
   readonly tab_id: string
 }
 
-/** Text to be typed into the element of that number. */
+/** Types text into the element with an index. */
 export interface BrowserTypeAction extends Action {
   readonly kind: 'BrowserTypeAction'
   readonly index: number
   readonly text: string
 }
 
-/** Agents to be started, or tasks to be given to them. */
+/** Starts agents, or assigns tasks to them. */
 export interface DelegateAction extends Action {
   readonly kind: 'DelegateAction'
   readonly command: 'spawn' | 'delegate'
@@ -119,7 +119,7 @@ export interface DelegateAction extends Action {
   readonly tasks?: Readonly<Record<string, string>> | null
 }
 
-/** A file to be seen, made or changed. */
+/** Views, creates or changes a file. */
 export interface FileEditing<K extends string> extends Action {
   readonly kind: K
   readonly command: 'view' | 'create' | 'str_replace' | 'insert' | 'undo_edit'
@@ -131,7 +131,7 @@ export interface FileEditing<K extends string> extends Action {
   readonly view_range?: readonly number[] | null
 }
 
-/** A replacement in a file; `expected_replacements` defaults to 1. */
+/** Replaces text in a file; `expected_replacements` defaults to 1. */
 export interface EditAction extends Action {
   readonly kind: 'EditAction'
   readonly file_path: string
@@ -140,14 +140,14 @@ export interface EditAction extends Action {
   readonly expected_replacements?: number
 }
 
-/** A folder to be listed, by default the working one. */
+/** Lists a folder, by default the working folder. */
 export interface ListDirectoryAction extends Action {
   readonly kind: 'ListDirectoryAction'
   readonly dir_path?: string
   readonly recursive?: boolean
 }
 
-/** A file to be read. */
+/** Reads a file. */
 export interface ReadFileAction extends Action {
   readonly kind: 'ReadFileAction'
   readonly file_path: string
@@ -155,21 +155,21 @@ export interface ReadFileAction extends Action {
   readonly limit?: number | null
 }
 
-/** A file to be written. */
+/** Writes a file. */
 export interface WriteFileAction extends Action {
   readonly kind: 'WriteFileAction'
   readonly file_path: string
   readonly content: string
 }
 
-/** File names to be found. */
+/** Finds files by name. */
 export interface GlobAction extends Action {
   readonly kind: 'GlobAction'
   readonly pattern: string
   readonly path?: string | null
 }
 
-/** Text to be found in files. */
+/** Finds text in files. */
 export interface GrepAction extends Action {
   readonly kind: 'GrepAction'
   readonly pattern: string
@@ -193,7 +193,7 @@ export interface TaskItem {
   readonly status?: 'todo' | 'in_progress' | 'done'
 }
 
-/** A plan to be seen (the default) or written. */
+/** Views (the default) or writes the plan. */
 export interface TaskTrackerAction extends Action {
   readonly kind: 'TaskTrackerAction'
   readonly command?: 'view' | 'plan'
@@ -209,7 +209,7 @@ export interface TerminalAction extends Action {
   readonly reset?: boolean
 }
 
-/** A script to be run by the workflow engine; `max_concurrency` is 1 to 64, by default 8. */
+/** Runs a script in the workflow engine; `max_concurrency` is 1 to 64, by default 8. */
 export interface WorkflowAction extends Action {
   readonly kind: 'WorkflowAction'
   readonly name: string
@@ -226,7 +226,7 @@ type BareActionKind =
   | 'BrowserStopRecordingAction'
   | 'SleeptimeComputeAction'
 
-/** Any action of a published kind (interface 2.4), told apart by `kind`. */
+/** Any action of a published kind (interface 2.4), distinguished by `kind`. */
 export type PublishedAction =
   | MCPToolAction
   | FinishAction

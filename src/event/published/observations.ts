@@ -1,9 +1,9 @@
-/** The published kinds of observation as types, field for field what stands on disk and on the wire. */
+/** The published kinds of observation as types, with the fields of the wire. */
 
 import type { JsonObject, Observation } from '../shapes.ts'
 import type { TaskItem } from './actions.ts'
 
-/** An observation that has only what every observation has. */
+/** An observation without fields of its own. */
 export interface BareObservation<K extends string> extends Observation {
   readonly kind: K
 }
@@ -28,7 +28,7 @@ export interface SwitchLLMObservation extends Observation {
   readonly active_model?: string | null
 }
 
-/** What a vision model said of an image. */
+/** A vision model's answer about an image. */
 export interface VisionInspectObservation extends Observation {
   readonly kind: 'VisionInspectObservation'
   readonly image_index: number
@@ -39,7 +39,7 @@ export interface VisionInspectObservation extends Observation {
   readonly answer?: string | null
 }
 
-/** What a patch changed; `fuzz` counts the lines it had to guess. */
+/** Result of a patch; `fuzz` counts the lines that were matched inexactly. */
 export interface ApplyPatchObservation extends Observation {
   readonly kind: 'ApplyPatchObservation'
   readonly message?: string
@@ -54,13 +54,13 @@ export interface BrowserObservation extends Observation {
   readonly full_output_save_dir?: string | null
 }
 
-/** Agents were started, or tasks given. */
+/** Agents were started, or tasks were assigned. */
 export interface DelegateObservation extends Observation {
   readonly kind: 'DelegateObservation'
   readonly command: string
 }
 
-/** What an edit did; old and new content are for showing, not for the model. */
+/** Result of an edit; old and new content are for display, not for the model. */
 export interface FileEdited<K extends string> extends Observation {
   readonly kind: K
   readonly command: string
@@ -70,7 +70,7 @@ export interface FileEdited<K extends string> extends Observation {
   readonly new_content?: string | null
 }
 
-/** What a replacement did. */
+/** Result of a replacement. */
 export interface EditObservation extends Observation {
   readonly kind: 'EditObservation'
   readonly file_path?: string | null
@@ -80,7 +80,7 @@ export interface EditObservation extends Observation {
   readonly new_content?: string | null
 }
 
-/** One entry of a folder; what else is known of it stands beside. */
+/** One entry of a folder; it may have further fields. */
 export interface DirectoryEntry {
   readonly name: string
   readonly path: string
@@ -114,7 +114,7 @@ export interface WriteFileObservation extends Observation {
   readonly new_content?: string | null
 }
 
-/** File names that were found. */
+/** File names that matched. */
 export interface GlobObservation extends Observation {
   readonly kind: 'GlobObservation'
   readonly files: readonly string[]
@@ -123,7 +123,7 @@ export interface GlobObservation extends Observation {
   readonly truncated?: boolean
 }
 
-/** Files in which text was found. */
+/** Files with matching text. */
 export interface GrepObservation extends Observation {
   readonly kind: 'GrepObservation'
   readonly matches: readonly string[]
@@ -133,7 +133,7 @@ export interface GrepObservation extends Observation {
   readonly truncated?: boolean
 }
 
-/** How another agent's task stands. */
+/** Status of another agent's task. */
 export interface TaskObservation extends Observation {
   readonly kind: 'TaskObservation'
   readonly task_id: string
@@ -148,7 +148,7 @@ export interface TaskTrackerObservation extends Observation {
   readonly task_list?: readonly TaskItem[]
 }
 
-/** Where and how a command ran; -1 stands for "not known". */
+/** Where and how a command ran; -1 means unknown. */
 export interface CommandMetadata {
   readonly exit_code?: number
   readonly pid?: number
@@ -160,7 +160,7 @@ export interface CommandMetadata {
   readonly suffix?: string
 }
 
-/** What a command printed. `command` is left out on disk where it is null. */
+/** Output of a command. `command` is omitted on disk where it is null. */
 export interface TerminalObservation extends Observation {
   readonly kind: 'TerminalObservation'
   readonly command?: string | null
@@ -170,7 +170,7 @@ export interface TerminalObservation extends Observation {
   readonly full_output_save_dir?: string | null
 }
 
-/** What was worked out while no question was asked. */
+/** What the agent computed while it was idle. */
 export interface SleeptimeComputeObservation extends Observation {
   readonly kind: 'SleeptimeComputeObservation'
   readonly message?: string
@@ -184,7 +184,7 @@ export interface WorkflowObservation extends Observation {
   readonly status: 'completed' | 'error'
 }
 
-/** Any observation of a published kind, told apart by `kind`. */
+/** Any observation of a published kind, distinguished by `kind`. */
 export type PublishedObservation =
   | BareObservation<'FinishObservation'>
   | BareObservation<'ThinkObservation'>

@@ -1,4 +1,4 @@
-/** The published kinds of action and observation as zod schemas: what each has beyond the open shape. */
+/** The published kinds of action and observation as zod schemas, without the fields that every kind has. */
 
 import * as z from 'zod/mini'
 import { isObject } from '../json.ts'
@@ -36,7 +36,7 @@ function published<K extends string, Fields extends z.core.$ZodShape>(kind: K, f
   return z.looseObject({ kind: z.literal(kind), ...fields })
 }
 
-/** What each published kind of action has beyond its kind. */
+/** The fields of each published kind of action. */
 export const actionSchemas = {
   MCPToolAction: published('MCPToolAction', { data: z.exactOptional(jsonObject) }),
   FinishAction: published('FinishAction', { message: z.string() }),
@@ -138,10 +138,7 @@ const commandMetadata = z.looseObject({
   suffix: z.exactOptional(z.string()),
 })
 
-/**
- * What each published kind of observation has of its own; `content` and `is_error` are checked with the event, for
- * every kind alike.
- */
+/** The fields of each published kind of observation; `content` and `is_error` are checked with the event. */
 export const observationSchemas = {
   FinishObservation: published('FinishObservation', {}),
   ThinkObservation: published('ThinkObservation', {}),
@@ -235,10 +232,8 @@ export const observationSchemas = {
   }),
 } satisfies { readonly [K in PublishedObservation['kind']]: z.ZodMiniType }
 
-/** The check of every published kind of action. */
 export const actionChecks: ReadonlyMap<string, Check> = checks(actionSchemas)
 
-/** The check of every published kind of observation. */
 export const observationChecks: ReadonlyMap<string, Check> = checks(observationSchemas)
 
 function checks(schemas: Readonly<Record<string, z.ZodMiniType>>): ReadonlyMap<string, Check> {
@@ -246,8 +241,8 @@ function checks(schemas: Readonly<Record<string, z.ZodMiniType>>): ReadonlyMap<s
 }
 
 /**
- * Whether an action is of a published kind and has that kind's fields; one that does not fit is an action all the same,
- * and decodes with a warning (design D14). The fields are checked once for each object. O(1), the first time O(size).
+ * Whether an action is of a published kind and has its fields; an action that does not is valid, and decodes
+ * with a warning (design D14). Each object is checked once: O(1), the first time O(size).
  *
  * @example
  * const action = { kind: 'TerminalAction', command: 'ls' }
@@ -262,9 +257,8 @@ export function isAction<K extends PublishedAction['kind']>(
 }
 
 /**
- * Whether an observation is of a published kind and has that kind's fields; one that does not fit is an observation all
- * the same, and decodes with a warning (design D14). The fields are checked once for each object. O(1), the first time
- * O(size).
+ * Whether an observation is of a published kind and has its fields; an observation that does not is valid,
+ * and decodes with a warning (design D14). Each object is checked once: O(1), the first time O(size).
  *
  * @example
  * const observation = { kind: 'TerminalObservation', exit_code: 1 }
@@ -278,7 +272,7 @@ export function isObservation<K extends PublishedObservation['kind']>(
   return fits(observation, kind, observationChecks, OBSERVATIONS)
 }
 
-/** What was found of each object; events are frozen, so that it stays true. */
+/** The results of checks; they stay valid because events are frozen. */
 const ACTIONS = new WeakMap<object, boolean>()
 const OBSERVATIONS = new WeakMap<object, boolean>()
 
@@ -289,8 +283,8 @@ function fits(
   known: WeakMap<object, boolean>,
 ): boolean {
   if (!isObject(value as JsonValue | undefined) || value?.kind !== kind) return false
-  const found = known.get(value)
-  if (found !== undefined) return found
+  const cached = known.get(value)
+  if (cached !== undefined) return cached
   const fit = checks.get(kind)?.(value as object as JsonValue).length === 0
   if (Object.isFrozen(value)) known.set(value, fit)
   return fit

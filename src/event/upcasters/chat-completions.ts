@@ -1,15 +1,15 @@
-/** Tool calls and tools in the grammar of OpenAI's chat completions become the contract's own shapes. */
+/** Tool calls and tools in the grammar of OpenAI's chat completions become the shapes of the interface. */
 
 import { editEach, editObject, isObject, without } from '../json.ts'
 import type { JsonObject } from '../shapes.ts'
 import { namesOfTool, upcaster, type Upcaster } from './upcaster.ts'
 
-/** Steps for events that carry a provider's shapes as they came. */
+/** Steps for events that carry a provider's own shapes. */
 export const COMPLETION: readonly Upcaster[] = [
   upcaster(
     'completion.tool_calls',
     ['ActionEvent', 'MessageEvent'],
-    'Name and arguments of a tool call stood under function; they move up. index and type are taken out.',
+    'Name and arguments of a tool call were under function; they move up. index and type are removed.',
     (raw) =>
       editObject(editObject(raw, 'tool_call', liftCall), 'llm_message', (message) =>
         editEach(message, 'tool_calls', liftCall),
@@ -18,7 +18,7 @@ export const COMPLETION: readonly Upcaster[] = [
   upcaster(
     'completion.tools',
     ['SystemPromptEvent'],
-    'A tool stood under function; it moves up, its name as title. If not built in, it counts as an MCP tool. type is taken out.',
+    'A tool was under function; it moves up, its name as title. If not built in, it counts as an MCP tool. type is removed.',
     (raw) => editEach(raw, 'tools', liftTool),
   ),
 ]
@@ -45,9 +45,9 @@ function liftTool(tool: JsonObject): JsonObject {
   return joined(tool, today, without(described, 'name', 'description'), without(tool, 'type', 'function'))
 }
 
-/** The parts as one object; but when two of them say something under one name, the object as it was. */
-function joined(given: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
+/** The parts as one object; but the object as it was when two of them share a key. */
+function joined(object: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
   const entries = parts.flatMap((part) => Object.entries(part))
   const joint = Object.fromEntries(entries)
-  return Object.keys(joint).length === entries.length ? joint : given
+  return Object.keys(joint).length === entries.length ? joint : object
 }

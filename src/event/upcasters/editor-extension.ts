@@ -1,4 +1,6 @@
-/** Status fields, tools without kinds and messages of an editor extension become today's shapes. */
+/**
+ * Status fields, tools without kinds and messages of an editor extension become the shapes of the interface.
+ */
 
 import { edit, editObject, without } from '../json.ts'
 import type { JsonObject, JsonValue } from '../shapes.ts'
@@ -60,13 +62,13 @@ export const TAB: readonly Upcaster[] = [
 
 const hasNoValue = ({ key = null, value }: JsonObject): boolean => key === null && value === undefined
 
-function withKind(given: JsonObject, event: JsonObject, part: 'action' | 'observation'): JsonObject {
+function withKind(payload: JsonObject, event: JsonObject, part: 'action' | 'observation'): JsonObject {
   const { tool_name: tool } = event
-  const names = typeof tool === 'string' && !Object.hasOwn(given, 'kind') ? namesOfTool(tool) : undefined
-  return names === undefined ? given : { ...given, kind: names[part] }
+  const names = typeof tool === 'string' && !Object.hasOwn(payload, 'kind') ? namesOfTool(tool) : undefined
+  return names === undefined ? payload : { ...payload, kind: names[part] }
 }
 
-/** An exit code other than 0 is a fact about the command, and no error of the tool. */
+/** An exit code other than 0 is a fact about the command, not an error of the tool. */
 function printed(observation: JsonObject): JsonObject {
   const { kind, content, stdout = null, stderr = null } = observation
   if (kind !== 'TerminalObservation' || content !== undefined) return observation
@@ -83,7 +85,7 @@ const RENAMED: ReadonlyMap<JsonValue, string> = new Map([
 
 const renameKind = (tool: JsonObject): JsonObject => edit(tool, 'kind', (kind) => RENAMED.get(kind) ?? kind)
 
-/** Steps for the first servers. */
+/** Steps for logs of the first servers. */
 export const EARLY: readonly Upcaster[] = [
   upcaster(
     'early.activated_microagents',

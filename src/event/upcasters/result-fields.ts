@@ -1,24 +1,24 @@
-/** Observations with their result in fields of their own become observations with content. */
+/** Observations with the result in fields of their own become observations with content. */
 
 import { editObject, without } from '../json.ts'
 import { observationChecks } from '../published/payload-schema.ts'
 import type { JsonObject, JsonValue } from '../shapes.ts'
 import { upcaster, type Upcaster } from './upcaster.ts'
 
-/** The published kinds that still have a `message` of their own. */
+/** The published kinds whose `message` is a field of the kind. */
 const OWN_MESSAGE: ReadonlySet<JsonValue | undefined> = new Set([
   'ApplyPatchObservation',
   'SleeptimeComputeObservation',
 ])
 
-/** Content of the texts that say something. */
+/** Content of the texts that are not empty. */
 export const toContent = (...texts: readonly JsonValue[]): readonly JsonValue[] =>
   texts.filter((text) => typeof text === 'string' && text !== '').map((text) => ({ type: 'text', text }))
 
-/** Whether a value can go into content, if only as nothing. */
+/** Whether a value can become content; null becomes none. */
 export const isTextOrNull = (value: JsonValue): boolean => value === null || typeof value === 'string'
 
-/** Steps for observations that have no list of content. */
+/** Steps for observations without a list of content. */
 export const RESULTS: readonly Upcaster[] = [
   upcaster(
     'results.text_content',
@@ -34,14 +34,14 @@ export const RESULTS: readonly Upcaster[] = [
   upcaster(
     'results.output_and_error',
     ['ObservationEvent'],
-    'message, output and error become content and is_error. An error is true, or a text, which then stands last.',
+    'message, output and error become content and is_error. An error is true, or a text, which is then the last part.',
     (raw) => editObject(raw, 'observation', collect),
   ),
 ]
 
 function collect(observation: JsonObject): JsonObject {
   const { kind, content = null, output = null, error = null } = observation
-  // A tool that a user made may call its fields as it likes.
+  // Users name the fields of their own tools, so only published kinds are converted.
   if (content !== null || !observationChecks.has(kind as string)) return observation
   const taken = ['output', 'error', ...(OWN_MESSAGE.has(kind) ? [] : ['message'])]
   if (!taken.some((key) => Object.hasOwn(observation, key))) return observation

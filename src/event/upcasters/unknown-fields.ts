@@ -1,4 +1,4 @@
-/** Fields that the contract has no place for are taken out of events, and named in the warnings. */
+/** Removes fields that the interface does not have, and names them in the warnings. */
 
 import { type Shape, shapeOfKind, walkShapes, TEXT } from '../nested-shapes.ts'
 import { without } from '../json.ts'
@@ -12,18 +12,18 @@ const drop = (object: JsonObject, key: string): JsonObject =>
 const dropTruncation = (value: JsonObject, shape: Shape): JsonObject =>
   shape === TEXT ? drop(value, 'enable_truncation') : value
 
-/** Steps that only take out. */
+/** Steps that only remove fields. */
 export const SURPLUS: readonly Upcaster[] = [
   upcaster(
     'surplus.enable_truncation',
     ['ActionEvent', 'MessageEvent', 'ObservationEvent', 'SystemPromptEvent'],
-    'enable_truncation, a setting that text content once had, is taken out.',
+    'enable_truncation, a former setting of text content, is removed.',
     (raw) => walkShapes(raw, shapeOfKind(raw['kind'] as EventKind), dropTruncation),
   ),
   upcaster(
     'surplus.classification',
     ['AgentErrorEvent', 'ConversationErrorEvent'],
-    'classification, which the newest producers work out from code and detail, is taken out.',
+    'classification, which the newest producers derive from code and detail, is removed.',
     (raw) => drop(raw, 'classification'),
   ),
 ]
@@ -37,21 +37,21 @@ function dropNulls(value: JsonObject, { defaults }: Shape): JsonObject {
   return result
 }
 
-/** Steps for nulls where the contract knows none. */
+/** Steps for nulls that the interface does not allow. */
 export const NULLS: readonly Upcaster[] = [
   upcaster(
     'nulls.defaults',
     EVENT_KINDS,
-    'null in a field that has another default, as in thinking_blocks, is taken out: the default stands again.',
+    'null in a field with another default, such as thinking_blocks, is removed: the default applies.',
     (raw) => walkShapes(raw, shapeOfKind(raw['kind'] as EventKind), dropNulls),
   ),
-  upcaster('nulls.identity', EVENT_KINDS, 'A null id or timestamp is taken out: the event has none.', (raw) =>
+  upcaster('nulls.identity', EVENT_KINDS, 'A null id or timestamp is removed.', (raw) =>
     dropIfNull(dropIfNull(raw, 'id'), 'timestamp'),
   ),
   upcaster(
     'nulls.state_key',
     ['ConversationStateUpdateEvent'],
-    'A null key of a state update is taken out: the update has none.',
+    'A null key of a state update is removed.',
     (raw) => dropIfNull(raw, 'key'),
   ),
 ]

@@ -1,27 +1,30 @@
-/** The form of an upcaster: raw JSON of an older or foreign dialect in, the same fact in today's shape out. */
+/**
+ * The interface of an upcaster: raw JSON of an older or foreign dialect becomes the same fact in the shape of
+ * the interface.
+ */
 
 import { actionChecks, observationChecks } from '../published/payload-schema.ts'
 import type { EventKind } from '../kinds.ts'
 import type { JsonObject } from '../shapes.ts'
 
 /**
- * One step from a dialect towards today's shape. Pure and total: every JSON object may come in, none is ever changed,
- * and an event that needs no such step comes out as the very same object. A second run changes nothing.
+ * One step from a dialect towards the interface. Pure and total: it accepts every JSON object and changes
+ * none, and returns the same object for an event that does not need it. A second run changes nothing.
  */
 export interface Upcaster {
-  /** The dialect and the step, as warnings name it. */
+  /** The dialect and the step; warnings show it. */
   readonly name: string
-  /** What is odd in the dialect and what becomes of it. Whatever is taken out is said here. */
+  /** What is unusual in the dialect and what happens to it, including every removed field. */
   readonly description: string
-  /** The kinds of event it can concern; it leaves others alone. */
+  /** The kinds of event that it can change. */
   readonly kinds: readonly EventKind[]
   readonly applies: (raw: JsonObject) => boolean
   readonly upcast: (raw: JsonObject) => JsonObject
 }
 
 /**
- * An upcaster made of one change, which gives back the very same object where it has nothing to do. It is run on
- * the given kinds only.
+ * Makes an upcaster of one change, which returns the same object where it has nothing to do. It runs only on
+ * events of these kinds.
  */
 export function upcaster(
   name: string,
@@ -40,14 +43,14 @@ export function upcaster(
   })
 }
 
-/** How a built-in tool is called on the wire. */
+/** The names of a built-in tool on the wire. */
 interface ToolNames {
   readonly tool: string
   readonly action: string
   readonly observation: string
 }
 
-/** Tools whose class is not their name in capitals, and names that tools had before. */
+/** Tools whose class is not their name in capitals, and former names of tools. */
 const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
   str_replace_editor: 'FileEditor',
@@ -56,7 +59,7 @@ const STEMS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The names that go with a built-in tool; undefined for a tool that is none. O(length).
+ * Returns the names of a built-in tool; undefined for any other tool. O(length).
  *
  * @example
  * namesOfTool('file_editor')?.action // 'FileEditorAction'
@@ -68,7 +71,11 @@ export function namesOfTool(name: string): ToolNames | undefined {
     : name.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const action = `${stem}Action`
   if (!actionChecks.has(action)) return undefined
-  const own = `${stem}Observation`
+  const observation = `${stem}Observation`
   // The browser's tools share one kind of observation.
-  return { tool: `${stem}Tool`, action, observation: observationChecks.has(own) ? own : 'BrowserObservation' }
+  return {
+    tool: `${stem}Tool`,
+    action,
+    observation: observationChecks.has(observation) ? observation : 'BrowserObservation',
+  }
 }

@@ -3,7 +3,7 @@
 import { explainPrefix, type PrefixChange, stablePrefix } from '../../context/explain-prefix.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { isColloquyError } from '../../event/errors.ts'
-import { askedAfter, type GrammarName, isOfReply, replyOf } from '../../event/reply.ts'
+import { requestHeadOf, type GrammarName, isOfReply, replyOf } from '../../event/reply.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import { GRAMMARS, grammarNamed } from '../../messages/grammars.ts'
 import { toMessages } from '../../messages/neutral.ts'
@@ -164,7 +164,7 @@ export function asksOf({ states }: Replayed): Ask[] {
 }
 
 function placeOf(state: State, { seq, parent }: Entry, event: Event): number {
-  const after = askedAfter(event)
+  const after = requestHeadOf(event)
   if (after === null) return 0
   const asked = after === undefined ? undefined : after === true ? anchorOf(parent) : findEvent(state, after)
   return asked === undefined || asked === null || asked.seq >= seq ? seq : asked.seq + 1

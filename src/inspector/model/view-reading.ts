@@ -4,7 +4,7 @@ import type { State } from '../../state/state.ts'
 import { standsAlone, stretchStarts } from '../../view/stretches.ts'
 import { eventCount, isDerived, isPending, type Unit } from '../../view/unit.ts'
 import type { View } from '../../view/view.ts'
-import { speaks } from '../../context/budget.ts'
+import { isSent } from '../../context/budget.ts'
 import { fixedUnits } from '../../context/blocks.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { batchMessages } from '../../messages/results.ts'
@@ -189,7 +189,7 @@ function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit)
   for (const [index, unit] of units.entries()) if (stays(unit)) kept.add(starts[index] as number)
   let last = 0
   for (let index = units.length - 1; index >= 0; index -= 1) {
-    if (!speaks(units[index] as Unit)) continue
+    if (!isSent(units[index] as Unit)) continue
     const start = starts[index] as number
     if (kept.has(start)) return units.length
     last = Math.max(last, start)

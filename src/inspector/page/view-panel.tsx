@@ -8,7 +8,7 @@ import { counted } from '../../explain/explanation.ts'
 import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
 import { EventLink, EventLinks, inWords, roleOf, saidOf, Section, shown } from './parts.tsx'
 import type { Reader } from './session.ts'
-import { eventsIn, unitsTakenOut } from '../../explain/taken-out.ts'
+import { eventsIn, removedWholeUnits } from '../../explain/removal.ts'
 import { findEventIn } from '../../log/log.ts'
 import { unitEvents } from '../../view/unit.ts'
 
@@ -164,7 +164,7 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
   const [open, setOpen] = useState(false)
   const last = reader.session.replayed.states.at(-1)
   const entry = last === undefined ? undefined : findEventIn(last.log, id)
-  const taken = useMemo(() => (entry === undefined ? [] : unitsTakenOut(entry)), [entry])
+  const taken = useMemo(() => (entry === undefined ? [] : removedWholeUnits(entry)), [entry])
   if (entry === undefined) return null
   const items = open ? taken.flatMap((unit) => [...unitEvents(unit)]) : []
   return (

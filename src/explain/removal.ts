@@ -1,4 +1,4 @@
-/** Finds the condensation that took something out of the view, and what of its list did so (U5, U6). */
+/** Finds the condensation that removed an event from the view, and the listed id that did it (U5, U6). */
 
 import { quote } from '../event/text.ts'
 import type { Entry } from '../log/entry.ts'
@@ -10,7 +10,7 @@ import type { Reason, VerdictCode } from './explanation.ts'
 import { callsOfReplies, firstWhere, pathBetween, repliesOf, resultOf } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
 
-interface TakenOut {
+interface Removal {
   readonly by: Checkpoint
   /** The unit, and the branch before it was removed. */
   readonly unit: Unit
@@ -19,10 +19,10 @@ interface TakenOut {
 }
 
 /**
- * What took a subject out of the view that once had it, on the path down to an entry; null while it is there. O(path +
- * view · log path).
+ * Finds what removed a subject from a view that once had it, on the path down to an entry; null while it is
+ * in the view. O(path + view · log path).
  */
-export function takenOut(subject: Subject, below: Entry): TakenOut | null {
+export function findRemoval(subject: Subject, below: Entry): Removal | null {
   const path = pathBetween(subject.entry, below)
   const by = firstWhere(path, ({ branch }) => findUnit(branch.view, subject) === undefined)
   if (by === undefined) return null
@@ -34,51 +34,51 @@ export function takenOut(subject: Subject, below: Entry): TakenOut | null {
 function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Unit): Reason<VerdictCode> {
   const { event } = by
   const listed = new Set(event?.kind === 'Condensation' ? event.forgotten_event_ids : [])
-  const who = `the condensation ${quote(by.id)}`
-  const said = (code: VerdictCode, rule: string, text: string, ids: readonly string[]) => ({
+  const condensation = `the condensation ${quote(by.id)}`
+  const removed = (code: VerdictCode, rule: string, text: string, ids: readonly string[]) => ({
     code,
     rule,
     law: null,
     text,
     ids: [...ids, ...(by.id === null ? [] : [by.id])],
   })
-  if (id !== null && listed.has(id)) return said('condensed', 'U6', `${who} lists it`, [])
+  if (id !== null && listed.has(id)) return removed('condensed', 'U6', `${condensation} lists it`, [])
   const listedIn = (one: Unit): string[] =>
     Array.from(unitEvents(one), (item) => item.id).filter((each) => listed.has(each))
-  const own = listedIn(unit)
-  if (own.length > 0) {
-    const text = `${who} lists ${quote(own[0] ?? null)}, which is of the same batch`
-    return said('condensed_with_batch', 'U2', text, own)
+  const listedIds = listedIn(unit)
+  if (listedIds.length > 0) {
+    const text = `${condensation} lists ${quote(listedIds[0] ?? null)}, which is of the same batch`
+    return removed('condensed_with_batch', 'U2', text, listedIds)
   }
   const mates = stretchOf([...view.units], unit).flatMap(listedIn)
-  const text = `${who} lists ${quote(mates[0] ?? null)}, without which a provider does not accept it`
-  return said('condensed_with_stretch', 'U5', text, mates)
+  const text = `${condensation} lists ${quote(mates[0] ?? null)}, without which a provider does not accept it`
+  return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** The units that an event removed from the view, in their order. O(units). */
-export function unitsGone({ branch, parent }: Checkpoint): Unit[] {
-  const left = new Set<Unit>(branch.view.units)
-  return [...branchOf(parent).view.units].filter((unit) => !left.has(unit))
+/** The units that an event removed from the view, in order. O(units). */
+export function removedUnits({ branch, parent }: Checkpoint): Unit[] {
+  const remaining = new Set<Unit>(branch.view.units)
+  return [...branchOf(parent).view.units].filter((unit) => !remaining.has(unit))
 }
 
-/** What a condensation removed from the view: whole units, without pending ones. O(view). */
-export const unitsTakenOut = (entry: Checkpoint): Unit[] =>
-  unitsGone(entry).filter((unit) => !isPending(unit))
+/** The whole units that a condensation removed from the view, without pending ones. O(view). */
+export const removedWholeUnits = (entry: Checkpoint): Unit[] =>
+  removedUnits(entry).filter((unit) => !isPending(unit))
 
 export const eventsIn = (units: readonly Unit[]): number =>
   units.reduce((sum, unit) => sum + eventCount(unit), 0)
 
 /**
- * Whether the view at an entry would have what was taken out, but for the condensation that did so: no later one takes
- * it, and all its calls have their results. O(path + view).
+ * Whether the view at an entry would have the removed unit if the condensation had not removed it: no later
+ * one lists it, and all its calls have results. O(path + view).
  */
-export function wouldBeShown({ by, unit, branch }: TakenOut, below: Entry): boolean {
+export function wouldBeInView({ by, unit, branch }: Removal, below: Entry): boolean {
   const calls = unit.type === 'batch' ? [...unit.calls] : []
   const results = calls.map((call) => resultOf(call, below))
   if (results.includes(null)) return false
   const stretch = stretchOf([...branch.view.units], unit)
   const path = pathBetween(by, below).slice(1)
-  // Calls that began a batch of their own may have joined it.
+  // Calls that started another batch may have joined it.
   const mates = callsOfReplies(repliesOf(stretch), path, below)
   if (mates === null) return false
   return !isListed([...stretch.flatMap((one) => [...unitEvents(one)]), ...results, ...mates], path)
@@ -95,7 +95,7 @@ export function isListed(
   )
 }
 
-/** The units that are forgotten with a unit, including itself. O(units). */
+/** The units that are forgotten together with a unit, including itself. O(units). */
 export function stretchOf(units: readonly Unit[], unit: Unit): readonly Unit[] {
   const starts = stretchStarts(units)
   const start = starts[units.indexOf(unit)]
