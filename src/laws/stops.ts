@@ -132,10 +132,10 @@ function checkAfterStop(
 }
 
 /** I2, I7 and P1: unfinished work of a finished conversation. */
-function checkFinished({ branch }: State, entry: Entry, report: Report): void {
+function checkFinished({ branch }: State, status: Entry, report: Report): void {
   for (const { entry } of eachPendingCall(branch.pendingCalls)) {
     const should = 'a correct server appends a result for every call first'
-    report('P1', entry, `finished, although the call ${quote(entry.id)} has no result; ${should}`)
+    report('P1', status, `finished, although the call ${quote(entry.id)} has no result; ${should}`)
     return
   }
   const last = lastSent(branch.view)
@@ -144,10 +144,10 @@ function checkFinished({ branch }: State, entry: Entry, report: Report): void {
   const early = event === null ? null : (earlyEndOf(event) ?? (isCutOff(event) ? 'cut off' : null))
   if (early !== null) {
     const should = 'a correct server continues, or ends in error'
-    report('I7', entry, `finished, although the last reply ${quote(id)} was ${early}; ${should}`)
+    report('I7', status, `finished, although the last reply ${quote(id)} was ${early}; ${should}`)
   } else if (event?.kind === 'MessageEvent' && event.source !== 'agent' && isPrompted(branch)) {
     const should = 'a correct server calls the model again'
-    report('I2', entry, `finished, although no final reply has read the message ${quote(id)}; ${should}`)
+    report('I2', status, `finished, although no final reply has read the message ${quote(id)}; ${should}`)
   }
 }
 
