@@ -1,7 +1,7 @@
 /** B5: readers of a reply that is streamed, in the process that makes it and in others. Deeds go in; a LawBroken comes out when one lacks or repeats a character. */
 
 import { SharedReplies } from '../../src/conversation/shared-replies.ts'
-import { Replies, ReplyReader, type ReplyPlace } from '../../src/conversation/streamed.ts'
+import { Replies, ReplyReader, type ReplyOffset } from '../../src/conversation/streamed.ts'
 import { statusUpdate } from '../../src/conversation/decide.ts'
 import { hasText } from '../../src/event/text.ts'
 import type { Event } from '../../src/event/types.ts'
@@ -75,20 +75,20 @@ class Reader {
   /** The position of the next event. */
   next: number
   /** How far it has come with the latest reply that it reads, and where it began. */
-  place: ReplyPlace | null
+  place: ReplyOffset | null
   content = ''
   reasoning = ''
-  from: ReplyPlace | null
+  from: ReplyOffset | null
   /** Whether it was given some of that reply itself, and not one that it goes on for. */
   hasBegun = false
 
-  constructor(process: Process, next: number, had: ReplyPlace | null) {
+  constructor(process: Process, next: number, had: ReplyOffset | null) {
     this.process = process
     this.next = next
     this.place = had
     this.from = had
     this.reader = new ReplyReader(process.replies, had)
-    const ends = [process.shared.listen(), process.replies.news.add(() => this.reader.hear())]
+    const ends = [process.shared.listen(), process.replies.news.add(() => this.reader.notice())]
     this.unlisten = () => {
       for (const end of ends) end()
     }
@@ -192,7 +192,7 @@ class World {
   say(content: string, reasoning: string): void {
     const { replies, shared } = this.maker
     replies.publish({ kind: 'StreamingDeltaEvent', content, reasoning_content: reasoning })
-    shared.said()
+    shared.scheduleWrite()
     const id = replies.latest?.id ?? ''
     // Until it has ended, all that is said is said of one reply, and then of another one.
     same('B5', 'reply', id, this.underWay?.id ?? (this.truths.has(id) ? 'another' : id))
@@ -259,7 +259,7 @@ class World {
   async read(reader: Reader): Promise<void> {
     for (; reader.next < reader.process.known; reader.next += 1) {
       const event = this.log[reader.next] as Event
-      if (reader.reader.isBehind) await reader.reader.finish(event)
+      if (reader.reader.mayLag) await reader.reader.finish(event)
       this.take(reader, reader.next)
       if (event.kind === 'MessageEvent') this.checkEnd(reader)
     }
@@ -268,7 +268,7 @@ class World {
 
   take(reader: Reader, seq: number): void {
     for (let next = reader.reader.next(seq); next !== null; next = reader.reader.next(seq)) {
-      const { event, said } = next
+      const { event, offset: said } = next
       const isOther = reader.place?.reply !== said.reply
       if (isOther) {
         reader.content = ''

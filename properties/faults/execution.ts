@@ -36,8 +36,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'an interrupt leaves calls open',
     file: 'conversation/decide.ts',
-    find: "return [...lostAnswers(state, calls), { kind: 'InterruptEvent', source: 'user' }]",
-    replace: "return [...lostAnswers(state, calls.slice(1)), { kind: 'InterruptEvent', source: 'user' }]",
+    find: "return [...lostCallResults(state, calls), { kind: 'InterruptEvent', source: 'user' }]",
+    replace: "return [...lostCallResults(state, calls.slice(1)), { kind: 'InterruptEvent', source: 'user' }]",
   },
   {
     name: 'an interrupt beside a pause is not heard',
@@ -66,7 +66,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a call that was begun is begun again',
     file: 'conversation/run/plan-calls.ts',
-    find: "if (!isExecutable(event) || (grant === 'started' && !isAgain)) plan.interrupt.push(call)",
+    find: "if (!isExecutable(event) || (grant === 'started' && !isRepeated)) plan.interrupt.push(call)",
     replace:
       "if (!isExecutable(event)) plan.interrupt.push(call)\n    else if (grant === 'started') plan.execute.push(call)",
   },
@@ -128,8 +128,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'text that was yielded is kept again',
     file: 'conversation/run/call-step.ts',
-    find: 'for (const event of taken.events) hear(streamed, event)',
-    replace: 'void taken',
+    find: 'for (const event of appended.events) recordText(streamed, event)',
+    replace: 'void appended',
   },
   {
     name: 'text that was cut off does not say what it was asked at',
@@ -164,8 +164,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a model that says nothing is asked again and again',
     file: 'conversation/run/call-step.ts',
-    find: 'came <= events.length && isSilence(events) ? run.silences + 1 : 0',
-    replace: 'came === 0 ? run.silences + 1 : 0',
+    find: 'added <= events.length && isEmptyOutput(events) ? run.emptyReplies + 1 : 0',
+    replace: 'added === 0 ? run.emptyReplies + 1 : 0',
   },
   {
     name: 'a call that nothing could execute is said to be interrupted',
@@ -176,8 +176,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a finish ends what is not over',
     file: 'conversation/run/call-step.ts',
-    find: "before !== 'finished' && status === 'finished' && guarded",
-    replace: "before !== 'finished' && status === 'finished' && guarded && before === 'paused'",
+    find: "before !== 'finished' && status === 'finished' && mayContinue",
+    replace: "before !== 'finished' && status === 'finished' && mayContinue && before === 'paused'",
   },
   {
     name: 'hooks are shown one message of a run',
@@ -200,8 +200,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'work that came when a run ended is left lying',
     file: 'conversation/run/loop.ts',
-    find: 'signal?.aborted !== true && !isSpent && wantsToGoOn(state)',
-    replace: 'signal?.aborted !== true && state === null && wantsToGoOn(state)',
+    find: 'signal?.aborted !== true && !isUnchanged && hasMoreWork(state)',
+    replace: 'signal?.aborted !== true && state === null && hasMoreWork(state)',
   },
   {
     name: 'a run that has ended wants its lease again',
@@ -230,8 +230,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a recovery leaves a call open',
     file: 'conversation/decide.ts',
-    find: '[...lostAnswers(state, openCallsOf(state), unstarted), ...lost]',
-    replace: '[...lostAnswers(state, openCallsOf(state).slice(1), unstarted), ...lost]',
+    find: '[...lostCallResults(state, openCallsOf(state), unstarted), ...lost]',
+    replace: '[...lostCallResults(state, openCallsOf(state).slice(1), unstarted), ...lost]',
   },
   {
     name: 'a call that was begun is said never to have been started',

@@ -42,13 +42,13 @@ export const READERS_FAULTS: readonly Fault[] = [
   {
     name: 'a reader that comes back begins at the start of the reply',
     file: 'conversation/streamed.ts',
-    find: 'this.#said = this.#had?.reply === upcoming.id ? this.#had : NOTHING',
-    replace: 'this.#said = NOTHING',
+    find: 'this.#offset = this.#resumeOffset?.reply === upcoming.id ? this.#resumeOffset : START',
+    replace: 'this.#offset = START',
   },
   {
     name: 'the rest of a reply is not written before it ends',
     file: 'conversation/shared-replies.ts',
-    find: 'await this.#alone(() => this.#write(made.reply))',
-    replace: 'void made.reply',
+    find: 'await this.#inOrder(() => this.#write(written.reply))',
+    replace: 'void written.reply',
   },
 ]

@@ -1,6 +1,6 @@
 /**
- * Calls that outlive their reply: which process does their work, how they are completed, and how another process
- * continues them after a crash.
+ * Calls that outlive their reply: which process does their work, how they are completed, and how another
+ * process continues them after a crash.
  */
 
 import { completionId, completionOf, type CallProgress, PROGRESS_KEY } from '../event/completion.ts'
@@ -20,52 +20,51 @@ import { decideComplete, workingTip } from './late-results.ts'
 import type { Decision, Replica } from './replica.ts'
 import { keyedId } from './stamp.ts'
 
-/** The result of a call that has worked on behind its reply. */
+/** The result of a call that outlived its reply. */
 export interface CallCompletion {
-  /** A text, or parts of content. */
+  /** Text, or content parts. */
   readonly content: string | readonly Content[]
   /** Default: `done`. */
   readonly outcome?: 'done' | 'failed'
 }
 
-/** A report of a call that works. */
+/** A progress report of a working call. */
 export type ProgressReport = Omit<CallProgress, 'action_id'>
 
 /** The work of one call in this process. */
 export interface BackgroundWork {
   /**
-   * Aborted when the call is cancelled, or completed by another caller, when its conversation is deleted, and when the
+   * Aborted when the call is cancelled, another caller completes it, its conversation is deleted, or the
    * engine closes. An interrupt of the run does not abort it.
    */
   readonly signal: AbortSignal
-  /** Appends progress: live readers see it, no model does. A new `task` replaces the handle. */
+  /** Appends progress: live readers see it, the model does not. A new `task` replaces the handle. */
   readonly report: (progress: ProgressReport) => Promise<void>
-  /** Completes the call with what the promise resolves to; a rejection completes it as failed. */
+  /** Completes the call with the promise's value. A rejection completes it as failed. */
   readonly completeWith: (result: PromiseLike<CallCompletion>) => void
 }
 
-/** The same, as the run knows it. */
+/** The work, with what only the run needs. */
 export interface StartedWork extends BackgroundWork {
   readonly call: EventEntry<ActionEvent>
-  /** Tells whether the log says that the call works; only then it is completed. */
+  /** Reports whether the log records the call as working. Only then is it completed. */
   readonly confirm: (isWorking: boolean) => void
 }
 
-/** Continues the work of a call from its handle; null where it cannot. */
+/** Continues a call's work from its handle. Null when it cannot. */
 export type ResumeWork = (
   call: ActionEvent & { readonly id: string },
   task: JsonValue,
   work: BackgroundWork,
 ) => PromiseLike<CallCompletion> | null
 
-/** Items that say which process does the work of a call, while it does. */
+/** Items that record which process works on a call. */
 const COLLECTION = 'colloquy.background_calls'
-/** Milliseconds after which another process may continue the work of one that died. */
+/** Milliseconds until another process may continue a dead process's work. */
 const TTL = 30_000
-/** How often an append is tried again that fails since the store is not reached. */
+/** Maximum attempts of an append while the store is unreachable. */
 const TRIES = 8
 
-/** Progress as an event. */
 const progressUpdate = (actionId: string, progress: ProgressReport): ConversationStateUpdateEvent => ({
   kind: 'ConversationStateUpdateEvent',
   source: 'environment',
@@ -75,7 +74,7 @@ const progressUpdate = (actionId: string, progress: ProgressReport): Conversatio
 
 const itemId = (conversationId: string, actionId: string): string => keyedId('work', conversationId, actionId)
 
-/** Starts the work of a call here. A crash from now on leaves its item behind, which tells the next run. */
+/** Starts a call's work in this process. After a crash its item remains, and the next run finds it. */
 export async function startWork(
   context: EngineContext,
   conversationId: string,
@@ -94,17 +93,17 @@ export async function startWork(
   const { replica, release } = await context.pin(conversationId)
   const ended = new AbortController()
   const signal = AbortSignal.any([ended.signal, context.closing, replica.gone])
-  const look = ({ log }: State): void => {
+  const stopWhenCompleted = ({ log }: State): void => {
     if (findEventIn(log, completionId(call.id)) !== undefined) ended.abort()
   }
-  const ends = [replica.follow(), replica.changes.add(look)]
+  const ends = [replica.follow(), replica.changes.add(stopWhenCompleted)]
   const renew = async (): Promise<void> => {
     if (item === null) return
     try {
       item =
         (await store.changeItems([{ collection: COLLECTION, id, expected: item.version, put }]))[0] ?? null
     } catch (error) {
-      // Another process has taken it over, or it was cancelled.
+      // Another process took the work over, or the call was cancelled.
       if (hasCode(error, 'version_conflict')) ended.abort()
     }
   }
@@ -117,7 +116,7 @@ export async function startWork(
     for (const end of ends) end()
     release()
     const change = { collection: COLLECTION, id, ...(item !== null && { expected: item.version }) }
-    // What the engine's close cuts off is continued by the next run of any process.
+    // Work that the engine's close cuts off is due at once for the next run of any process.
     const next = context.closing.aborted && !ended.signal.aborted ? { ...put, dueIn: 0 } : null
     await store.changeItems([{ ...change, put: next }]).catch(() => undefined)
   }
@@ -139,10 +138,10 @@ export async function startWork(
       if (!(await confirmed.promise)) return
       await replica.commit((state) => decideProgress(state, call.id, progress), { depends: true })
     },
-    completeWith(given) {
-      // A rejection before it is waited for is handled all the same.
-      void Promise.resolve(given).catch(() => undefined)
-      result = given
+    completeWith(promise) {
+      // Marks a rejection as handled: it may happen before anything awaits it.
+      void Promise.resolve(promise).catch(() => undefined)
+      result = promise
     },
     confirm(isWorking) {
       if (!isWorking) ended.abort()
@@ -151,7 +150,7 @@ export async function startWork(
   }
 }
 
-/** What the work comes to; null when the signal is aborted first. Never rejects. */
+/** Returns the result of the work, or null when the signal is aborted first. Never rejects. */
 async function settled(
   result: PromiseLike<CallCompletion>,
   signal: AbortSignal,
@@ -163,14 +162,14 @@ async function settled(
   try {
     return await Promise.race([Promise.resolve(result), aborted.promise])
   } catch (error) {
-    return signal.aborted ? null : { content: wordsOf(error), outcome: 'failed' }
+    return signal.aborted ? null : { content: messageOf(error), outcome: 'failed' }
   } finally {
     signal.removeEventListener('abort', abort)
   }
 }
 
-/** Whatever was thrown, as text. Never throws. */
-function wordsOf(error: unknown): string {
+/** Text of a thrown value. Never throws. */
+function messageOf(error: unknown): string {
   try {
     return (error instanceof Error ? error.message || error.name : String(error)).toWellFormed()
   } catch {
@@ -190,7 +189,7 @@ async function complete(
       await replica.commit((state) => decideComplete(state, actionId, content, outcome), { depends: true })
       return
     } catch (error) {
-      // Completed by another caller, or nothing is left to complete.
+      // Another caller completed it, or nothing is left to complete.
       if (signal.aborted || hasCode(error, 'unknown_call')) return
       if (tries === TRIES) throw error
       await backOff(25 * tries)
@@ -198,17 +197,21 @@ async function complete(
   }
 }
 
-/** Progress of a call, on HEAD's branch or the latest one on which it works; nothing where it works on none. */
+/**
+ * Progress of a call, on HEAD's branch or on the latest branch where it works. Returns no events where it
+ * works on none.
+ */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
-  // Elsewhere it hangs on that branch: a state update moves no HEAD.
+  // On another branch the update needs that branch's tip as its parent. State updates never move HEAD.
   return [{ ...progressUpdate(actionId, progress), ...(tip !== null && { parent_id: tip.id }) }]
 }
 
 /**
- * Continues what processes that died have left working on HEAD's branch, or completes it as lost; and completes here
- * what was completed on another branch. Calls that no process works for are left alone: a caller completes them.
+ * Continues work that dead processes left on HEAD's branch, or completes it as lost. Calls that were
+ * completed on another branch are completed here too. Calls without an item belong to no process and stay
+ * open for a caller.
  */
 export async function takeOverWork(
   context: EngineContext,
@@ -257,7 +260,7 @@ const LOST = 'The process that did the work has ended.'
 const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<ActionEvent>): boolean =>
   openCallOf(branch.workingCalls, event.tool_call_id, seq) !== undefined
 
-/** What completed a call on another branch. */
+/** Content and outcome of the call's completion on another branch. */
 function completedElsewhere({ log }: State, actionId: string) {
   const event = findEventIn(log, completionId(actionId))?.event ?? null
   const completes = event === null ? null : completionOf(event)
@@ -265,7 +268,7 @@ function completedElsewhere({ log }: State, actionId: string) {
   return { content: event.llm_message.content ?? [], outcome: completes.outcome }
 }
 
-/** The items of a conversation's calls, by id. */
+/** Items of a conversation's calls, by id. */
 async function itemsOf(store: Store, conversationId: string): Promise<Map<string, Item>> {
   const items = new Map<string, Item>()
   let cursor: string | null = null
@@ -281,7 +284,7 @@ async function itemsOf(store: Store, conversationId: string): Promise<Map<string
   return items
 }
 
-/** The item as this process holds it; null where another was faster. */
+/** Claims an item for this process. Null when another process was faster. */
 async function claim(store: Store, { id, body, keys, version }: Item): Promise<Item | null> {
   try {
     const put = { body, keys, dueIn: TTL }

@@ -1,4 +1,4 @@
-/** The live conversation that a server holds: commands append events, and state, view and messages stay current. */
+/** A live conversation: commands append events, and state, view and messages stay current. */
 
 import { hasCode } from '../event/errors.ts'
 import type { JsonObject, Message } from '../event/shapes.ts'
@@ -43,24 +43,25 @@ import { type Recovery, recover } from './recover.ts'
 import { checkRest, isOfRun } from './run/lease.ts'
 import { runLoop } from './run/loop.ts'
 import { checkRun, type RunOptions, type RunResult } from './run/options.ts'
-import type { AskChild, Step } from './run/step.ts'
-import { askChild } from './subagent.ts'
+import type { RunChild, Step } from './run/step.ts'
+import { runChild } from './subagent.ts'
 import type { EngineContext } from './engine-context.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
 
 /** How to send a message. */
 export interface SendOptions {
-  /** The client's own key: a message with a key that was sent before is not sent again (law S). */
+  /** Client's idempotency key: a second message with the same key is not appended (law S). */
   readonly key?: string
-  /** Who says it, where several do. */
+  /** Name of the author, in conversations with several users. */
   readonly sender?: string
 }
 
 /**
- * A conversation of an engine. Any number of them, in any processes, may stand for one.
+ * A conversation of an engine. Several handles, in any processes, can refer to the same conversation.
  *
- * Everything that appends returns the events that it appended, or that stood there already, and none when there was
- * nothing to do. Errors are `ColloquyError`s: `unknown_conversation`, `closed`, the store's, and each method's own.
+ * Methods that append return the events that they appended or that already existed, and an empty list when
+ * there was nothing to do. Errors are `ColloquyError`s: `unknown_conversation`, `closed`, the store's, and
+ * each method's own.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -75,48 +76,57 @@ export class Conversation {
   readonly id: string
   readonly #engine: EngineContext
 
-  /** @internal Made by an engine. */
+  /** @internal Created by an engine. */
   constructor(engine: EngineContext, id: string) {
     this.#engine = engine
     this.id = id
   }
 
-  /** The state after the last event of the log, by any process. O(events that others have appended since). */
+  /**
+   * Returns the state after the last event of the log, whichever process appended it. O(events appended since
+   * by others).
+   */
   async state(): Promise<State> {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
 
-  /** The same with its record, in one read; in none where `found` is given, its record as it was just read. */
-  async look(found?: ConversationRecord): Promise<Look> {
-    return this.#engine.use(this.id, (replica) => replica.look(found))
+  /**
+   * Returns the state with the conversation's record, in one read. Pass a record that was just read to save
+   * that read.
+   */
+  async look(record?: ConversationRecord): Promise<Look> {
+    return this.#engine.use(this.id, (replica) => replica.look(record))
   }
 
   /**
-   * The state at an event (law T). O(log n) when it is in memory; O(n) when it was evicted.
+   * Returns the state at an event (law T). O(log n) in memory; O(n) for evicted bodies.
    * @throws ColloquyError `unknown_event`.
    */
   async stateAt(eventId: string): Promise<State> {
     return this.read((state) => stateAt(state, eventId))
   }
 
-  /** What a pure function says of the state, as in `read(toTimeline)`; of what was evicted too, at O(n) then. */
-  async read<T>(question: (state: State) => T): Promise<T> {
-    return this.#engine.use(this.id, (replica) => replica.read(question))
+  /**
+   * Returns a pure function's value of the state, as in `read(toTimeline)`. Loads evicted bodies when the
+   * function needs them, at O(n).
+   */
+  async read<T>(query: (state: State) => T): Promise<T> {
+    return this.#engine.use(this.id, (replica) => replica.read(query))
   }
 
-  /** What the model is sent, in the neutral form; the provider grammars take `state()`. O(view). */
+  /** Returns the view as neutral messages. The grammars' renderers accept `state()` instead. O(view). */
   async messages(options?: MessageOptions): Promise<NeutralMessage[]> {
     return toMessages(await this.state(), options)
   }
 
-  /** What the store knows of it beside its log. */
+  /** Returns the store's record of the conversation: title, tags, times. */
   async record(): Promise<ConversationRecord> {
     this.#engine.check()
     return recordIn(this.#engine.store, this.id)
   }
 
   /**
-   * A page of its events, as `Store.search` finds them, in the form in which the other methods give events: plain JSON.
+   * Returns a page of events, as `Store.search` finds them, as plain JSON.
    * @throws ColloquyError `invalid_query`, `invalid_cursor`.
    */
   async search(query: Omit<EventQuery, 'conversationId'> = {}): Promise<Page<LoggedEvent>> {
@@ -125,24 +135,24 @@ export class Conversation {
     return { ...page, items: page.items.map(toLogged) }
   }
 
-  /** Where each branch ends, and which holds HEAD. O(n). */
+  /** Returns the tip of each branch, and which branch holds HEAD. O(n). */
   async branches(): Promise<BranchInfo[]> {
     return listBranches(await this.state())
   }
 
   /**
-   * Appends events, all or none. Those without an id, a time or a parent get one. Appending the same event again under
-   * its id changes nothing. With an expected version the loser of a race gets `version_conflict`, and may look at
-   * `state()` and try again; without one the append is made whatever others do. A result of a call on another branch is
-   * appended there, and HEAD stays. O(log n) for each event.
-   * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`, `unknown_parent`,
-   * `unknown_event`.
+   * Appends events, all or none. Missing ids, times and parents are filled in. Appending an event again under
+   * its id changes nothing. With `expected`, the loser of a race gets `version_conflict` and can retry on the
+   * new `state()`; without it, the append succeeds whatever others append. The result of a call on another
+   * branch is appended to that branch, and HEAD stays. O(log n) per event.
+   * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
+   * `unknown_parent`, `unknown_event`.
    */
   async append(
-    given: Event | readonly Event[],
+    input: Event | readonly Event[],
     options: { readonly expected?: ExpectedVersion } = {},
   ): Promise<readonly LoggedEvent[]> {
-    const events = checkEvents(Array.isArray(given) ? Array.from(given) : [given])
+    const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
     return this.#engine.use(this.id, (replica) =>
       replica.commit((state) => attachLateResults(state, events), {
         ...options,
@@ -151,7 +161,7 @@ export class Conversation {
     )
   }
 
-  /** Appends a message of the user: a text, or a whole message. */
+  /** Appends a user's message: text, or a whole message. */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
     const { key, sender } = options
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
@@ -162,17 +172,17 @@ export class Conversation {
     })
   }
 
-  /** Lets a run stop after its current step. */
+  /** Stops a run after its current step. */
   async pause(): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => decidePause(state, this.#engine.isRunning(this.id)))
   }
 
   /**
-   * Stops a run at once: its signal is aborted, and its pending calls are ended, in one batch. Calls that work on are
-   * not, unless `working` says so: then they are cancelled.
+   * Stops a run at once: aborts its signal and ends its pending calls, in one batch. Calls that outlive their
+   * reply continue, unless `working` is true: then they are cancelled.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
-    // The run may be another process's: its lease is there until it has ended.
+    // Another process may hold the run: its lease exists until the run has ended.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
     const stopped = await this.#decide((state) =>
@@ -184,24 +194,27 @@ export class Conversation {
     return [...stopped, ...cancelled.flat()]
   }
 
-  /** Ends a pause; to go on, run it. A reply that came in meanwhile is not asked for again. */
+  /** Ends a pause. Call `run` to continue. A reply that arrived during the pause is not requested again. */
   async resume(): Promise<readonly LoggedEvent[]> {
     return this.#decide(decideResume)
   }
 
-  /** Lets pending calls be executed, by their actions' ids, in the next run. @throws ColloquyError `unknown_call`. */
+  /**
+   * Approves pending calls, by the ids of their actions: the next run executes them. @throws ColloquyError
+   * `unknown_call`.
+   */
   async approve(actionIds: readonly string[]): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => decideApprove(state, actionIds))
   }
 
-  /** Refuses pending calls, by default all of the branch. @throws ColloquyError `unknown_call`. */
+  /** Rejects pending calls, by default all of the branch. @throws ColloquyError `unknown_call`. */
   async reject(actionIds?: readonly string[], reason?: string): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideReject(state, actionIds, reason)))
   }
 
   /**
    * Moves HEAD to an event, or to the empty HEAD for null.
-   * @throws ColloquyError `unknown_event`; `already_running` while a run is live.
+   * @throws ColloquyError `unknown_event`; `already_running` during a run.
    */
   async navigate(eventId: string | null): Promise<readonly LoggedEvent[]> {
     return this.#decideAtRest((state) => decideNavigate(state, eventId))
@@ -213,8 +226,8 @@ export class Conversation {
   }
 
   /**
-   * Says a user's message in other words, on a branch of its own beside the old one.
-   * @throws ColloquyError `unknown_event` when it is no user's message; `already_running`.
+   * Replaces a user's message on a new branch. The old message stays on its own branch.
+   * @throws ColloquyError `unknown_event` when the id is not a user's message; `already_running`.
    */
   async editAndResend(messageId: string, content: string | Message): Promise<readonly LoggedEvent[]> {
     const [message] = checkEvents([userMessage(content)])
@@ -224,8 +237,8 @@ export class Conversation {
   }
 
   /**
-   * Says which calls need a user's consent, in every run and fork: `{ kind: 'AlwaysConfirm' }`, see `toPolicy`.
-   * @throws ColloquyError `invalid_event` for what is no JSON.
+   * Sets which calls need confirmation, in every run and fork: `{ kind: 'AlwaysConfirm' }`, see `toPolicy`.
+   * @throws ColloquyError `invalid_event` for a value that is not JSON.
    */
   async setConfirmationPolicy(policy: JsonObject | null): Promise<readonly LoggedEvent[]> {
     if (typeof policy !== 'object' || Array.isArray(policy))
@@ -236,8 +249,8 @@ export class Conversation {
   }
 
   /**
-   * Copies it, or the path to an event, into a new conversation. Ids are kept, the confirmation policy comes along, and
-   * calls that are open stay open and wait. O(events).
+   * Copies the log, or the path to an event, into a new conversation. Ids and the confirmation policy are
+   * copied; open calls stay open and wait. O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
@@ -254,16 +267,16 @@ export class Conversation {
   }
 
   /**
-   * The first state from now on with one of these statuses; it may be the one that there is.
-   * @throws the reason of `signal` when that is aborted first; give `AbortSignal.timeout(ms)` to wait no longer.
-   * `closed` when the engine is, `invalid_argument` for a status that is none.
+   * Resolves with the first state that has one of these statuses, which can be the current state.
+   * @throws the reason of `signal` when it is aborted first (pass `AbortSignal.timeout(ms)` for a limit);
+   * `closed` when the engine closes; `invalid_argument` for an unknown status.
    */
   async waitFor(
     status: Status | readonly Status[],
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<State> {
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
-    // Of one that does not exist nothing would ever come.
+    // An unknown status would never be reached.
     if (!wanted.every(isStatus)) invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
     const signal = this.#orClosing(options.signal)
     return this.#engine.use(this.id, (replica) =>
@@ -272,24 +285,28 @@ export class Conversation {
   }
 
   /**
-   * Gives the pending calls of a run that died an error as their result, and sets error; unless its status is not
-   * running, or a run is live, as a dead process's is until its lease expires. `run` takes over by itself.
+   * Ends the pending calls of a dead run with an error result, and sets the status `error`. Does nothing
+   * unless the status is `running` and no run holds the lease; a dead process's lease lasts until it expires.
+   * `run` recovers by itself.
    */
   async recover(): Promise<Recovery> {
     const { store } = this.#engine
     return this.#engine.use(this.id, (replica) => recover(store, replica, this.#engine.newBriefOwner()))
   }
 
-  /** Gives a StreamingDeltaEvent to subscribers, with `shareReplies` of any process. @throws `invalid_event`. */
+  /**
+   * Publishes a StreamingDeltaEvent to subscribers, with `shareReplies` in every process. @throws
+   * `invalid_event`.
+   */
   publish(delta: Event): void {
     this.#engine.check()
     this.#engine.publish(this.id, checkDelta(delta))
   }
 
   /**
-   * Every event after a position once, in order, first from the store, then live, of every writer; a `caught_up` when
-   * all that stood there was given, and in between what is being said of a reply, from its beginning or from where the
-   * reader was (law B).
+   * Yields every event after a position once, in order, of every writer: stored events first, then live ones.
+   * `caught_up` follows the last stored event. Deltas of the current reply are yielded in between, from its
+   * beginning or from the reader's position (law B).
    *
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -303,21 +320,21 @@ export class Conversation {
   }
 
   /**
-   * Runs it: `step` is called with the calls to execute, or with none to ask the model, until the conversation waits
-   * for confirmation, is paused, finished, stuck or in error. One run at a time, in whatever process: it holds a lease
-   * in the store. After a run that died it appends `RunLost`, ends the calls that it left with an error, executes those
-   * approved since, and goes on.
-   * @throws ColloquyError `already_running` (unless `wait` is set) with `owner` and `expiresAt` of the other run's
-   * lease, `lease_lost`, `invalid_argument` for options that are none, and what the store throws; what the step throws
-   * ends the run in error.
+   * Runs the conversation: calls `step` with the calls to execute, or with none to call the model, until the
+   * conversation waits for confirmation or is paused, finished, stuck or in error. One run at a time in all
+   * processes: it holds a lease in the store. After a dead run it appends `RunLost`, ends that run's calls
+   * with an error, executes those approved since, and continues.
+   * @throws ColloquyError `already_running` (unless `wait` is set) with `owner` and `expiresAt` of the other
+   * run's lease, `lease_lost`, `invalid_argument` for invalid options, and the store's errors. An error of
+   * the step ends the run in `error`.
    */
   async run(step: Step, options: RunOptions = {}): Promise<RunResult> {
     checkRun(step, options)
     const { store } = this.#engine
-    const ask: AskChild = (actionId, request) =>
-      askChild(store, (id) => new Conversation(this.#engine, id), { id: this.id, actionId }, request)
+    const openChild: RunChild = (actionId, request) =>
+      runChild(store, (id) => new Conversation(this.#engine, id), { id: this.id, actionId }, request)
     const resume: ResumeWork = (call, task, work) =>
-      step.resume?.(call, task, { ...work, askChild: ask }) ?? null
+      step.resume?.(call, task, { ...work, runChild: openChild }) ?? null
     return this.#engine.whileRunning(this.id, (replica, owner) =>
       runLoop(
         {
@@ -327,7 +344,7 @@ export class Conversation {
           owner,
           publish: (delta) => this.publish(delta),
           startWork: (call) => startWork(this.#engine, this.id, call),
-          askChild: ask,
+          runChild: openChild,
           takeOverWork: (append) => takeOverWork(this.#engine, replica, resume, append),
         },
         { ...options, signal: this.#orClosing(options.signal) },
@@ -336,41 +353,44 @@ export class Conversation {
   }
 
   /**
-   * Completes a call that works on, from outside of a run: a webhook, a queue, another process. The same call completed
-   * again changes nothing, whoever does. The conversation then wants a run, as after a message of the user.
+   * Completes a call that outlived its reply, from outside of a run: a webhook, a queue, another process.
+   * Completing it again changes nothing. The conversation then wants a run, as after a user's message.
    * @param callId the id of the call's action
-   * @throws ColloquyError `unknown_call` for one that does not work.
+   * @throws ColloquyError `unknown_call` when the call is not working.
    */
   async complete(callId: string, result: string | CallCompletion): Promise<readonly LoggedEvent[]> {
     const { content, outcome = 'done' } = typeof result === 'string' ? { content: result } : result
     return this.#decide((state) => checkEvents(decideComplete(state, callId, content, outcome)))
   }
 
-  /** Ends the work of a call, in whatever process, and completes it as cancelled. @throws as `complete`. */
+  /** Aborts a call's work, in whichever process, and completes it as cancelled. @throws as `complete`. */
   async cancel(callId: string, reason = 'The call was cancelled.'): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideComplete(state, callId, reason, 'cancelled')))
   }
 
   /**
-   * Appends progress of a call that works on: live readers see it, no model does. A new `task` replaces its handle.
-   * Nothing where the call does not work.
+   * Appends progress of a working call: live readers see it, the model does not. A new `task` replaces the
+   * call's handle. Does nothing when the call is not working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
   }
 
-  /** The conversations that its calls have opened, by `subagent`, in the order of their creation. O(children). */
+  /** Returns the conversations that its calls opened with `subagent`, in order of creation. O(children). */
   async children(): Promise<readonly ConversationRecord[]> {
     this.#engine.check()
     return this.#engine.children(this.id)
   }
 
-  /** Deletes it with its log and its children; runs of them end. False when there was none. */
+  /**
+   * Deletes the conversation with its log and its children, and ends their runs. Returns false when it does
+   * not exist.
+   */
   async delete(): Promise<boolean> {
     return this.#engine.delete(this.id)
   }
 
-  /** Aborted when the signal is, or the engine closes. */
+  /** Returns a signal that is also aborted when the engine closes. */
   #orClosing(signal: AbortSignal | undefined): AbortSignal {
     const { closing } = this.#engine
     return signal === undefined ? closing : AbortSignal.any([closing, signal])
@@ -380,7 +400,7 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => replica.commit(decide, { depends: true }))
   }
 
-  /** A run that goes on while HEAD moves under it would write on the wrong branch. */
+  /** Refuses during a run, which would continue on the wrong branch when HEAD moves. */
   #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
     return this.#engine.use(this.id, async (replica) => {
       for (;;) {
@@ -388,7 +408,7 @@ export class Conversation {
         const { length } = log.entries
         await checkRest(this.#engine.store, this.id, this.#engine.newBriefOwner(), header.status)
         try {
-          // A run that begins after the look appends something first, so that this version is gone.
+          // A run that begins after this check appends an event first, so the expected version conflicts.
           return await replica.commit(decide, { expected: length, depends: true })
         } catch (error) {
           if (!hasCode(error, 'version_conflict')) throw error

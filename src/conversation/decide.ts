@@ -1,6 +1,6 @@
 /**
- * Deciders: each command as a pure function from a state to the events that carry it out, none where there is nothing
- * to do.
+ * Deciders: each command as a pure function from a state to the events that carry it out. An empty list means
+ * that there is nothing to do.
  */
 
 import type { JsonObject, JsonValue, Message } from '../event/shapes.ts'
@@ -23,27 +23,29 @@ import { ColloquyError } from '../event/errors.ts'
 import { replyOf } from '../event/reply.ts'
 import { entryOf } from '../state/at.ts'
 
-/** The pending calls of HEAD's branch, in log order. O(k log k). */
+/** Pending calls of HEAD's branch, in log order. O(k log k). */
 export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 
 /**
- * Pausing: a PauseEvent where something could run on, else nothing (design section 3). What is paused is paused anew
- * where something was said since, or where a run is `live`: a run that was asked for behind the pause may have yet to
- * begin.
+ * Pauses: returns a PauseEvent where something could run, else nothing (design section 3). A paused
+ * conversation is paused again when a message arrived since, or while a run is `live`: a run requested before
+ * the pause may not have started yet.
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
 export function decidePause({ header: { status }, log: { head } }: State, live = false): Event[] {
-  const isSaidSince = head !== null && eventKindOf(head) === 'MessageEvent' && !isInterrupted(head)
-  const mayBegin = status === 'paused' && (live || isSaidSince)
-  return status === 'idle' || status === 'running' || mayBegin ? [{ kind: 'PauseEvent', source: 'user' }] : []
+  const hasNewMessage = head !== null && eventKindOf(head) === 'MessageEvent' && !isInterrupted(head)
+  const mayStillStart = status === 'paused' && (live || hasNewMessage)
+  return status === 'idle' || status === 'running' || mayStillStart
+    ? [{ kind: 'PauseEvent', source: 'user' }]
+    : []
 }
 
 /**
- * Interrupting: one AgentErrorEvent for each pending call of HEAD's branch, in log order, and the InterruptEvent, in
- * one batch. Nothing where nothing runs: calls of a conversation that waits or is paused stay pending, unless a run is
- * `live` beside the pause; one that has given its final reply may still be at work.
+ * Interrupts: returns one AgentErrorEvent for each pending call of HEAD's branch, in log order, then the
+ * InterruptEvent, in one batch. Returns nothing where nothing runs. Calls of a waiting or paused conversation
+ * stay pending, unless a run is `live` despite the pause; a finished conversation's run may still be working.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -54,7 +56,7 @@ export function decideInterrupt(state: State, live = false): Event[] {
     status === 'running' || status === 'idle' || (live && (status === 'paused' || status === 'finished'))
   if (!runs) return []
   const calls = status === 'idle' && !live ? [] : openCallsOf(state)
-  // A run that is interrupted already may take some time to end.
+  // An interrupted run can take some time to end.
   if (
     (status === 'paused' || status === 'finished') &&
     calls.length === 0 &&
@@ -62,16 +64,16 @@ export function decideInterrupt(state: State, live = false): Event[] {
     isInterrupted(log.head)
   )
     return []
-  return [...lostAnswers(state, calls), { kind: 'InterruptEvent', source: 'user' }]
+  return [...lostCallResults(state, calls), { kind: 'InterruptEvent', source: 'user' }]
 }
 
-/** Whether the last that happened on a branch is an interrupt, or the text that had come by then. */
+/** Whether the branch ends with an interrupt, or with the partial reply that it cut off. */
 const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
 /**
- * Resuming: from paused to idle, or to finished when the reply that was in flight came in meanwhile and nothing is left
- * to ask.
+ * Resumes: from paused to idle, or to finished when the reply in flight arrived meanwhile and there is
+ * nothing to answer.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */
@@ -82,10 +84,10 @@ export function decideResume({ header, branch }: State): Event[] {
 }
 
 /**
- * Approving pending calls by the ids of their actions: the approval is recorded, and when no call is left that needs
- * one, the conversation waits no longer. A call that nothing can run needs none.
- * @throws ColloquyError `unknown_call` for an id that names no pending call of HEAD's branch, or one that nothing can
- * run.
+ * Approves pending calls by the ids of their actions. When no call is left that needs approval, the
+ * conversation becomes idle. Calls that cannot be executed need no approval.
+ * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch, or of a call
+ * that cannot be executed.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -94,27 +96,27 @@ export function decideResume({ header, branch }: State): Event[] {
  */
 export function decideApprove(state: State, actionIds: readonly string[]): Event[] {
   const open = openCallsOf(state)
-  const asked = checkCalls(open, actionIds)
-  for (const call of asked) {
+  const requested = checkCalls(open, actionIds)
+  for (const call of requested) {
     if (!isExecutable(call.event)) {
-      throw unknownCall(call.id, 'was never executable, so it cannot be approved; reject it')
+      throw unknownCall(call.id, 'cannot be executed, so it cannot be approved. Reject it')
     }
   }
-  const agreed = granted(state.header.callStatuses, 'approved')
-  const fresh = asked.filter(({ id }) => !agreed.has(id)).map(({ id }) => id)
-  for (const id of fresh) agreed.add(id)
+  const approved = granted(state.header.callStatuses, 'approved')
+  const added = requested.filter(({ id }) => !approved.has(id)).map(({ id }) => id)
+  for (const id of added) approved.add(id)
   const waits = state.header.status === 'waiting_for_confirmation'
-  const settled = waits && asked.length > 0 && isSettled(open, agreed)
+  const settled = waits && requested.length > 0 && isSettled(open, approved)
   return [
-    ...(fresh.length > 0 ? [grantUpdate('approved', fresh)] : []),
+    ...(added.length > 0 ? [grantUpdate('approved', added)] : []),
     ...(settled ? [statusUpdate('idle')] : []),
   ]
 }
 
 /**
- * Rejecting pending calls by the ids of their actions, all of HEAD's branch by default: one UserRejectObservation each,
- * in log order.
- * @throws ColloquyError `unknown_call` for an id that names no pending call of HEAD's branch.
+ * Rejects pending calls by the ids of their actions, by default all of HEAD's branch: one
+ * UserRejectObservation each, in log order.
+ * @throws ColloquyError `unknown_call` for an id that is not a pending call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -137,17 +139,17 @@ export function decideReject(
     rejection_reason: reason,
     rejection_source: 'user',
   }))
-  const agreed = granted(state.header.callStatuses, 'approved')
-  const gone = new Set(rejected)
-  const left = open.filter((call) => !gone.has(call))
+  const approved = granted(state.header.callStatuses, 'approved')
+  const rejectedSet = new Set(rejected)
+  const remaining = open.filter((call) => !rejectedSet.has(call))
   const waits = state.header.status === 'waiting_for_confirmation'
-  // The fold itself ends the waiting when nothing is left open.
-  const settled = waits && events.length > 0 && left.length > 0 && isSettled(left, agreed)
+  // The fold itself ends the wait when no call is left open.
+  const settled = waits && events.length > 0 && remaining.length > 0 && isSettled(remaining, approved)
   return settled ? [...events, statusUpdate('idle')] : events
 }
 
 /**
- * Moving HEAD to an event, or to the bare empty HEAD for null; to where it is already: nothing.
+ * Moves HEAD to an event, or to the empty HEAD for null. Returns nothing when HEAD is already there.
  * @throws ColloquyError `unknown_event` when no event of the tree has this id (design D7).
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
@@ -161,7 +163,7 @@ export function decideNavigate(state: State, eventId: string | null): Event[] {
 }
 
 /**
- * Starting anew: HEAD to the branch's system prompt, or to the empty HEAD where the branch has none.
+ * Restarts: HEAD moves to the branch's system prompt, or to the empty HEAD where the branch has none.
  * @example
  * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
  */
@@ -169,10 +171,10 @@ export const decideRestart = (state: State): Event[] =>
   decideNavigate(state, state.branch.systemPrompt?.id ?? null)
 
 /**
- * Saying a message in other words: HEAD to what stood before it, and the new message there; the old one stays on its
- * branch.
- * @throws ColloquyError `unknown_event` when no user message has this id; `evicted` when a snapshot or `evict` dropped
- * its body.
+ * Replaces a user's message: HEAD moves before it, and the new message is appended there. The old message
+ * stays on its branch.
+ * @throws ColloquyError `unknown_event` when no user message has this id; `evicted` when a snapshot or
+ * `evict` dropped its body.
  * @example
  * const message = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }
  * decideEdit(replay([{ ...message, id: 'm' }]), 'm', message).map(({ kind }) => kind) // ['ConversationStateUpdateEvent', 'MessageEvent']
@@ -189,7 +191,7 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
     )
   }
   if (entry.event?.kind !== 'MessageEvent' || entry.event.source !== 'user') {
-    throw new ColloquyError('unknown_event', `event ${JSON.stringify(messageId)} is no message of a user`, {
+    throw new ColloquyError('unknown_event', `event ${JSON.stringify(messageId)} is not a user's message`, {
       event_id: messageId,
     })
   }
@@ -198,8 +200,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 }
 
 /**
- * Changing which calls need a user's consent, for all runs to come; null for the default of each run. The same policy
- * again: nothing.
+ * Sets which calls need confirmation, for all later runs; null for each run's default. Returns nothing when
+ * the policy is unchanged.
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -208,56 +210,59 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
   canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
 
 /**
- * Recovering from a run that died: a tool result for every pending call of HEAD's branch, in log order, and the error,
- * in one batch. Nothing unless the status is running: calls of waiting or paused conversations stay pending. Whether a
- * run is live is the caller's to know.
- * @param unstarted ids of calls that were begun only if the log says so; the model then reads that they had no effect
+ * Recovers from a dead run: a tool result for every pending call of HEAD's branch, in log order, then the
+ * error, in one batch. Returns nothing unless the status is running: calls of waiting or paused conversations
+ * stay pending. The caller has to know that no run is live.
+ * @param unstarted ids of calls that only a record in the log can have begun; without it, the model reads
+ * that they had no effect
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */
 export function decideRecover(state: State, unstarted?: ReadonlySet<string>): Event[] {
   const lost = decideRunLost(state)
-  return lost.length === 0 ? [] : [...lostAnswers(state, openCallsOf(state), unstarted), ...lost]
+  return lost.length === 0 ? [] : [...lostCallResults(state, openCallsOf(state), unstarted), ...lost]
 }
 
-/** The error alone, for a run that takes over from one that died, and settles its calls itself. */
+/** The error alone, for a run that takes over and settles the dead run's calls itself. */
 export function decideRunLost(state: State): Event[] {
   if (state.header.status !== 'running') return []
   const { length } = openCallsOf(state)
   const detail =
     length === 0
-      ? 'The run ended without saying so.'
-      : `The run ended without saying so, with ${length} open ${length === 1 ? 'call' : 'calls'}.`
+      ? 'The run ended without a final status.'
+      : `The run ended without a final status, with ${length} open ${length === 1 ? 'call' : 'calls'}.`
   return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail }]
 }
 
-/** A user's message, from a text or a whole message. */
+/** A user's message, from text or a whole message. */
 export function userMessage(content: string | Message): MessageEvent {
   const llm_message: Message =
     typeof content === 'string' ? { role: 'user', content: [{ type: 'text', text: content }] } : content
   return { kind: 'MessageEvent', source: 'user', llm_message }
 }
 
-/** Whether no call is left that a user would have to agree to. */
-const isSettled = (open: readonly EventEntry<ActionEvent>[], agreed: ReadonlySet<string>): boolean =>
-  open.every(({ id, event }) => agreed.has(id) || !isExecutable(event))
+/** Whether no call is left that needs approval. */
+const isSettled = (open: readonly EventEntry<ActionEvent>[], approved: ReadonlySet<string>): boolean =>
+  open.every(({ id, event }) => approved.has(id) || !isExecutable(event))
 
 /** The pending calls with these ids, in log order. */
 function checkCalls(
   open: readonly EventEntry<ActionEvent>[],
   actionIds: readonly string[],
 ): EventEntry<ActionEvent>[] {
-  const asked = new Set(actionIds)
+  const requested = new Set(actionIds)
   const known = new Set(open.map(({ id }) => id))
-  for (const id of asked) if (!known.has(id)) throw unknownCall(id, 'is no pending call of this branch')
-  return open.filter(({ id }) => asked.has(id))
+  for (const id of requested)
+    if (!known.has(id)) throw unknownCall(id, 'is not a pending call of this branch')
+  return open.filter(({ id }) => requested.has(id))
 }
 
 const unknownCall = (id: string, why: string): ColloquyError =>
   new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })
 
 /**
- * A tool result of the engine's own. It names the call by its id, and the latest pending one with that id gets it (U3).
+ * A tool result made by the engine. It names the call's id; the latest pending call with that id gets it
+ * (U3).
  */
 export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
@@ -268,16 +273,16 @@ export const errorResult = (call: ActionEvent, error: string): AgentErrorEvent =
 })
 
 /**
- * Tool results for calls in log order. Where one id was given to several pending calls, a result that names no action
- * goes to the latest (U3); so each gets one, and that one is its own. O(k).
+ * Tool results for calls, in log order. When several pending calls share an id, a result without an action id
+ * goes to the latest of them (U3), so the results are assigned in reverse. O(k).
  */
-export function errorAnswers(
+export function errorResults(
   calls: readonly EventEntry<ActionEvent>[],
   error: string | ((call: EventEntry<ActionEvent>) => string),
 ): AgentErrorEvent[] {
-  const alike = Map.groupBy(calls, ({ event }) => event.tool_call_id)
+  const callsById = Map.groupBy(calls, ({ event }) => event.tool_call_id)
   return calls.flatMap(({ event }) => {
-    const call = alike.get(event.tool_call_id)?.pop()
+    const call = callsById.get(event.tool_call_id)?.pop()
     return call === undefined ? [] : errorResult(call.event, typeof error === 'string' ? error : error(call))
   })
 }
@@ -285,17 +290,18 @@ export function errorAnswers(
 const NONE: ReadonlySet<string> = new Set()
 
 /**
- * Tool results for calls that are not waited for any longer. A call counts as never started when a pause came before it
- * was, or when it is one of `unstarted` and the log does not say that it was begun, or approved since.
- * @param unstarted ids of calls that nothing but a record in the log can have begun
+ * Tool results for calls that nothing waits for any longer. A call counts as never started when a pause
+ * arrived before it began, or when it is in `unstarted` and the log records neither its beginning nor an
+ * approval.
+ * @param unstarted ids of calls that only a record in the log can have begun
  */
-export function lostAnswers(
+export function lostCallResults(
   { header }: State,
   calls: readonly EventEntry<ActionEvent>[],
   unstarted = NONE,
 ): AgentErrorEvent[] {
   const callStatuses = new Map(header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
-  return errorAnswers(calls, ({ id, event }) => {
+  return errorResults(calls, ({ id, event }) => {
     if (!isExecutable(event)) return NOT_EXECUTABLE
     const grant = callStatuses.get(id)
     const isFresh = grant === undefined ? unstarted.has(id) : grant === 'held'
@@ -304,9 +310,9 @@ export function lostAnswers(
 }
 
 /**
- * The calls that a run which died has made since it said last that it runs, by the ids of their actions. It records in
- * the log which of them it begins (law P6), so all others were never started. Only for logs whose run held a lease:
- * another writer may execute calls without a word in the log. O(events since the run began).
+ * Ids of the actions that a dead run appended since it last set the status to running. A run records in the
+ * log which calls it begins (law P6), so all others never started. Only for logs whose run held a lease:
+ * other writers may execute calls without recording it. O(events since the run began).
  */
 export function callsOfLostRun(state: State): ReadonlySet<string> {
   const { entries } = state.log
@@ -315,7 +321,7 @@ export function callsOfLostRun(state: State): ReadonlySet<string> {
     const entry = entries.get(from)
     if (entry === undefined || eventKindOf(entry) !== 'ConversationStateUpdateEvent') continue
     const { event } = entry
-    // An update whose body was evicted may be any.
+    // An evicted update can be any update.
     if (event?.kind !== 'ConversationStateUpdateEvent') return NONE
     if (event.key !== 'execution_status') continue
     if (event.value !== 'running') return NONE
@@ -334,21 +340,17 @@ const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => 
   value,
 })
 
-/** The status is this from now on. */
 export const statusUpdate = (status: Status): ConversationStateUpdateEvent =>
   update('execution_status', status)
 
-/** HEAD is this event from now on, or the empty HEAD for null (design D7). */
+/** Moves HEAD to this event, or to the empty HEAD for null (design D7). */
 export const headUpdate = (eventId: string | null): ConversationStateUpdateEvent =>
   update('leaf_event_id', eventId)
 
-/** These pending calls have this status from now on. */
 export const grantUpdate = (grant: CallStatus, actionIds: readonly string[]): ConversationStateUpdateEvent =>
   update(GRANT_KEYS[grant], actionIds)
 
-/** These calls need a user's consent from now on. */
 export const policyUpdate = (policy: JsonObject | null): ConversationStateUpdateEvent =>
   update('confirmation_policy', policy)
 
-/** Why a run is stuck. */
 export const stuckUpdate = (reason: string): ConversationStateUpdateEvent => update('stuck_reason', reason)

@@ -1,6 +1,6 @@
 /**
- * State shared by an engine's conversations: which are in memory, which run, who listens to replies, and whether the
- * engine is closed.
+ * State shared by an engine's conversations: which are in memory, which run, who listens to replies, and
+ * whether the engine is closed.
  */
 
 import { LRUCache } from 'lru-cache'
@@ -14,21 +14,21 @@ import { briefOwner } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 import type { Stamp } from './stamp.ts'
 
-/** The tag of child conversations, which tells them from forks of their parent. */
+/** Tags of child conversations. Forks of the parent do not have them. */
 export const CHILD_TAGS = { subagent: 'true' }
 
 /** A conversation that is open or being opened. */
 interface BusyReplica {
   readonly opening: Promise<Replica>
-  /** The same, once it is open. */
+  /** Set once it is open. */
   open: Replica | null
   users: number
 }
 
 /**
- * The conversations of one engine. A replica in use stays in memory. Idle ones are evicted by size, the least recently
- * used first, and opened again when they are used. One that alone exceeds the cache stays while it is the last one used,
- * so that it is not read from the store on every call.
+ * The conversations of one engine. A replica in use stays in memory. Idle ones are evicted by size, least
+ * recently used first, and reopened on use. A replica larger than the cache stays while it is the last one
+ * used, so that it is not read from the store on every call.
  */
 export class EngineContext {
   readonly store: Store
@@ -41,9 +41,9 @@ export class EngineContext {
   #oversized: Replica | null = null
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  /** By conversation: the owners of its runs here, of which all but one wait for the lease. */
+  /** Owners of this engine's runs, by conversation. All but one wait for the lease. */
   readonly #running = new Map<string, Set<string>>()
-  /** What `close` waits for. */
+  /** Work that `close` waits for. */
   readonly #work = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   #closed: Promise<void> | null = null
@@ -70,19 +70,19 @@ export class EngineContext {
     return this.#busy.size + this.#idle.size + (this.#oversized === null ? 0 : 1)
   }
 
-  /** Returns an owner name for a run that no other run has. */
+  /** Returns a new owner name for a run. */
   newOwner(): string {
     return `run-${this.stamp.newId()}`
   }
 
-  /** Returns an owner name for a lease under which nothing runs. */
+  /** Returns a new owner name for a lease under which nothing runs. */
   newBriefOwner(): string {
     return briefOwner(this.stamp.newId())
   }
 
   /**
    * Calls a function with a conversation, which stays in memory meanwhile. `close` waits for it.
-   * @throws ColloquyError `unknown_conversation`, `closed`, and what the function throws.
+   * @throws ColloquyError `unknown_conversation`, `closed`, and the function's errors.
    */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     const done = Promise.withResolvers<void>()
@@ -131,11 +131,11 @@ export class EngineContext {
     return work.finally(() => this.#work.delete(work))
   }
 
-  /** Publishes more of a reply to subscribers. */
+  /** Publishes a delta of a reply to subscribers. */
   publish(id: string, delta: StreamingDeltaEvent): void {
     const replica = this.#busy.get(id)?.open ?? null
     replica?.replies.publish(delta)
-    if (replica !== null) this.#sharedRepliesOf(replica)?.said()
+    if (replica !== null) this.#sharedRepliesOf(replica)?.scheduleWrite()
   }
 
   /** Listens to replies of other processes until the returned function is called. */
@@ -143,7 +143,7 @@ export class EngineContext {
     return this.#sharedRepliesOf(replica)?.listen() ?? (() => undefined)
   }
 
-  /** Whether a run of this engine is live, or waits for its lease. */
+  /** Whether a run of this engine is active or waits for its lease. */
   isRunning(id: string): boolean {
     return this.#running.has(id)
   }
@@ -163,7 +163,7 @@ export class EngineContext {
     })
   }
 
-  /** Deletes a conversation and the children that its calls have opened; false when there was none. */
+  /** Deletes a conversation and its child conversations. Returns false when it does not exist. */
   async delete(id: string): Promise<boolean> {
     this.check()
     for (const child of await this.track(this.children(id))) await this.delete(child.id)
@@ -171,16 +171,16 @@ export class EngineContext {
     const replica = busy === undefined ? this.#idleReplica(id) : busy.open
     const epoch = replica?.epoch
     const existed = await this.track(this.store.deleteConversation(id))
-    // At once, since another conversation may be created under the id from now on; one that was is kept.
+    // At once: from now on another conversation can be created under the id. Such a new one is kept.
     if (replica?.epoch === epoch) replica?.leave()
-    // Still being opened, so it is not known which conversation it is.
+    // Still opening, so it is unknown which conversation it is.
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
-    // Even if there was none: the call that deleted it may have failed here.
+    // Also when nothing was deleted: an earlier delete may have failed here.
     if (this.#shares) await this.track(dropShared(this.store, id))
     return existed
   }
 
-  /** The conversations that calls of a conversation have opened, in the order of their creation. O(children). */
+  /** Returns the conversations that a conversation's calls opened, in order of creation. O(children). */
   async children(id: string): Promise<ConversationRecord[]> {
     const children: ConversationRecord[] = []
     let cursor: string | null = null
@@ -197,7 +197,7 @@ export class EngineContext {
     return children
   }
 
-  /** Ends runs and subscriptions, and waits for what is under way. The store stays open: it is not the engine's. */
+  /** Ends runs and subscriptions, and waits for pending work. The store stays open: its owner closes it. */
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed
@@ -205,11 +205,11 @@ export class EngineContext {
 
   /** @throws ColloquyError `closed`. */
   check(): void {
-    if (this.closing.aborted) throw new ColloquyError('closed', 'The engine was closed; make another one.')
+    if (this.closing.aborted) throw new ColloquyError('closed', 'The engine is closed. Create another one.')
   }
 
   async #end(): Promise<void> {
-    this.#closing.abort(new ColloquyError('closed', 'The engine was closed.'))
+    this.#closing.abort(new ColloquyError('closed', 'The engine is closed.'))
     await Promise.allSettled(this.#work)
     await Promise.all([...this.#openReplies].map((shared) => shared.close()))
     const idle = [...this.#idle.values(), ...(this.#oversized === null ? [] : [this.#oversized])]
@@ -244,7 +244,7 @@ export class EngineContext {
       if (this.#idle.peek(id) === replica) this.#idle.delete(id)
       if (this.#oversized === replica) this.#oversized = null
     }
-    // A deleted replica stays deleted, and another conversation may be created under its id.
+    // A deleted replica is never reused: another conversation may be created under its id.
     replica.gone.addEventListener('abort', drop, { once: true })
     return replica
   }
@@ -253,7 +253,7 @@ export class EngineContext {
     const { open } = busy
     if (this.#busy.get(id) !== busy) return
     if (open?.isDue !== true) return this.#rest(id, busy)
-    // After the caller has its result: evicts bodies, so that the size is that of the smaller state.
+    // After the caller has its result: evicts bodies first, so that the cache counts the smaller state.
     setTimeout(() => void open.settle().then(() => this.#rest(id, busy)), 0)
   }
 
@@ -283,7 +283,7 @@ export class EngineContext {
     return shared
   }
 
-  /** Whether a run of this engine has begun: one that waits for its lease has appended nothing. */
+  /** Whether a run of this engine has begun. A run that waits for its lease has appended nothing. */
   #isAtWork({ id, writer }: Replica): boolean {
     return writer !== null && this.#running.get(id)?.has(writer) === true
   }

@@ -13,22 +13,22 @@ import { follow, type Follower, type FollowOptions, type FollowHandler } from '.
 import { type ConversationRecovery, recoverAll } from './recover.ts'
 import { EngineContext } from './engine-context.ts'
 
-/** How an engine is made. */
+/** Options of an engine. */
 export interface EngineOptions {
   readonly store: Store
-  /** Microseconds since 1970, for the times of events. Default: the system's clock. */
+  /** Microseconds since 1970, for event times. Default: the system's clock. */
   readonly clock?: () => bigint
-  /** Makes ids for events and conversations. Default: ULIDs, which sort by time. */
+  /** Creates ids of events and conversations. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Bytes that idle conversations may take in memory, roughly; the last used of those that alone take more stays
-   * besides. 0: none stays. Default: 256 MiB.
+   * Approximate maximum of bytes of idle conversations in memory. The last used conversation stays even if it
+   * alone is larger. 0 keeps none. Default: 256 MiB.
    */
   readonly cacheBytes?: number
   /**
-   * Whether subscribers of other processes get a reply word by word too: while one of them listens, what is said goes
-   * through items of the store, some four times a second, and is taken out when the reply stands in the log. Default:
-   * false, for a program that is the only one, or that keeps words from its store.
+   * Whether subscribers in other processes receive a reply's deltas. While one of them listens, deltas pass
+   * through items of the store, about four times a second, and are removed when the reply is in the log.
+   * Default: false, for single processes and for programs that do not want partial text in their store.
    */
   readonly shareReplies?: boolean
 }
@@ -44,18 +44,18 @@ const OPTIONS = {
 /** Live conversations over one store. */
 export interface Engine {
   readonly store: Store
-  /** How many conversations are in memory. */
+  /** Number of conversations in memory. */
   readonly size: number
   /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`. */
   create(options?: Partial<NewConversation>): Promise<Conversation>
   /**
-   * Opens a conversation; one whose record is given is not looked for. @throws ColloquyError `unknown_conversation`.
+   * Opens a conversation. Passing its record saves the read. @throws ColloquyError `unknown_conversation`.
    */
   open(conversation: string | ConversationRecord): Promise<Conversation>
   /**
-   * Opens a conversation, or creates it where there is none: for clients that make their ids themselves. Of several
-   * that ask at the same time, all get the one that the first has created.
-   * @param given what it is created with beside its id; one that is there stays as it is
+   * Opens a conversation, or creates it when it does not exist: for clients that make their own ids.
+   * Concurrent callers all get the same conversation.
+   * @param options how to create it; ignored when it exists
    * @throws ColloquyError `invalid_id`, `invalid_argument`.
    *
    * @example
@@ -65,14 +65,14 @@ export interface Engine {
    * conversation.id === again.id // true
    * await engine.close()
    */
-  openOrCreate(id: string, given?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
-  /** Deletes a conversation with its log; false when there was none. */
+  openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
+  /** Deletes a conversation with its log. Returns false when it does not exist. */
   delete(id: string): Promise<boolean>
   /**
-   * Recovers every conversation whose lease has expired without being given back, since its process died: see
-   * `Conversation.recover`. Says of each what that came to; a failure costs the others nothing. Leases that a process
-   * which died holds still (`leaseTtl`, 45 s by default) are left for a later call. O(leases that were not given back),
-   * and the events of what is recovered.
+   * Recovers every conversation whose lease expired without being released because its process died: see
+   * `Conversation.recover`. Returns the outcome of each; a failure does not affect the others. Leases that
+   * have not expired yet (`leaseTtl`, 45 s by default) are left for a later call. O(unreleased leases), and
+   * the events of the recovered conversations.
    *
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -82,18 +82,20 @@ export interface Engine {
    */
   recoverAll(): Promise<readonly ConversationRecovery[]>
   /**
-   * Gives a handler what happens in all conversations, by whatever process: each event, and each change and deletion of
-   * a conversation, at least once, and in order for each conversation. Of what has become of a deleted conversation
-   * before, it may be given the deletion only. The handler is called with items of one shard of the conversations; when
-   * it ends well, the next ones are its place; when it throws, it is called with them again, later and later. Resolves
-   * when it is written down where the name begins.
+   * Delivers to a handler what happens in all conversations, in every process: each event, and each change
+   * and deletion of a conversation, at least once, and in order per conversation. The history of a deleted
+   * conversation may be missing, but its deletion is delivered. Each call of the handler gets items of one
+   * shard of the conversations. When it resolves, their position is stored and the next items follow. When it
+   * throws, the same items are delivered again, with growing delays. Resolves when the start position of the
+   * name is stored.
    *
-   * Processes that follow by one name divide the 64 shards, by leases: one more gets its part, and what one held that
-   * died the others are given once its lease has run out. Who was at work then may be at it still, so that a handler
-   * must bear to be called twice: it may keep the ids of events, or their positions, with what it makes of them.
+   * Processes with the same `name` divide the 64 shards by leases. A new process gets its share; a dead
+   * process's shards go to the others when its leases expire. That process may only be slow, so a handler
+   * must tolerate repeated delivery: it can store the ids or positions of events with its own results.
    *
-   * A look where nothing happened is one query; else it costs what happened, whatever the number of conversations.
-   * @throws ColloquyError `invalid_argument` for options that are none, `closed`, and what the store throws.
+   * A poll without news is one query. Otherwise the cost depends on what happened, not on the number of
+   * conversations.
+   * @throws ColloquyError `invalid_argument` for invalid options, `closed`, and the store's errors.
    *
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -108,13 +110,13 @@ export interface Engine {
    * await engine.close()
    */
   follow(options: FollowOptions, handler: FollowHandler): Promise<Follower>
-  /** Interrupts runs, ends subscriptions and followers, and waits for what is under way; the store stays open. */
+  /** Interrupts runs, ends subscriptions and followers, and waits for pending work. The store stays open. */
   close(): Promise<void>
 }
 
 /**
- * An engine over a store. Conversations are opened when they are used, kept in memory for as long as it allows, and
- * opened again when they are asked for. Any number of engines, in any number of processes, may share a store.
+ * Creates an engine over a store. Conversations are opened on use, kept in memory while the cache allows, and
+ * reopened when needed. Any number of engines, in any number of processes, can share a store.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -141,18 +143,18 @@ export function createEngine(options: EngineOptions): Engine {
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   const context = new EngineContext(store, { newId, now: () => formatInstant(clock()) }, bytes, shareReplies)
-  const create: Engine['create'] = async (given = {}) => {
+  const create: Engine['create'] = async (record = {}) => {
     context.check()
     const { id } = await store.createConversation({
       status: initialHeader().status,
-      ...given,
-      id: given.id ?? newId(),
+      ...record,
+      id: record.id ?? newId(),
     })
     return new Conversation(context, id)
   }
-  const open: Engine['open'] = async (given) => {
+  const open: Engine['open'] = async (target) => {
     context.check()
-    const { id } = typeof given === 'string' ? await recordIn(store, given) : { ...given }
+    const { id } = typeof target === 'string' ? await recordIn(store, target) : { ...target }
     checkConversationId('id', id)
     return new Conversation(context, id)
   }
@@ -163,16 +165,16 @@ export function createEngine(options: EngineOptions): Engine {
     },
     create,
     open,
-    async openOrCreate(id, given = {}) {
+    async openOrCreate(id, record = {}) {
       try {
-        // What came as JSON may be anything: a record would be opened without being looked for.
+        // Untyped input may contain a record, which `open` would accept without reading the store.
         checkConversationId('id', id)
         return await open(id)
       } catch (error) {
         if (!hasCode(error, 'unknown_conversation')) throw error
       }
       try {
-        return await create({ ...given, id })
+        return await create({ ...record, id })
       } catch (error) {
         // Another caller was faster.
         if (hasCode(error, 'conversation_exists')) return open(id)
@@ -187,12 +189,12 @@ export function createEngine(options: EngineOptions): Engine {
       context.check()
       return recoverAll(context)
     },
-    follow: (given, handler) => follow(context, given, handler),
+    follow: (query, handler) => follow(context, query, handler),
     close: () => context.close(),
   }
 }
 
-/** ULIDs by the engine's clock, each above the one before. */
+/** ULIDs by the engine's clock, each greater than the previous one. */
 function ulids(clock: () => bigint): () => string {
   const next = monotonicFactory()
   return () => next(Number(clock() / 1000n))

@@ -18,36 +18,33 @@ import { type Stamp, stampEvents } from './stamp.ts'
 import type { Status } from '../state/status.ts'
 import { policyUpdate, statusUpdate } from './decide.ts'
 
-/** How to fork. */
+/** Options of a fork. */
 export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId' | 'owner'>
 > {
   /**
-   * The event to fork from: the path to it is copied, and HEAD is there; where the path holds a result of a call on
-   * another branch, or a reply asked for there, all of the log up to the event. Default: the whole log, with all
-   * branches and HEAD.
+   * The event to fork from: the path to it is copied, and HEAD is there. When the path contains a result of a
+   * call on another branch, or a reply requested there, the whole log up to the event is copied. Default: the
+   * whole log, with all branches and HEAD.
    */
   readonly from?: string
 }
 
-/** What a fork takes along, and what is appended to it. */
+/** What a fork copies, and what is appended to it. */
 export interface ForkPlan {
   /** Positions to copy, ascending; null for all. */
   readonly positions: ReadonlySet<number> | null
-  /**
-   * The policy, which is never less strict than that of the source, and the status: calls that are open stay open, and
-   * wait.
-   */
+  /** The policy, never less strict than the source's, and the status. Open calls stay open and wait. */
   readonly appended: readonly Event[]
-  /** That status, by which the fork is listed. */
+  /** The fork's status. */
   readonly status: Status
 }
 
 /**
- * Decides a fork. A state update to fork from stands for the event before it on its branch, as it does for HEAD (design
- * D7). O(depth · log depth), where the log up to there is copied O(events), for the whole log O(1).
- * @throws ColloquyError `unknown_event` when no event of the tree has the id; `evicted` when a snapshot or `evict`
- * dropped its branch.
+ * Plans a fork. Forking from a state update forks from the event before it on its branch, as for HEAD (design
+ * D7). O(depth · log depth); O(events) when the log up to there is copied; O(1) for the whole log.
+ * @throws ColloquyError `unknown_event` when no event of the tree has the id; `evicted` when a snapshot or
+ * `evict` dropped its branch.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
  * [...planFork(state, 'a').positions] // [0]
@@ -56,36 +53,40 @@ export interface ForkPlan {
 export function planFork(state: State, from?: string): ForkPlan {
   const { confirmationPolicy, callStatuses } = state.header
   if (from === undefined) {
-    const agrees = callStatuses.some(({ grant }) => grant !== 'started')
-    return { positions: null, appended: statusesOf(state.branch, agrees), status: statusOf(state.branch) }
+    const hasApprovals = callStatuses.some(({ grant }) => grant !== 'started')
+    return {
+      positions: null,
+      appended: statusesOf(state.branch, hasApprovals),
+      status: statusOf(state.branch),
+    }
   }
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
   const path = pathToEntry(end)
-  // A result of a call on another branch ends no call here, for as long as that call is known to be elsewhere (U3).
-  // Likewise a reply stands where the event that it was asked at says, also when that is on another branch (U10).
-  const strays =
+  // A result for a call on another branch ends no call here only while that call is known to be elsewhere
+  // (U3). A reply's place depends in the same way on the event after which it was requested, also on another
+  // branch (U10).
+  const refersElsewhere =
     end !== null &&
-    ([...branch.dropped].some((dropped) => isStray(state, end, dropped)) ||
+    ([...branch.dropped].some((dropped) => namesEventOffPath(state, end, dropped)) ||
       path.some((entry) => isAskedElsewhere(state, end, entry)))
-  // A state update stands on a path only where an event names it as its parent; it may have brought a policy that holds
-  // no more.
-  const isSilent =
+  // A state update is on a path only where an event names it as parent. It may set an outdated policy.
+  const hasNoPolicy =
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
-  const copied: readonly Entry[] = strays ? state.log.entries.slice(0, end.seq + 1) : path
+  const copied: readonly Entry[] = refersElsewhere ? state.log.entries.slice(0, end.seq + 1) : path
   return {
     positions: new Set(copied.map(({ seq }) => seq)),
     appended: [
-      ...(isSilent ? [] : [policyUpdate(confirmationPolicy)]),
-      ...statusesOf(branch, copied.some(mayAgree)),
+      ...(hasNoPolicy ? [] : [policyUpdate(confirmationPolicy)]),
+      ...statusesOf(branch, copied.some(mayApprove)),
     ],
     status: statusOf(branch),
   }
 }
 
-/** Whether a result names an event that is not on the path; where its body was evicted, it may. */
-function isStray({ log }: State, end: Entry | null, { entry, reason }: DroppedEntry): boolean {
+/** Whether a result names an event that is not on the path. True for evicted bodies. */
+function namesEventOffPath({ log }: State, end: Entry | null, { entry, reason }: DroppedEntry): boolean {
   if (reason !== 'orphan_result') return false
   const { event } = entry
   if (event === null) return true
@@ -94,15 +95,17 @@ function isStray({ log }: State, end: Entry | null, { entry, reason }: DroppedEn
   return named !== undefined && named.seq < entry.seq && !isOnPathIn(named, end)
 }
 
-/** Whether an event says that its model was asked at an earlier one off the path. What stands in the view is loaded. */
+/**
+ * Whether a reply was requested after an event that is off the path. Bodies in the view are always loaded.
+ */
 function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): boolean {
   const after = event === null ? undefined : requestHeadOf(event)
   const named = typeof after === 'string' ? findEventIn(log, after) : undefined
   return named !== undefined && named.seq < seq && !isOnPathIn(named, end)
 }
 
-/** Whether an entry may say of calls that they may be executed; what was evicted may be anything. */
-function mayAgree(entry: Entry): boolean {
+/** Whether an entry may approve calls. True for evicted updates. */
+function mayApprove(entry: Entry): boolean {
   const { event } = entry
   if (event === null) return eventKindOf(entry) === 'ConversationStateUpdateEvent'
   if (event.kind !== 'ConversationStateUpdateEvent') return false
@@ -110,29 +113,28 @@ function mayAgree(entry: Entry): boolean {
 }
 
 /**
- * What a copy begins with. A consent was given to the source alone, also for calls of a branch that HEAD is not on:
- * waiting ends it.
+ * Status events at the end of a copy. Approvals hold for the source alone, also on branches without HEAD:
+ * waiting once ends them.
  */
-function statusesOf(branch: Branch, agrees: boolean): Event[] {
+function statusesOf(branch: Branch, hasApprovals: boolean): Event[] {
   const [status, waits] = [statusUpdate(statusOf(branch)), statusUpdate('waiting_for_confirmation')]
-  return agrees && statusOf(branch) === 'idle' ? [waits, status] : [status]
+  return hasApprovals && statusOf(branch) === 'idle' ? [waits, status] : [status]
 }
 
 const statusOf = ({ pendingCalls }: Branch): Status =>
   pendingCallCount(pendingCalls) > 0 ? 'waiting_for_confirmation' : 'idle'
 
-/** How many events are read at once. */
+/** Events per read. */
 const PAGE = 500
 /**
- * How much is appended at once, in events and in characters: mostly all of a fork, so that a kill leaves it empty or
- * whole.
+ * Maximum per append, in events and characters. Most forks fit in one append, so that a kill leaves them
+ * empty or whole.
  */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
 /**
- * Writes a fork. Ids are kept, also those that were derived from the source's. A fork that cannot be finished is
- * deleted. O(events).
- * @throws ColloquyError `conversation_exists`, what the store throws.
+ * Writes a fork. All ids are kept, also derived ones. A fork that cannot be finished is deleted. O(events).
+ * @throws ColloquyError `conversation_exists`, and the store's errors.
  */
 export async function writeFork(
   store: Store,
@@ -163,7 +165,7 @@ export async function writeFork(
     let batch: Fact[] = []
     let room = BATCH.characters
     const flush = async (): Promise<void> => {
-      // The copy is known by position.
+      // Existing events are recognized by position.
       await store.append(id, batch, { mode: 'import', expected: copied })
       copied += batch.length
       batch = []
@@ -185,7 +187,7 @@ export async function writeFork(
   }
 }
 
-/** The fact with its id written into it: in the fork another would be derived. */
+/** Writes the derived id into the fact: the fork would derive another. */
 function withId({ fact, id }: StoredEvent): Fact {
   return id === null || fact.id !== undefined || isQuarantined(fact) ? fact : { ...fact, id }
 }

@@ -11,7 +11,7 @@ export type { Look } from './replica.ts'
 export type { Hook, HookInput, HookOutcome } from './run/hooks.ts'
 export type { RunCondenser, RunCondenserDecision, RunOptions, RunResult } from './run/options.ts'
 export type { Policy } from './run/policy.ts'
-export type { AskChild, ChildReply, ChildRequest, Step, StepInput, Yielded } from './run/step.ts'
+export type { RunChild, ChildReply, ChildRequest, Step, StepInput, Yielded } from './run/step.ts'
 export type { SubscribeOptions, SubscriptionItem } from './subscribe.ts'
 export {
   receiveUIMessages,

@@ -1,6 +1,4 @@
-/**
- * Attaches tool results and completions that arrive late to their calls on other branches; HEAD stays where it was.
- */
+/** Attaches late tool results and completions to their calls on other branches, without moving HEAD. */
 
 import { completionId, completionMessage, completionOf, type CompletionOutcome } from '../event/completion.ts'
 import { ColloquyError } from '../event/errors.ts'
@@ -20,18 +18,20 @@ import { reduce } from '../state/reduce.ts'
 import { branchOf, type State } from '../state/state.ts'
 import { grantUpdate, headUpdate, statusUpdate } from './decide.ts'
 
-/** Whether events contain a result or a completion that may belong to another branch. O(events). */
+/**
+ * Whether events contain a result or completion without a parent, whose call may be on another branch.
+ * O(events).
+ */
 export const mayBeLate = (events: readonly Event[]): boolean => events.some(isUnplaced)
 
 const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
   (isToolResult(event) || completionOf(event) !== null) && (event.parent_id ?? null) === null
 
 /**
- * Events with late results in their place: a result without a parent, of a call that is not on HEAD's branch, hangs on
- * the latest branch on which that call is pending, and HEAD goes back to where it was, and status, error and call
- * statuses to what they were, since nothing has happened on this branch. Where a result is put elsewhere, the events
- * beside it get the ids that the fold derives for them, as HEAD may be sent back to one of them. O(log n) for each
- * event, for a late result O(n).
+ * Returns the events with late results attached to their branch. The result of a call that is not on HEAD's
+ * branch is appended to the latest branch where the call is pending. HEAD, status, error and call statuses
+ * are then restored, since nothing happened on HEAD's branch. In that case the other events get their derived
+ * ids early: HEAD may return to one of them. O(log n) per event, O(n) per late result.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -45,38 +45,35 @@ const isUnplaced = (event: Event): event is ToolResultEvent | MessageEvent =>
 export function attachLateResults(state: State, events: readonly Event[]): Event[] {
   if (!mayBeLate(events)) return [...events]
   const placed: Event[] = []
-  let now = state
-  let late = false
+  let current = state
+  let hasLateResults = false
   const add = (event: Event): void => {
-    now = reduce(now, event)
-    const { id } = now.log.entries.last() ?? {}
+    current = reduce(current, event)
+    const { id } = current.log.entries.last() ?? {}
     placed.push(event.id !== undefined || typeof id !== 'string' ? event : { ...event, id })
   }
   for (const event of events) {
-    const tip = isUnplaced(event) ? tipFor(now, event) : null
+    const tip = isUnplaced(event) ? tipFor(current, event) : null
     if (tip === null || tip.id === null) {
       add(event)
       continue
     }
-    late = true
-    const { header, log } = now
+    hasLateResults = true
+    const { header, log } = current
     add({ ...event, parent_id: tip.id })
     const { error } = header
-    // Only an error event sets an error, so it is appended again, beside the result that would have ended it.
-    if (error !== null && now.header.error === null) {
+    // Only an error event sets an error, so it is appended again after the result that ended it.
+    if (error !== null && current.header.error === null) {
       add({ kind: 'ConversationErrorEvent', source: 'environment', code: error.code, detail: error.detail })
     }
     add(headUpdate(log.head?.id ?? null))
-    if (now.header.status !== header.status) add(statusUpdate(header.status))
-    for (const event of lostGrants(header, now)) add(event)
+    if (current.header.status !== header.status) add(statusUpdate(header.status))
+    for (const event of lostGrants(header, current)) add(event)
   }
-  return late ? placed : [...events]
+  return hasLateResults ? placed : [...events]
 }
 
-/**
- * The call statuses that a header had and a state has not, as the events that give them again: of pending calls, since
- * a call that got its result has none.
- */
+/** Events that restore the call statuses which a header had and a state lacks. Only for pending calls. */
 function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[] {
   const pending = listPendingCallsIn(branch.pendingCalls)
   const lost = callStatuses.filter(
@@ -90,10 +87,10 @@ function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[
   })
 }
 
-/** The end of the branch that a result belongs to; null when that is HEAD's, or there is no such call. */
+/** Tip of the branch that a result belongs to. Null for HEAD's branch, or when no call matches. */
 function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | null {
   const { log, branch } = state
-  // Appended again, it changes nothing.
+  // A known id changes nothing.
   if (result.id !== undefined && findEventIn(log, result.id) !== undefined) return null
   if (result.kind === 'MessageEvent') return workingTip(state, completionOf(result)?.action_id ?? '') ?? null
   const actionId = result.kind === 'AgentErrorEvent' ? undefined : result.action_id
@@ -113,8 +110,8 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
 }
 
 /**
- * The end of the latest branch on which a call works; null when that is HEAD's, undefined when it works on none. O(log
- * n), where HEAD's branch is another one O(n).
+ * Tip of the latest branch on which a call works. Null for HEAD's branch, undefined when it works on none.
+ * O(log n), or O(n) when it is another branch.
  */
 export function workingTip({ log, branch }: State, actionId: string): Entry | null | undefined {
   const action = findEventIn(log, actionId)
@@ -127,11 +124,11 @@ export function workingTip({ log, branch }: State, actionId: string): Entry | nu
 }
 
 /**
- * Completing a call that works: the message that does, on HEAD's branch where it works there, else on the latest branch
- * on which it does. Nothing when the call was completed already.
- * @param id the id of the message; null for a new one, where the call was completed on another branch
- * @throws ColloquyError `unknown_call` for an id that names no working call; `evicted` when a snapshot or `evict`
- * dropped the branches.
+ * Completes a working call: returns its completion message, for HEAD's branch if the call works there, else
+ * for the latest branch on which it does. Returns nothing when the call is already completed.
+ * @param id the id of the message; null for a new id, when the call was completed on another branch
+ * @throws ColloquyError `unknown_call` for an id that is not a working call's; `evicted` when a snapshot or
+ * `evict` dropped the branches.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls',
@@ -151,16 +148,20 @@ export function decideComplete(
   if (id !== null && findEventIn(log, id) !== undefined) return []
   const action = findEventIn(log, actionId)
   if (action === undefined || workingTip(state, actionId) === undefined)
-    throw new ColloquyError('unknown_call', `${quote(actionId)} is no working call of this conversation.`, {
-      action_id: actionId,
-    })
+    throw new ColloquyError(
+      'unknown_call',
+      `${quote(actionId)} is not a working call of this conversation.`,
+      {
+        action_id: actionId,
+      },
+    )
   const parts: readonly Content[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   const { event } = loadedCall(state, action)
   const { id: derived, ...message } = completionMessage({ id: actionId, event }, parts, outcome)
   return attachLateResults(state, [id === null ? message : { ...message, id: derived as string }])
 }
 
-/** The call with its body, which a working call keeps on its branch. */
+/** Returns a working call with its body, which its branch retains. */
 function loadedCall({ log, branch }: State, action: Entry): EventEntry<ActionEvent> {
   const callId = callIdOf(action) ?? ''
   const working = openCallOf(branch.workingCalls, callId, action.seq)?.entry

@@ -1,7 +1,4 @@
-/**
- * An event of a log as a live conversation gives it: without what only a store needs, so that it can be sent on as it
- * is.
- */
+/** An event as a live conversation returns it: plain JSON, without the store's own fields. */
 
 import type { Fact } from '../event/quarantine.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
@@ -9,17 +6,17 @@ import type { StoredEvent } from '../store/contract/query.ts'
 /** An event of the log, at its position. */
 export interface LoggedEvent {
   readonly type: 'event'
-  /** Position in the log; subscribe with `after` this one to go on behind it. */
+  /** Position in the log. Subscribe with `after: seq` to continue after it. */
   readonly seq: number
   /** Null only for a quarantined line whose id cannot be read. */
   readonly id: string | null
-  /** Id of the event it hangs on; null for a root and for what is not in the tree. */
+  /** Id of the parent event. Null for a root, and for events outside the tree. */
   readonly parentId: string | null
   /** The event, or the line that could not be decoded. */
   readonly fact: Fact
 }
 
-/** Without what only a store needs. O(1). */
+/** Removes the store's own fields. O(1). */
 export const toLogged = ({
   seq,
   id,

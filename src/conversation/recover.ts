@@ -1,4 +1,4 @@
-/** Ends the run of a process that died: its calls get true results, and its error stands in the log. */
+/** Ends the run of a dead process: its calls get true results, and its error is appended. */
 
 import { hasCode } from '../event/errors.ts'
 import { endLease, holdLease } from './run/lease.ts'
@@ -8,52 +8,52 @@ import { decideRecover, callsOfLostRun } from './decide.ts'
 import type { LoggedEvent } from './logged-event.ts'
 import type { Replica } from './replica.ts'
 
-/** What a recovery did. */
+/** Result of a recovery. */
 export interface Recovery {
   /**
-   * `recovered`: every pending call was ended and the error set. `not_running`: the status is another, so nothing is to
-   * be done. `live`: a run holds the lease.
+   * `recovered`: pending calls were ended and the error set. `not_running`: the status is not running, so
+   * there was nothing to do. `live`: a run holds the lease.
    */
   readonly outcome: 'recovered' | 'not_running' | 'live'
-  /** What was appended. */
+  /** The appended events. */
   readonly events: readonly LoggedEvent[]
 }
 
-/** Milliseconds for which a recovery that was killed keeps others away; while it lives, its lease is renewed. */
+/** Milliseconds until others may recover after this recovery is killed. The lease is renewed meanwhile. */
 const TTL = 10_000
 
-/** Acts only on a conversation that is running without a live lease, and holds the lease while it does. */
+/** Recovers a conversation that is running without a live lease, and holds the lease meanwhile. */
 export async function recover(store: Store, replica: Replica, owner: string): Promise<Recovery> {
   const { header } = await replica.refresh()
   if (header.status !== 'running') return { outcome: 'not_running', events: [] }
   const hadLease = (await store.getLease(replica.id)) !== null
-  const held = await holdLease(store, replica.id, owner, TTL).catch((error: unknown) => {
+  const lease = await holdLease(store, replica.id, owner, TTL).catch((error: unknown) => {
     if (hasCode(error, 'already_running')) return null
     throw error
   })
-  if (held === null) return { outcome: 'live', events: [] }
+  if (lease === null) return { outcome: 'live', events: [] }
   try {
     await replica.refresh()
-    const { generation } = held.lease
+    const { generation } = lease.lease
     const events = await replica.commit(
       (state) => decideRecover(state, hadLease ? callsOfLostRun(state) : undefined),
       { depends: true, lease: { owner, generation } },
     )
     return { outcome: events.length > 0 ? 'recovered' : 'not_running', events }
   } finally {
-    await held.release()
+    await lease.release()
   }
 }
 
-/** What a recovery came to in one conversation, or why it came to nothing. */
+/** Result of a recovery of one conversation, or why it failed. */
 export type ConversationRecovery = { readonly conversationId: string } & (
   | Recovery
   | { readonly outcome: 'failed'; readonly events: readonly []; readonly error: unknown }
 )
 
 /**
- * Recovers each conversation whose lease has expired and was not given back, one after the other; where that fails, the
- * others are recovered all the same. @throws what the store throws when it is asked for leases.
+ * Recovers each conversation whose lease expired without being released, in sequence. A failure does not
+ * affect the others. @throws the store's errors when it lists leases.
  */
 export async function recoverAll(context: EngineContext): Promise<ConversationRecovery[]> {
   const all: ConversationRecovery[] = []
@@ -75,7 +75,6 @@ export async function recoverAll(context: EngineContext): Promise<ConversationRe
 
 const PAGE = 100
 
-/** The conversations whose lease has expired. */
 async function* expiredLeases({ store }: EngineContext): AsyncGenerator<string> {
   let page
   let after: string | undefined
@@ -91,7 +90,7 @@ async function recoverOne(context: EngineContext, id: string): Promise<Recovery>
   const owner = context.newBriefOwner()
   const recovery = await context.use(id, (replica) => recover(store, replica, owner))
   if (recovery.outcome !== 'not_running') return recovery
-  // Nothing was left undone but to give the lease back.
+  // The run had ended; only its lease remains.
   await endLease(store, id, owner)
   return recovery
 }

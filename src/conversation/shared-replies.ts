@@ -1,40 +1,40 @@
 /**
- * Replies for readers in other processes, by items of the store: who listens says so, and who makes the reply writes
- * what was said since it last wrote, as long as another process listens. Losing any of it costs words that come early,
- * never an event: all of it stands in the log in the end.
+ * Partial replies for readers in other processes, through items of the store. Readers announce themselves by
+ * an item, and the process that makes the reply writes new text while another process reads. Losing any of it
+ * costs early text, never an event: the log contains the whole reply in the end.
  */
 
 import { hasCode } from '../event/errors.ts'
 import type { ItemChange, Items } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
-import type { Replies, Said, SaidPart, StreamedReply } from './streamed.ts'
+import { isBefore, type Replies, type ReplyLength, type ReplyPart, type StreamedReply } from './streamed.ts'
 
-/** Calls a work later, unless the function that it returns is called before. */
+/** Schedules a callback. Returns a function that cancels it. */
 export type Schedule = (work: () => void, milliseconds: number) => () => void
 
-/** Holds up no process that would end. */
+/** Timers that do not keep the process alive. */
 export const realTime: Schedule = (work, milliseconds) => {
   const timer: unknown = setTimeout(work, milliseconds)
   if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref()
   return () => clearTimeout(timer as number)
 }
 
-/** By conversation: its latest reply, and in how many pieces it was written so far. */
+/** By conversation: its latest reply, and the number of pieces written. */
 const HEADS = 'colloquy.replies'
-/** By reply and number: what was said, behind the piece before. */
+/** By reply and number: one piece of its text. */
 const PIECES = 'colloquy.reply_pieces'
 /** By conversation: heartbeat of remote subscribers. */
 const READERS = 'colloquy.reply_readers'
 
-/** Milliseconds between two writes of a reply, and two looks for more of it. */
+/** Milliseconds between two writes of a reply, and between two polls for one. */
 const EVERY = 250
-/** A reader says so many looks later that it is still there, and is forgotten so many looks later. */
+/** Polls between two heartbeats of a reader, and until a silent reader is forgotten. */
 const RENEW = 20
 const FORGET = 3 * RENEW
-/** Milliseconds for which a reply stays behind its end, for readers who are about to look. */
+/** Milliseconds until a finished reply is removed, so that readers can poll it once more. */
 const LINGER = 10_000
-/** Leftovers of dead processes expire after this, and the next reply removes them. */
-const KEPT = 3_600_000
+/** Milliseconds until items of dead processes expire. The next reply removes them. */
+const EXPIRY = 3_600_000
 
 interface Head {
   readonly reply: string
@@ -42,63 +42,62 @@ interface Head {
 }
 
 interface Piece {
-  readonly parts: readonly SaidPart[]
+  readonly parts: readonly ReplyPart[]
 }
 
-/** The reply that is written here. */
-interface Made {
+/** A reply written in this process. */
+interface WrittenReply {
   readonly reply: StreamedReply
-  /** How much of it is in the store, in so many pieces. */
-  said: Said
+  /** Length that is in the store. */
+  length: ReplyLength
   pieces: number
-  /** That of the head; null where there was none. */
+  /** Version of the head item; null without one. */
   version: number | null
   /** Whether another process has written since. */
   isLost: boolean
-  /** Whether it is taken out in a while. */
+  /** Whether its removal is scheduled. */
   isLeaving: boolean
 }
 
-const pieceId = (reply: string, no: number): string => `${reply} ${String(no).padStart(9, '0')}`
+const pieceId = (reply: string, sequence: number): string => `${reply} ${String(sequence).padStart(9, '0')}`
 
 /** What it needs of a conversation. */
 export interface SharedRepliesParts {
   readonly items: Items
-  /** The conversation. */
   readonly id: string
   readonly replies: Replies
   /** Whether another process may be making a reply. */
   readonly isElsewhere: () => boolean
-  /** Whether nothing more is to be written but the ends of replies. */
+  /** Whether only the ends of replies are still written. */
   readonly isClosing: () => boolean
   readonly schedule: Schedule
-  /** Those that have something in the store, to be closed. */
+  /** Instances with items in the store, which `close` removes. */
   readonly open: Set<SharedReplies>
 }
 
-/** The replies of one conversation, as one process makes or hears them. */
+/** The partial replies of one conversation, as this process makes or reads them. */
 export class SharedReplies {
   readonly #parts: SharedRepliesParts
   #last: Promise<void> = Promise.resolve()
-  #made: Made | null = null
-  /** All that were written here and not taken out yet. */
-  readonly #written = new Set<Made>()
-  /** The readers of other processes: what was seen of them last, and how many looks ago. */
-  #readers: { version: number | null; looks: number } = { version: null, looks: FORGET }
+  #written: WrittenReply | null = null
+  /** Replies written by this process and not removed yet. */
+  readonly #unremoved = new Set<WrittenReply>()
+  /** Readers in other processes: version of the last heartbeat, and the number of polls since. */
+  #readers: { version: number | null; polls: number } = { version: null, polls: FORGET }
   #willWrite = false
-  /** The reply that is read here. */
-  #heard: { reply: StreamedReply; pieces: number } | null = null
+  /** The reply that this process reads. */
+  #remote: { reply: StreamedReply; pieces: number } | null = null
   #listeners = 0
-  #looks = 0
-  #looking: (() => void) | null = null
+  #polls = 0
+  #nextPoll: (() => void) | null = null
 
   constructor(parts: SharedRepliesParts) {
     this.#parts = parts
     parts.replies.beforeEnd = () => this.#finish()
   }
 
-  /** Something was said here: it is written a little later, if another process listens. */
-  said(): void {
+  /** Schedules a write. Called after each delta of this process. */
+  scheduleWrite(): void {
     if (this.#willWrite || this.#parts.isClosing()) return
     this.#willWrite = true
     this.#parts.schedule(() => {
@@ -107,61 +106,61 @@ export class SharedReplies {
     }, EVERY)
   }
 
-  /** Listens to what other processes say, until the function that it returns is called. */
+  /** Reads other processes' replies until the returned function is called. */
   listen(): () => void {
     this.#listeners += 1
     if (this.#listeners === 1) {
-      this.#parts.replies.catchUp = () => this.#alone(() => this.#read())
-      this.#looks = 0
-      void this.look()
-      this.#lookAgain()
+      this.#parts.replies.catchUp = () => this.#inOrder(() => this.#read())
+      this.#polls = 0
+      void this.poll()
+      this.#pollAgain()
     }
-    let on = true
+    let isListening = true
     return () => {
-      if (!on) return
-      on = false
+      if (!isListening) return
+      isListening = false
       this.#listeners -= 1
       if (this.#listeners > 0) return
-      this.#looking?.()
-      this.#looking = null
+      this.#nextPoll?.()
+      this.#nextPoll = null
       this.#parts.replies.catchUp = null
     }
   }
 
-  /** Writes what was said here, where another process listens. */
+  /** Writes new text of this process's reply, if another process reads. */
   write(): Promise<void> {
-    return this.#alone(async () => {
+    return this.#inOrder(async () => {
       const { current } = this.#parts.replies
       if (current?.isOwn !== true) return this.#removeLater()
       if (await this.#isRead()) await this.#write(current)
-      // Nothing may be said for a while, and a reader may come meanwhile.
-      else this.said()
+      // A reader may arrive while the model is silent.
+      else this.scheduleWrite()
     })
   }
 
-  /** Looks for what was said elsewhere, and says that this process listens. */
-  look(): Promise<void> {
-    return this.#alone(async () => {
+  /** Polls for text of other processes, and sends this process's heartbeat. */
+  poll(): Promise<void> {
+    return this.#inOrder(async () => {
       const { items, id, isElsewhere } = this.#parts
       if (!isElsewhere()) return
-      const isDue = this.#looks % RENEW === 0
-      this.#looks += 1
-      if (isDue) await items.changeItems([{ collection: READERS, id, put: { body: {}, dueIn: KEPT } }])
+      const isDue = this.#polls % RENEW === 0
+      this.#polls += 1
+      if (isDue) await items.changeItems([{ collection: READERS, id, put: { body: {}, dueIn: EXPIRY } }])
       await this.#read()
     })
   }
 
-  /** Takes out what was written here. */
+  /** Removes this process's items. */
   close(): Promise<void> {
-    return this.#alone(async () => {
-      for (const made of this.#written) await this.#remove(made)
+    return this.#inOrder(async () => {
+      for (const written of this.#unremoved) await this.#remove(written)
     })
   }
 
-  #lookAgain(): void {
-    this.#looking = this.#parts.schedule(() => {
-      void this.look().then(() => {
-        if (this.#looking !== null) this.#lookAgain()
+  #pollAgain(): void {
+    this.#nextPoll = this.#parts.schedule(() => {
+      void this.poll().then(() => {
+        if (this.#nextPoll !== null) this.#pollAgain()
       })
     }, EVERY)
   }
@@ -169,86 +168,91 @@ export class SharedReplies {
   async #isRead(): Promise<boolean> {
     const version = (await this.#parts.items.getItem(READERS, this.#parts.id))?.version ?? null
     const isNew = version !== null && version !== this.#readers.version
-    this.#readers = { version, looks: isNew ? 0 : this.#readers.looks + 1 }
-    return this.#readers.looks < FORGET
+    this.#readers = { version, polls: isNew ? 0 : this.#readers.polls + 1 }
+    return this.#readers.polls < FORGET
   }
 
   async #write(reply: StreamedReply): Promise<void> {
-    const made = this.#made?.reply === reply ? this.#made : await this.#begin(reply)
-    const { said } = reply
-    if (made.isLost || (said.content === made.said.content && said.reasoning === made.said.reasoning)) return
+    const written = this.#written?.reply === reply ? this.#written : await this.#begin(reply)
+    const { length } = reply
+    if (written.isLost || !isBefore(written.length, length)) return
     const { items, id } = this.#parts
-    const parts = reply.parts(made.said).map((part) => ({ ...part }))
-    const head = { reply: reply.id, pieces: made.pieces + 1 } satisfies Head
+    const parts = reply.parts(written.length).map((part) => ({ ...part }))
+    const head = { reply: reply.id, pieces: written.pieces + 1 } satisfies Head
     try {
       const [put] = await items.changeItems([
         {
           collection: HEADS,
           id,
-          expected: made.version,
-          put: { body: head, dueIn: KEPT },
+          expected: written.version,
+          put: { body: head, dueIn: EXPIRY },
         },
-        { collection: PIECES, id: pieceId(reply.id, made.pieces), put: { body: { parts }, dueIn: KEPT } },
+        {
+          collection: PIECES,
+          id: pieceId(reply.id, written.pieces),
+          put: { body: { parts }, dueIn: EXPIRY },
+        },
       ])
-      made.pieces += 1
-      made.said = said
-      made.version = put?.version ?? null
+      written.pieces += 1
+      written.length = length
+      written.version = put?.version ?? null
     } catch (error) {
-      // Another process makes replies by now; or it was written, though the store could not say so.
-      made.isLost = hasCode(error, 'version_conflict')
-      if (!made.isLost) throw error
+      // Another process makes replies now. Or the write succeeded without a response.
+      written.isLost = hasCode(error, 'version_conflict')
+      if (!written.isLost) throw error
     }
   }
 
-  async #begin(reply: StreamedReply): Promise<Made> {
+  async #begin(reply: StreamedReply): Promise<WrittenReply> {
     const { items, id, open } = this.#parts
     await sweep(items)
     const version = (await items.getItem(HEADS, id))?.version ?? null
-    this.#made = {
+    this.#written = {
       reply,
-      said: { content: 0, reasoning: 0 },
+      length: { content: 0, reasoning: 0 },
       pieces: 0,
       version,
       isLost: false,
       isLeaving: false,
     }
-    this.#written.add(this.#made)
+    this.#unremoved.add(this.#written)
     open.add(this)
-    return this.#made
+    return this.#written
   }
 
-  /** All that was said is written before the reply stands in the log, and taken out some time after. */
+  /** Writes the whole reply before it is in the log, and schedules its removal. */
   async #finish(): Promise<void> {
     const { replies } = this.#parts
-    const made = this.#made
-    if (made === null || made.pieces === 0 || made.isLost || made.reply !== replies.current) return
-    await this.#alone(() => this.#write(made.reply))
+    const written = this.#written
+    if (written === null || written.pieces === 0 || written.isLost || written.reply !== replies.current)
+      return
+    await this.#inOrder(() => this.#write(written.reply))
     this.#removeLater()
   }
 
-  /** What ends a reply may be another process's to append, as an interrupt is. */
+  /** Another process may append the event that ends the reply, as an interrupt. */
   #removeLater(): void {
     const { replies, schedule } = this.#parts
-    const made = this.#made
-    if (made === null || made.isLeaving) return
-    made.isLeaving = true
+    const written = this.#written
+    if (written === null || written.isLeaving) return
+    written.isLeaving = true
     schedule(() => {
-      made.isLeaving = false
-      if (replies.current !== made.reply) void this.#alone(() => this.#remove(made))
+      written.isLeaving = false
+      if (replies.current !== written.reply) void this.#inOrder(() => this.#remove(written))
     }, LINGER)
   }
 
-  async #remove(made: Made): Promise<void> {
-    if (!this.#written.delete(made)) return
-    if (this.#made === made) this.#made = null
+  async #remove(written: WrittenReply): Promise<void> {
+    if (!this.#unremoved.delete(written)) return
+    if (this.#written === written) this.#written = null
     const { items, id, open } = this.#parts
-    if (this.#written.size === 0) open.delete(this)
-    const { reply, pieces, version } = made
+    if (this.#unremoved.size === 0) open.delete(this)
+    const { reply, pieces, version } = written
     await removePieces(items, { reply: reply.id, pieces })
     if (version === null) return
     const head = { collection: HEADS, id, expected: version, put: null }
     await items.changeItems([head]).catch((error: unknown) => {
-      // It is that of a later reply.
+      // A later reply has replaced it.
       if (!hasCode(error, 'version_conflict')) throw error
     })
   }
@@ -257,26 +261,26 @@ export class SharedReplies {
     const { items, id, replies } = this.#parts
     const item = await items.getItem(HEADS, id)
     const head = item === null ? null : headIn(item.body)
-    const heard = this.#heard
-    // The rest of a reply is there for some time, also when another one is under way.
-    if (heard !== null && (head?.reply !== heard.reply.id || head.pieces > heard.pieces)) {
-      const rest = await this.#pieces(heard.reply.id, heard.pieces)
-      for (const { parts } of rest) for (const part of parts) heard.reply.add(part)
-      heard.pieces += rest.length
+    const remote = this.#remote
+    // The rest of a reply stays readable for a while, also when the next reply has begun.
+    if (remote !== null && (head?.reply !== remote.reply.id || head.pieces > remote.pieces)) {
+      const rest = await this.#pieces(remote.reply.id, remote.pieces)
+      for (const { parts } of rest) for (const part of parts) remote.reply.add(part)
+      remote.pieces += rest.length
       if (rest.length > 0) replies.news.tell(null)
     }
-    if (head === null || head.reply === heard?.reply.id || replies.current?.isOwn === true) return
-    if (head.reply === this.#made?.reply.id) return
+    if (head === null || head.reply === remote?.reply.id || replies.current?.isOwn === true) return
+    if (head.reply === this.#written?.reply.id) return
     const pieces = await this.#pieces(head.reply, 0)
     if (pieces.length === 0) return
-    // At once, so that no reader takes a reply without words for one that is over.
+    // Adds the text at once: a reply without text would look finished to readers.
     const reply = replies.begin(head.reply, false)
     for (const { parts } of pieces) for (const part of parts) reply.add(part)
-    this.#heard = { reply, pieces: pieces.length }
+    this.#remote = { reply, pieces: pieces.length }
     replies.news.tell(null)
   }
 
-  /** The pieces of a reply from one on, as far as they are there without a gap. */
+  /** Returns the pieces of a reply from a number on, up to the first gap. */
   async #pieces(reply: string, from: number): Promise<Piece[]> {
     const pieces: Piece[] = []
     for (;;) {
@@ -290,8 +294,8 @@ export class SharedReplies {
     }
   }
 
-  /** One after the other. What the store throws costs words that come early, and no more. */
-  #alone(work: () => Promise<void>): Promise<void> {
+  /** Runs tasks in order. Errors of the store only cost early text. */
+  #inOrder(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(work).catch(() => undefined)
     return this.#last
   }
@@ -299,7 +303,7 @@ export class SharedReplies {
 
 const headIn = (body: object): Head => body as Head
 
-/** Takes out what is shared of a conversation's replies. */
+/** Removes the items of a conversation's replies. */
 export async function dropShared(items: Items, id: string): Promise<void> {
   const head = await items.getItem(HEADS, id)
   if (head === null) return
@@ -311,17 +315,17 @@ export async function dropShared(items: Items, id: string): Promise<void> {
 }
 
 async function removePieces(items: Items, { reply, pieces }: Head): Promise<void> {
-  for (let at = 0; at < pieces; at += MAX_PAGE_SIZE) {
-    const changes = Array.from({ length: Math.min(MAX_PAGE_SIZE, pieces - at) }, (_, i): ItemChange => ({
+  for (let first = 0; first < pieces; first += MAX_PAGE_SIZE) {
+    const changes = Array.from({ length: Math.min(MAX_PAGE_SIZE, pieces - first) }, (_, i): ItemChange => ({
       collection: PIECES,
-      id: pieceId(reply, at + i),
+      id: pieceId(reply, first + i),
       put: null,
     }))
     await items.changeItems(changes)
   }
 }
 
-/** Takes out what processes that died have left, a page of each. */
+/** Removes expired items of dead processes, one page of each collection. */
 async function sweep(items: Items): Promise<void> {
   for (const collection of [HEADS, PIECES, READERS]) {
     const due = await items.claimItems(collection, { ttl: LINGER })

@@ -1,4 +1,4 @@
-/** Gives events their id and time at append, after checking them. */
+/** Checks events before an append, and adds missing ids and times. */
 
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -7,7 +7,7 @@ import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { KINDS } from '../event/kinds.ts'
 
-/** Gives every event that comes without them an id and a time. */
+/** Sources of ids and times. */
 export interface Stamp {
   readonly newId: () => string
   /** ISO 8601 in UTC. */
@@ -15,44 +15,45 @@ export interface Stamp {
 }
 
 /**
- * Checked copies of events to append. O(size).
- * @throws ColloquyError `invalid_event`, with the issues as data, for one that is no event; `transient_event` for one
- * that is never stored.
+ * Returns checked copies of events to append. O(size).
+ * @throws ColloquyError `invalid_event` with the issues as data; `transient_event` for kinds that are never
+ * stored.
  */
-export function checkEvents(given: readonly unknown[]): Event[] {
-  return given.map((value, at) => {
-    const event = checkEvent(value, at)
+export function checkEvents(values: readonly unknown[]): Event[] {
+  return values.map((value, index) => {
+    const event = checkEvent(value, index)
     if (KINDS[event.kind].stored) return event
     throw new ColloquyError(
       'transient_event',
-      `${event.kind} is for live readers only and is never stored; publish it instead.`,
-      { kind: event.kind, at },
+      `${event.kind} is for live readers only and is never stored. Publish it instead.`,
+      { kind: event.kind, at: index },
     )
   })
 }
 
-/** One event to publish. @throws ColloquyError `invalid_event`, also for an event that belongs into the log. */
+/**
+ * Checks an event to publish. @throws ColloquyError `invalid_event`, also for kinds that belong in the log.
+ */
 export function checkDelta(value: unknown): StreamingDeltaEvent {
   const event = checkEvent(value, 0)
   if (event.kind === 'StreamingDeltaEvent') return event
-  throw new ColloquyError('invalid_event', `${event.kind} belongs into the log; append it instead.`, {
+  throw new ColloquyError('invalid_event', `${event.kind} belongs in the log. Append it instead.`, {
     kind: event.kind,
   })
 }
 
-function checkEvent(value: unknown, at: number): Event {
+function checkEvent(value: unknown, index: number): Event {
   const decoded = decodeEvent(value)
   if (decoded.ok) return decoded.event
   const [first] = decoded.issues
   const where = first === undefined || first.loc.length === 0 ? '' : ` at ${first.loc.join('.')}`
-  const message = `Event ${at} of the append cannot be read${where}: ${first?.msg ?? 'it is no event'}`
-  throw new ColloquyError('invalid_event', message, { at, issues: decoded.issues })
+  const message = `Invalid event ${index} of the append${where}: ${first?.msg ?? 'it is not an event'}`
+  throw new ColloquyError('invalid_event', message, { at: index, issues: decoded.issues })
 }
 
 /**
- * The events with an id and a time each (design D15), but for those whose id is known or stands before in the same
- * append: what their caller left out stays out, so that the store compares what was given and nothing else (law S).
- * O(events).
+ * Adds missing ids and times (design D15), except to events whose id is known or appears earlier in the same
+ * append: the store then compares exactly what the caller passed (law S). O(events).
  */
 export function stampEvents(
   events: readonly Event[],
@@ -68,16 +69,14 @@ export function stampEvents(
   })
 }
 
-/** Alike for one key in every process, and another one in every conversation. */
+/** The same id for the same key in every process; different in every conversation. */
 export const keyedId = (
   kind: 'message' | 'policy' | 'edit' | 'work' | 'child',
   conversationId: string,
   key: string,
 ): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`
 
-/**
- * The events stamped, but for those whose id the store knows. Null when it knows none. O(events).
- */
+/** Stamps the events whose id the store does not know. Null when it knows none of the ids. O(events). */
 export async function stampUnknown(
   store: Store,
   conversationId: string,

@@ -1,4 +1,4 @@
-/** What is being said: the words of a reply that stand in no event yet, for readers who come and go at any time. */
+/** Partial replies: text that is not in the log yet, for readers who connect at any time. */
 
 import { hasText } from '../event/text.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
@@ -6,111 +6,108 @@ import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { Listeners } from './async.ts'
 
-/** How many characters (UTF-16 code units, as `length` counts) were said. */
-export interface Said {
+/** Number of characters streamed so far, in UTF-16 code units. */
+export interface ReplyLength {
   readonly content: number
   readonly reasoning: number
 }
 
-/** How far a reader has come with a reply that is under way. */
-export interface ReplyPlace extends Said {
+/** A reader's position in a partial reply. */
+export interface ReplyOffset extends ReplyLength {
   readonly reply: string
 }
 
-/** A place as one text, for a client that keeps it: `REPLY.CONTENT.REASONING`. */
-export const writePlace = ({ reply, content, reasoning }: ReplyPlace): string =>
+/** Serializes a position as `REPLY.CONTENT.REASONING`. */
+export const writeReplyOffset = ({ reply, content, reasoning }: ReplyOffset): string =>
   `${reply}.${content}.${reasoning}`
 
-/** Reads what {@link writePlace} wrote; null for any other text. */
-export function readPlace(text: string): ReplyPlace | null {
-  const found = /^([\w-]{1,64})\.(\d{1,15})\.(\d{1,15})$/.exec(text)
-  return found && { reply: found[1] ?? '', content: Number(found[2]), reasoning: Number(found[3]) }
+/** Parses what {@link writePlace} returns. Null for any other text. */
+export function readReplyOffset(text: string): ReplyOffset | null {
+  const match = /^([\w-]{1,64})\.(\d{1,15})\.(\d{1,15})$/.exec(text)
+  return match && { reply: match[1] ?? '', content: Number(match[2]), reasoning: Number(match[3]) }
 }
 
-const NOTHING: Said = { content: 0, reasoning: 0 }
+const START: ReplyLength = { content: 0, reasoning: 0 }
 
-/** A part of what was said, when the log had a length. */
-export interface SaidPart {
+/** Streamed text, and the length of the log at the time. */
+export interface ReplyPart {
   readonly content: string
   readonly reasoning: string
-  readonly at: number
+  readonly logLength: number
 }
 
-/** Whether a place is behind another one. */
-const isBehind = (said: Said, than: Said): boolean =>
-  said.content < than.content || said.reasoning < than.reasoning
+/** Whether one length is less than another in content or reasoning. */
+export const isBefore = (offset: ReplyLength, other: ReplyLength): boolean =>
+  offset.content < other.content || offset.reasoning < other.reasoning
 
-/** A reply that is streamed. Its words only grow, so that a place in them is good for as long as there is the reply. */
+/** A reply that is being streamed. Its text only grows, so positions in it stay valid. */
 export class StreamedReply {
   readonly id: string
-  /** Whether it is made in this process. */
+  /** Whether this process makes the reply. */
   readonly isOwn: boolean
-  readonly #content = new Words()
-  readonly #reasoning = new Words()
-  /** How much had been said each time that the log had grown, or that it was no longer the same sort of words. */
-  readonly #marks: (Said & { readonly at: number; readonly sort: string })[] = []
-  #lastDelta: { readonly name: string; readonly event: StreamingDeltaEvent } | null = null
+  readonly #content = new GrowingText()
+  readonly #reasoning = new GrowingText()
+  /** Lengths at each point where the log had grown, or where content and reasoning alternated. */
+  readonly #marks: (ReplyLength & { readonly logLength: number; readonly channel: string })[] = []
+  #lastDelta: { readonly key: string; readonly event: StreamingDeltaEvent } | null = null
 
   constructor(id: string, isOwn: boolean) {
     this.id = id
     this.isOwn = isOwn
   }
 
-  get said(): Said {
+  get length(): ReplyLength {
     return { content: this.#content.length, reasoning: this.#reasoning.length }
   }
 
-  /** Length of the log when the last of it was said. */
-  get at(): number {
-    return this.#marks.at(-1)?.at ?? 0
+  /** Length of the log at the last delta. */
+  get logLength(): number {
+    return this.#marks.at(-1)?.logLength ?? 0
   }
 
-  /** Takes in what was said. */
-  add({ content, reasoning, at }: SaidPart): void {
+  add({ content, reasoning, logLength }: ReplyPart): void {
     this.#content.add(content)
     this.#reasoning.add(reasoning)
-    const sort = `${content !== ''} ${reasoning !== ''}`
+    const channel = `${content !== ''} ${reasoning !== ''}`
     const last = this.#marks.at(-1)
-    if (last?.at === at && last.sort === sort && sort !== 'true true') this.#marks.pop()
-    this.#marks.push({ ...this.said, at, sort })
+    if (last?.logLength === logLength && last.channel === channel && channel !== 'true true')
+      this.#marks.pop()
+    this.#marks.push({ ...this.length, logLength, channel })
   }
 
-  /** Whether any of it was said before the event at a position. */
-  isBegun(seq: number): boolean {
-    return (this.#marks[0]?.at ?? Infinity) <= seq
+  /** Whether any of it was streamed before the event at a position. */
+  hasBegunBefore(seq: number): boolean {
+    return (this.#marks[0]?.logLength ?? Infinity) <= seq
   }
 
-  /** Whether an event says that nothing more will come of it, or holds what came. O(1) mostly. */
+  /** Whether an event ends the reply or contains it. Usually O(1). */
   isEndedBy(event: Event | null): boolean {
-    // Words that an interrupt cut off are kept in a message behind it; reasoning alone is not.
+    // Text that an interrupt cut off follows in a message. Reasoning alone does not.
     if (event?.kind === 'InterruptEvent') return !this.#content.some(hasText)
     return endsReply(event)
   }
 
-  /**
-   * The next place behind one at which other words begin, if it was said before the event at a position.
-   * O(log parts).
-   */
-  next(said: Said, seq: number): Said | null {
-    const mark = this.#marks[lowerBound(this.#marks, (each) => isBehind(said, each))]
-    return mark !== undefined && mark.at <= seq ? mark : null
+  /** Returns the next mark after a position, if it was reached before the event at `seq`. O(log parts). */
+  next(offset: ReplyLength, seq: number): ReplyLength | null {
+    const mark = this.#marks[lowerBound(this.#marks, (each) => isBefore(offset, each))]
+    return mark !== undefined && mark.logLength <= seq ? mark : null
   }
 
-  /** All that was said behind a place. O(length). */
-  parts(from: Said): SaidPart[] {
+  /** Returns everything streamed after a position. O(length). */
+  parts(from: ReplyLength): ReplyPart[] {
     let before = from
     return this.#marks.flatMap((mark) => {
-      if (!isBehind(before, mark)) return []
+      if (!isBefore(before, mark)) return []
       const [content, reasoning] = this.#texts(before, mark)
       before = mark
-      return [{ content, reasoning, at: mark.at }]
+      return [{ content, reasoning, logLength: mark.logLength }]
     })
   }
 
-  /** What was said between two places; the same object for readers who go on together. */
-  between(from: Said, to: Said): StreamingDeltaEvent {
-    const name = `${from.content} ${from.reasoning} ${to.content} ${to.reasoning}`
-    if (this.#lastDelta?.name === name) return this.#lastDelta.event
+  /** Returns the delta between two positions; the same object for readers at the same positions. */
+  between(from: ReplyLength, to: ReplyLength): StreamingDeltaEvent {
+    const key = `${from.content} ${from.reasoning} ${to.content} ${to.reasoning}`
+    if (this.#lastDelta?.key === key) return this.#lastDelta.event
     const [content, reasoning_content] = this.#texts(from, to)
     const event: StreamingDeltaEvent = Object.freeze({
       kind: 'StreamingDeltaEvent',
@@ -118,11 +115,11 @@ export class StreamedReply {
       ...(content !== '' && { content }),
       ...(reasoning_content !== '' && { reasoning_content }),
     })
-    this.#lastDelta = { name, event }
+    this.#lastDelta = { key, event }
     return event
   }
 
-  #texts(from: Said, to: Said): readonly [content: string, reasoning: string] {
+  #texts(from: ReplyLength, to: ReplyLength): readonly [content: string, reasoning: string] {
     return [
       this.#content.slice(from.content, to.content),
       this.#reasoning.slice(from.reasoning, to.reasoning),
@@ -130,13 +127,13 @@ export class StreamedReply {
   }
 }
 
-/** The replies of one conversation as they are streamed, the latest of them. */
+/** The streamed replies of one conversation. Only the latest is kept. */
 export class Replies {
-  /** Called when something was said. */
+  /** Called after each delta. */
   readonly news = new Listeners<null>()
-  /** Called before an append that ends a reply; set by what shares it with other processes. */
+  /** Called before an append that ends a reply. Set by `SharedReplies`. */
   beforeEnd: (() => Promise<void>) | null = null
-  /** Fetches what another process has said by now; set by what shares it. */
+  /** Fetches the latest deltas of another process. Set by `SharedReplies`. */
   catchUp: (() => Promise<void>) | null = null
   readonly #state: () => State
   #latest: StreamedReply | null = null
@@ -146,36 +143,36 @@ export class Replies {
     this.#state = state
   }
 
-  /** The latest reply, also one that has ended. */
+  /** The latest reply, also after its end. */
   get latest(): StreamedReply | null {
     return this.#latest
   }
 
-  /** The reply that is under way; null where none is. O(events since it was last heard of). */
+  /** The reply in progress, or null. O(events since its last delta). */
   get current(): StreamedReply | null {
     const latest = this.#latest
     if (latest === null || this.#isOver) return null
     this.#isOver = this.#state()
-      .log.entries.slice(latest.at)
+      .log.entries.slice(latest.logLength)
       .some(({ event }) => latest.isEndedBy(event))
     return this.#isOver ? null : latest
   }
 
-  /** Says more of the reply that is made here, or begins one. */
+  /** Adds a delta to this process's reply, or begins one. */
   publish({ content, reasoning_content: reasoning }: StreamingDeltaEvent): void {
     const { current } = this
     const reply = current?.isOwn === true ? current : this.begin(crypto.randomUUID(), true)
-    const at = this.#state().log.entries.length
-    reply.add({ content: content ?? '', reasoning: reasoning ?? '', at })
+    const logLength = this.#state().log.entries.length
+    reply.add({ content: content ?? '', reasoning: reasoning ?? '', logLength })
     this.news.tell(null)
   }
 
-  /** Before events are appended: what was said of a reply that they end is shared. */
+  /** Called before events are appended: shares the rest of a reply that they end. */
   async finish(events: readonly Event[]): Promise<void> {
     if (this.beforeEnd !== null && events.some(endsReply)) await this.beforeEnd()
   }
 
-  /** Begins a reply, made here or by another process. */
+  /** Begins a reply of this process or another. */
   begin(id: string, isOwn: boolean): StreamedReply {
     this.#isOver = false
     this.#latest = new StreamedReply(id, isOwn)
@@ -183,74 +180,77 @@ export class Replies {
   }
 }
 
-/** One reader of the replies of a conversation: each character of a reply comes once and in order. */
+/** One reader of a conversation's replies. Each character of a reply is read once, in order. */
 export class ReplyReader {
   readonly #replies: Replies
-  /** What the reader had before it came. */
-  readonly #had: ReplyPlace | null
+  /** The reader's position before it connected. */
+  readonly #resumeOffset: ReplyOffset | null
   #reply: StreamedReply | null = null
-  #said: Said = NOTHING
-  /** The reply that comes behind it. */
+  #offset: ReplyLength = START
+  /** The reply after the current one. */
   #upcoming: StreamedReply | null = null
 
-  constructor(replies: Replies, had: ReplyPlace | null) {
+  constructor(replies: Replies, resumeOffset: ReplyOffset | null) {
     this.#replies = replies
-    this.#had = had
-    this.hear()
+    this.#resumeOffset = resumeOffset
+    this.notice()
   }
 
-  /** Whether there is something to be given before the event at a position. */
+  /** Whether something has to be delivered before the event at a position. */
   has(seq: number): boolean {
-    if (this.#reply !== null && isBehind(this.#said, this.#reply.said))
-      return this.#reply.next(this.#said, seq) !== null
+    if (this.#reply !== null && isBefore(this.#offset, this.#reply.length))
+      return this.#reply.next(this.#offset, seq) !== null
     const upcoming = this.#upcoming
-    // Of the one before, the rest may still be fetched, until the event that ends it was given.
-    if (upcoming === null || !upcoming.isBegun(seq)) return false
+    // The rest of the previous reply may still arrive, until the event that ends it is delivered.
+    if (upcoming === null || !upcoming.hasBegunBefore(seq)) return false
     this.#upcoming = null
     this.#reply = upcoming
-    this.#said = this.#had?.reply === upcoming.id ? this.#had : NOTHING
-    return upcoming.next(this.#said, seq) !== null
+    this.#offset = this.#resumeOffset?.reply === upcoming.id ? this.#resumeOffset : START
+    return upcoming.next(this.#offset, seq) !== null
   }
 
-  /** Takes note of the reply that is under way; called when something was said. */
-  hear(): void {
+  /** Records the reply in progress. Called after each delta. */
+  notice(): void {
     const { current } = this.#replies
-    // Of one that was not begun when the next one came, all stands in the log.
+    // A reply that had not begun when the next one began is entirely in the log.
     if (current !== null && current !== this.#reply) this.#upcoming = current
   }
 
-  /** What is to be given next before the event at a position; null where nothing is. */
-  next(seq: number): { readonly event: StreamingDeltaEvent; readonly said: ReplyPlace } | null {
+  /** Returns the next delta before the event at a position, or null. */
+  next(seq: number): { readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset } | null {
     if (!this.has(seq) || this.#reply === null) return null
-    const { content, reasoning } = this.#reply.next(this.#said, seq) ?? this.#said
+    const { content, reasoning } = this.#reply.next(this.#offset, seq) ?? this.#offset
     const to = {
-      content: Math.max(content, this.#said.content),
-      reasoning: Math.max(reasoning, this.#said.reasoning),
+      content: Math.max(content, this.#offset.content),
+      reasoning: Math.max(reasoning, this.#offset.reasoning),
     }
-    const event = this.#reply.between(this.#said, to)
-    this.#said = to
-    return { event, said: { reply: this.#reply.id, ...to } }
+    const event = this.#reply.between(this.#offset, to)
+    this.#offset = to
+    return { event, offset: { reply: this.#reply.id, ...to } }
   }
 
-  /** Whether another process may have said more of the reply that is being read. */
-  get isBehind(): boolean {
+  /** Whether another process may have streamed more of the current reply. */
+  get mayLag(): boolean {
     return this.#reply?.isOwn === false || this.#upcoming?.isOwn === false
   }
 
-  /** Before an event of the log is given that ends such a reply, the rest of it is fetched. */
+  /** Fetches the rest of a reply before the event that ends it is delivered. */
   async finish(fact: Fact): Promise<void> {
     if (!isQuarantined(fact) && endsReply(fact)) await this.#replies.catchUp?.()
   }
 
-  /** Leaves out what was said so far. */
-  skipSaid(): void {
+  /** Skips everything streamed so far. */
+  skipStreamed(): void {
     this.#reply = this.#replies.latest
-    this.#said = this.#reply?.said ?? NOTHING
+    this.#offset = this.#reply?.length ?? START
     this.#upcoming = null
   }
 }
 
-/** Whether an event holds what was streamed before it, or says that nothing will, as an interrupt may. */
+/**
+ * Whether an event contains the reply streamed before it, or means that none will follow, as an interrupt
+ * may.
+ */
 export function endsReply(event: Event | null): boolean {
   switch (event?.kind) {
     case 'ActionEvent':
@@ -258,18 +258,18 @@ export function endsReply(event: Event | null): boolean {
     case 'InterruptEvent':
       return true
     case 'ConversationStateUpdateEvent':
-      // What was asked for before a pause still comes, also when that has ended.
+      // A reply requested before a pause still arrives, also after the pause has ended.
       return event.key === 'execution_status' && event.value !== 'paused' && event.value !== 'idle'
     case 'MessageEvent':
       return event.source === 'agent'
     default:
-      // Evicted, or a line that could not be read.
+      // Evicted or quarantined.
       return event === null
   }
 }
 
 /** A growing text. */
-export class Words {
+export class GrowingText {
   readonly #pieces: { readonly text: string; readonly start: number }[] = []
   #length = 0
 
@@ -285,33 +285,36 @@ export class Words {
     this.#length += text.length
   }
 
-  /** What stands between two places. O(pieces there + log of all): for who keeps up, the last piece itself. */
+  /**
+   * Returns the text between two offsets. O(pieces in between + log of all); one piece for readers that keep
+   * up.
+   */
   slice(from: number, to: number): string {
     if (from >= to) return ''
     const first = lowerBound(this.#pieces, ({ start, text }) => start + text.length > from)
-    let found = ''
-    for (let at = first; at < this.#pieces.length; at += 1) {
-      const { text, start } = this.#pieces[at] as { readonly text: string; readonly start: number }
+    let result = ''
+    for (let index = first; index < this.#pieces.length; index += 1) {
+      const { text, start } = this.#pieces[index] as { readonly text: string; readonly start: number }
       if (start >= to) break
-      found +=
+      result +=
         from <= start && start + text.length <= to ? text : text.slice(Math.max(0, from - start), to - start)
     }
-    return found
+    return result
   }
 
-  /** Whether any of it fits. O(pieces). */
+  /** Whether any piece matches. O(pieces). */
   some(fits: (text: string) => boolean): boolean {
     return this.#pieces.some(({ text }) => fits(text))
   }
 }
 
-/** The first place of which it is true; the length where there is none. O(log n). */
-function lowerBound<T>(list: readonly T[], isThere: (item: T) => boolean): number {
+/** Index of the first item that matches, or the list's length. O(log n). */
+function lowerBound<T>(list: readonly T[], matches: (item: T) => boolean): number {
   let low = 0
   let high = list.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (isThere(list[middle] as T)) high = middle
+    if (matches(list[middle] as T)) high = middle
     else low = middle + 1
   }
   return low

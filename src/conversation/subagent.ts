@@ -1,4 +1,4 @@
-/** Subagents: a call that opens a child conversation, asks it, and returns its reply. */
+/** Subagents: a call that opens a child conversation, runs it, and returns its reply. */
 
 import type { Content } from '../event/shapes.ts'
 import { isTextPart } from '../event/shapes.ts'
@@ -12,7 +12,7 @@ import type { RunOptions, RunResult } from './run/options.ts'
 import type { ChildReply, ChildRequest, Step } from './run/step.ts'
 import { keyedId } from './stamp.ts'
 
-/** What a child conversation is to this module. */
+/** The methods of a child conversation that are used here. */
 interface Child {
   sendMessage(text: string, options: { readonly key: string }): Promise<unknown>
   run(step: Step, options: RunOptions): Promise<RunResult>
@@ -22,15 +22,15 @@ interface Child {
 const MAX_DEPTH = 4
 const MAX_CHILDREN = 1_000
 
-/** The id of the child of a call: the same whenever the call is executed. */
+/** Id of a call's child conversation: the same on every execution. */
 export const childId = (parentId: string, actionId: string): string => keyedId('child', parentId, actionId)
 
 /**
- * Asks the child of a call, and creates it first where there is none. Asking again continues it: its id, and the key of
- * its first message, are derived from the parent and the call.
- * @throws Error when the limits on depth or number are exceeded; what the store throws.
+ * Runs the child conversation of a call, and creates it first if needed. A second call continues it: the
+ * child's id and the key of its first message are derived from the parent and the call.
+ * @throws Error when the maximum depth or number of subagents is exceeded; the store's errors.
  */
-export async function askChild(
+export async function runChild(
   store: Store,
   open: (id: string) => Child,
   parent: { readonly id: string; readonly actionId: string },
@@ -87,7 +87,7 @@ function depthOf(record: ConversationRecord | null): number {
   return typeof depth === 'number' ? depth : 0
 }
 
-/** What the agent said last: its final reply, or the message of its finish. */
+/** Content of the agent's final reply, or of its finish message. */
 function finalContent({ branch: { view } }: State): readonly Content[] {
   for (let index = view.units.length - 1; index >= 0; index -= 1) {
     const unit = view.units.get(index)

@@ -1,5 +1,6 @@
 /**
- * Catch-up subscriptions: every event after a position, once and in order, first from the store and then live (law B).
+ * Catch-up subscriptions: every event after a position, once and in order, first from the store and then live
+ * (law B).
  */
 
 import type { Fact } from '../event/quarantine.ts'
@@ -9,64 +10,64 @@ import type { Store } from '../store/contract/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'
 import type { Replica } from './replica.ts'
-import { type ReplyPlace, ReplyReader } from './streamed.ts'
+import { type ReplyOffset, ReplyReader } from './streamed.ts'
 import type { EngineContext } from './engine-context.ts'
 
-/** What a subscription gives. */
+/** One item of a subscription. */
 export type SubscriptionItem =
-  /** With the execution status right after it, or the latest one where that was evicted from memory. */
+  /** With the status right after the event, or the latest status where that was evicted from memory. */
   | (LoggedEvent & { readonly status: Status })
   /**
-   * What stood in the log when the subscription began has been given; said once. `seq` is the last position given, or
-   * `after`.
+   * Every event that was in the log when the subscription began has been delivered; sent once. `seq` is the
+   * last delivered position, or `after`.
    */
   | { readonly type: 'caught_up'; readonly seq: number }
   /**
-   * The log has not what was read of it, or what `after` names: a database was restored, or failed over to one that
-   * lacks the end. What was given before does not hold; the log is given from its first event on, and a `caught_up`
-   * after it.
+   * The log no longer contains what was read of it, or what `afterId` names: a database was restored, or
+   * failed over to one that lacks the end. Discard what was delivered. The log follows from its first event,
+   * with a `caught_up` after it.
    */
   | { readonly type: 'reset' }
   /**
-   * More of a reply that is under way, before any event that was appended after it: what was said so far to begin with,
-   * then each character once and in order. `said` is how far it goes. Of a reply that was
-   * over before a reader came, or before it had read the one before, it gets the events alone.
+   * More of a reply in progress, before any event appended after it: first everything streamed so far, then
+   * each character once and in order. Pass the last `offset` as `replyOffset` to resume. A reply that ended
+   * before the reader connected, or while it still read the previous reply, is delivered as events only.
    */
-  | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly said: ReplyPlace }
+  | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset }
 
-/** From where to read, and until when. */
+/** Where a subscription begins and ends. */
 export interface SubscribeOptions {
-  /** The position after which to begin. Default: -1, the whole log. */
+  /** Position of the last event to skip. Default: -1, which reads the whole log. */
   readonly after?: number
   /**
-   * The id of the event at `after`, as the reader has it: where another one stands there, a `reset` comes first. A
-   * reader that goes on after a failure gives it, since the log may have become another one meanwhile.
+   * Id of the event at `after`. If another event is there, a `reset` is delivered first. Pass it when
+   * resuming after a failure, since the log may have been replaced.
    */
   readonly afterId?: string
   /** Ends the subscription. */
   readonly signal?: AbortSignal
-  /** How far the reader has come with a reply that was under way: `said` of the last delta that it was given. */
-  readonly said?: ReplyPlace
+  /** Position in a partial reply: `offset` of the last delta received. */
+  readonly replyOffset?: ReplyOffset
 }
 
 const PAGE = 256
 
 /**
- * Reads on and on. Events are pulled from the log when the reader asks for them, and words from the reply, so that a
- * slow reader holds up no other, needs no queue and misses nothing. O(1) for each event.
- * @throws ColloquyError `invalid_argument` for options that are none, `unknown_conversation` when the conversation is
- * deleted, and what the store throws; then subscribe again after the last position, with its id.
+ * Subscribes. Events and deltas are pulled when the reader asks for the next item, so a slow reader delays no
+ * other, needs no queue and misses nothing. O(1) per event.
+ * @throws ColloquyError `invalid_argument` for invalid options, `unknown_conversation` when the conversation
+ * is deleted, and the store's errors; then subscribe again after the last position, with its id.
  */
 export async function* subscribe(
   context: Pick<EngineContext, 'store' | 'pin' | 'listen'>,
   id: string,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
-  const { after = -1, afterId, signal, said = null } = options
+  const { after = -1, afterId, signal, replyOffset: offset = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')
   const { replica, release } = await context.pin(id)
-  const reader = new ReplyReader(replica.replies, said)
+  const reader = new ReplyReader(replica.replies, offset)
   let failure: { readonly error: unknown } | null = null
   let wake = nobodyWaits
   const wakeUp = (): void => wake()
@@ -74,7 +75,7 @@ export async function* subscribe(
   signal?.addEventListener('abort', wakeUp)
   replica.gone.addEventListener('abort', wakeUp)
   const isOver = (): boolean => signal?.aborted === true
-  /** What was said before the event at a position. */
+  /** Yields deltas that belong before the event at a position. */
   function* before(seq: number): Generator<SubscriptionItem> {
     for (let next = reader.next(seq); next !== null && !isOver(); next = reader.next(seq))
       yield { type: 'delta', ...next }
@@ -83,7 +84,7 @@ export async function* subscribe(
     ends.push(
       replica.changes.add(wakeUp),
       replica.replies.news.add(() => {
-        reader.hear()
+        reader.notice()
         wake()
       }),
       replica.failures.add((error) => {
@@ -95,42 +96,42 @@ export async function* subscribe(
     )
     let end = (await replica.refresh()).log.entries.length
     let { epoch } = replica
-    let told = false
+    let isCaughtUp = false
     let next = after + 1
-    let isForeign = afterId !== undefined && replica.state.log.entries.get(after)?.id !== afterId
-    const isAnother = (): boolean =>
-      isForeign || replica.epoch !== epoch || next > replica.state.log.entries.length
+    let isReplaced = afterId !== undefined && replica.state.log.entries.get(after)?.id !== afterId
+    const mustReset = (): boolean =>
+      isReplaced || replica.epoch !== epoch || next > replica.state.log.entries.length
     const isNews = (): boolean =>
       isOver() ||
       failure !== null ||
       replica.gone.aborted ||
-      isAnother() ||
+      mustReset() ||
       replica.state.log.entries.length > next ||
       reader.has(next)
     while (!isOver()) {
       replica.gone.throwIfAborted()
       throwFailure(failure)
-      if (isAnother()) {
+      if (mustReset()) {
         ;({ epoch } = replica)
-        isForeign = false
+        isReplaced = false
         next = 0
-        told = false
-        reader.skipSaid()
+        isCaughtUp = false
+        reader.skipStreamed()
         yield { type: 'reset' }
         end = replica.state.log.entries.length
       }
       for (const event of await readFrom(context.store, replica, next)) {
-        if (isAnother()) break
-        if (reader.isBehind) await reader.finish(event.fact)
-        // Every layer of generators that an event goes through costs each reader.
+        if (mustReset()) break
+        if (reader.mayLag) await reader.finish(event.fact)
+        // Each level of generators costs every reader, so `yield*` is avoided where possible.
         if (reader.has(event.seq)) yield* before(event.seq)
         if (isOver()) return
         yield event
         next = event.seq + 1
       }
-      if (isAnother()) continue
-      if (!told && next >= end) {
-        told = true
+      if (mustReset()) continue
+      if (!isCaughtUp && next >= end) {
+        isCaughtUp = true
         yield { type: 'caught_up', seq: next - 1 }
       }
       if (reader.has(next)) yield* before(next)
@@ -154,45 +155,40 @@ function throwFailure(failure: { readonly error: unknown } | null): void {
   if (failure !== null) throw failure.error
 }
 
-type Read = Extract<SubscriptionItem, { type: 'event' }>
+type LoggedItem = Extract<SubscriptionItem, { type: 'event' }>
 
-/** The next events: from memory as far as their bodies are there, else from the store. */
-async function readFrom(store: Store, replica: Replica, from: number): Promise<Read[]> {
+/** Returns the next events: from memory while their bodies are loaded, else from the store. */
+async function readFrom(store: Store, replica: Replica, from: number): Promise<LoggedItem[]> {
   const { log, header } = replica.state
   if (from >= log.entries.length) return []
-  const held: Read[] = []
+  const loaded: LoggedItem[] = []
   for (let seq = from; seq < from + PAGE; seq += 1) {
     const entry = log.entries.get(seq)
     const fact = entry?.event ?? entry?.quarantined
     if (entry === undefined || !fact) break
     const event = toLogged({ seq, id: entry.id, parentId: entry.parent?.id ?? null, fact })
-    held.push({ ...event, status: statusAt(replica, seq, fact) })
+    loaded.push({ ...event, status: statusAt(replica, seq, fact) })
   }
-  if (held.length > 0) return held
+  if (loaded.length > 0) return loaded
   const events = await store.read(replica.id, { from, limit: PAGE })
-  // The log is shorter than it was.
+  // The log is shorter than before.
   if (events.length === 0) await replica.refresh()
   return events.map((event) => ({ ...toLogged(event), status: header.status }))
 }
 
 const statuses = new WeakMap<Replica, WeakMap<Fact, Status>>()
 
-/**
- * The status right after an event; the latest where its checkpoint was evicted. The error that tells so is made once
- * for all readers.
- */
+/** Status right after an event, or the latest where its checkpoint was evicted. Cached for all readers. */
 function statusAt(replica: Replica, seq: number, fact: Fact): Status {
-  const own = statuses.get(replica) ?? new WeakMap<Fact, Status>()
-  statuses.set(replica, own)
-  const known = own.get(fact)
+  const cache = statuses.get(replica) ?? new WeakMap<Fact, Status>()
+  statuses.set(replica, cache)
+  const known = cache.get(fact)
   if (known !== undefined) return known
   const { log, header } = replica.state
   let { status } = header
   try {
     status = log.entries.get(seq)?.header.status ?? status
-  } catch {
-    // Evicted.
-  }
-  own.set(fact, status)
+  } catch {}
+  cache.set(fact, status)
   return status
 }

@@ -1,4 +1,4 @@
-/** Whether anything on a branch waits for the model. */
+/** Whether a branch needs a model request. */
 
 import type { ActionEvent, Event } from '../event/types.ts'
 import { type Branch, isAnswered } from '../state/branch.ts'
@@ -8,32 +8,32 @@ import type { MessageUnit, Unit } from '../view/unit.ts'
 import type { View } from '../view/view.ts'
 
 /**
- * Whether the agent has given its final reply on a branch, so that there is nothing to ask a model: what its view says
- * ends with a reply, or with the result of the finish tool, no call is pending and no condensation is requested.
- * Whatever else a model would be sent behind these wants a reply, be it of the environment; system prompts and blank
- * messages say nothing. O(size of the units from there).
+ * Whether the agent has given its final reply on a branch, so that no request is needed: the view ends with a
+ * reply or with the result of the finish tool, no call is pending, and no condensation is requested. Anything
+ * else after these needs a reply, also from the environment; system prompts and blank messages are ignored.
+ * O(size of the units from there).
  */
 export function isTurnOver(branch: Branch): boolean {
   return isReplied(branch) && !branch.view.unhandledCondensationRequest
 }
 
-/** The same, whether a condensation is requested or not. */
+/** The same, also while a condensation is requested. */
 export function isReplied(branch: Branch): boolean {
-  const last = lastSaid(branch.view)
+  const last = lastRendered(branch.view)
   return last !== undefined && isAnswered(branch) && endsTurn(last)
 }
 
-/** The last unit that says something to a model. */
-function lastSaid({ units }: View): Unit | undefined {
-  for (let at = units.length - 1; at >= 0; at -= 1) {
-    const unit = units.get(at)
-    if (unit?.type === 'batch' || (unit !== undefined && says(unit))) return unit
+/** The last unit that a request would contain. */
+function lastRendered({ units }: View): Unit | undefined {
+  for (let index = units.length - 1; index >= 0; index -= 1) {
+    const unit = units.get(index)
+    if (unit?.type === 'batch' || (unit !== undefined && isRendered(unit))) return unit
   }
   return undefined
 }
 
-/** Whether a message says something to a model; the frame of a completion always does. */
-const says = (unit: MessageUnit): boolean =>
+/** Whether a request would contain a message. It always contains a completion. */
+const isRendered = (unit: MessageUnit): boolean =>
   unit.completes !== undefined || renderMessage(unit.item.event) !== null
 
 function endsTurn(unit: Unit): boolean {
@@ -42,8 +42,8 @@ function endsTurn(unit: Unit): boolean {
 }
 
 /**
- * Whether everything that users have said on a branch was taken out of its view again, so that there is nothing to ask
- * a model: only system prompts and words of the environment are left. O(units of that kind).
+ * Whether everything that users wrote on a branch was removed from its view, so that there is nothing to
+ * request: only system prompts and messages of the environment are left. O(units of that kind).
  */
 export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false
@@ -55,11 +55,9 @@ export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   return true
 }
 
-/**
- * Whether anything can execute a call: that of an unknown tool, or with arguments that cannot be read, has no action.
- */
+/** Whether a call can be executed. Calls of unknown tools or with unreadable arguments have no action. */
 export const isExecutable = ({ action }: ActionEvent): boolean => (action ?? null) !== null
 
-/** Whether an event is a call that ends the turn once it is executed. */
+/** Whether an event is a call that ends the turn once executed. */
 export const isFinishCall = (event: Event): event is ActionEvent =>
   event.kind === 'ActionEvent' && event.tool_name === 'finish' && isExecutable(event)

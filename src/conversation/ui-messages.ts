@@ -1,4 +1,4 @@
-/** The UI message protocol of the AI SDK: its stream, and what its client sends. */
+/** The UI message protocol of the AI SDK: streams replies, and receives what the client posts. */
 
 import { canonicalJson } from '../event/encode.ts'
 import { hasCode } from '../event/errors.ts'
@@ -29,24 +29,24 @@ import type { SubscriptionItem } from './subscribe.ts'
 export interface UIStreamOptions extends UIMessagesOptions {
   /** Id of the user's message. Default: the latest on HEAD's branch. */
   readonly to?: string
-  /** What the client has of the reply already: the parts of its last message. Default: nothing. */
+  /** Parts that the client already has: those of its last message. Default: none. */
   readonly from?: readonly UIPart[]
   /**
-   * Begins the run that makes it, once the stream hears every word, and also where the client has gone before: the
-   * stream ends when it has settled, and nothing runs. Where it rejects, the stream breaks off with an error, unless
-   * another run makes the reply. Default: none, and the stream ends when nothing runs.
+   * Starts the run that makes the reply, once the stream is subscribed, also when the client disconnected
+   * before. The stream ends when the run has settled. If it rejects, the stream ends with an error, unless
+   * another run makes the reply. Default: no run; the stream ends when nothing runs.
    */
   readonly run?: () => Promise<unknown>
-  /** Ends the stream, and nothing else: the run goes on. */
+  /** Ends the stream. The run continues. */
   readonly signal?: AbortSignal
   /**
-   * Told why a stream broke off, of which its client reads only that it did, and what `run` rejects with, also behind
-   * the end of the stream. Default: nothing is told.
+   * Called with the cause when a stream fails (its client only learns that it failed), and with the rejection
+   * of `run`, also after the end of the stream. Default: does nothing.
    */
   readonly onError?: (error: unknown) => void
 }
 
-/** What has come of a reply that is in no event yet. */
+/** Parts of a reply that are not in the log yet. */
 type Live = readonly (UITextPart | UIReasoningPart)[]
 
 const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finishReason']>> = {
@@ -58,10 +58,10 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 }
 
 /**
- * The reply to a user's message as chunks of the AI SDK: what there is of it, then what comes, word by word where its
- * step publishes deltas, until nothing runs. Ending the stream stops nothing: that is what
- * `conversation.interrupt()` does. When HEAD leaves the branch, or the log can no longer be read, a chunk says so, and
- * the stream ends. O(reply + view) for each event.
+ * Returns the reply to a user's message as chunks of the AI SDK: existing parts, then new ones as they
+ * arrive, token by token where the step publishes deltas, until nothing runs. Ending the stream does not stop
+ * the run; `conversation.interrupt()` does. When HEAD leaves the branch, or the log cannot be read, an error
+ * chunk ends the stream. O(reply + view) per event.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -78,8 +78,8 @@ export async function* uiMessageStream(
   conversation: Conversation,
   options: UIStreamOptions = {},
 ): AsyncGenerator<UIChunk, void, undefined> {
-  const left = new AbortController()
-  const signal = options.signal === undefined ? left.signal : AbortSignal.any([left.signal, options.signal])
+  const ended = new AbortController()
+  const signal = options.signal === undefined ? ended.signal : AbortSignal.any([ended.signal, options.signal])
   let run: Promise<Failure | null> | null = null
   const begin = (): Promise<Failure | null> => (run ??= outcomeOf(options))
   const items = follow(conversation, begin, signal)
@@ -89,35 +89,35 @@ export async function* uiMessageStream(
     if (to === undefined) return
     yield { type: 'start', messageId: replyId(to) }
     let shown: readonly UIPart[] = options.from ?? []
-    let said: readonly UIPart[] = []
+    let stored: readonly UIPart[] = []
     let live: Live = []
     let reply = ''
     for await (const item of items) {
       if (item.type === 'delta') {
         if (state.branch.lastUserMessage?.id !== to) continue
-        // One that broke off has no end.
-        live = withDelta(item.said.reply === reply ? live : [], item.event)
-        ;({ reply } = item.said)
+        // A reply that was cut off has no end event.
+        live = withDelta(item.offset.reply === reply ? live : [], item.event)
+        ;({ reply } = item.offset)
       } else {
-        // An event of the reply holds all that was streamed before it.
-        const now = await conversation.read((read) => ({
+        // An event of the reply contains all that was streamed before it.
+        const current = await conversation.read((read) => ({
           state: read,
-          said: isOnBranch(read, to) ? replyParts(read, to, options) : null,
+          stored: isOnBranch(read, to) ? replyParts(read, to, options) : null,
         }))
-        ;({ state } = now)
-        if (now.said === null) break
-        ;({ said } = now)
+        ;({ state } = current)
+        if (current.stored === null) break
+        ;({ stored } = current)
         if (item.type === 'event' && live.length > 0 && hasReplySince(state, item.seq)) live = []
         if (item.type === 'settled') live = []
       }
-      const next = advance(shown, withLive(said, live, state.header.status === 'paused'))
+      const next = advance(shown, withLive(stored, live, state.header.status === 'paused'))
       if (next === null) break
       yield* next.chunks
       ;({ shown } = next)
       if (item.type === 'settled') {
         const { status, error } = state.header
         if (error !== null) yield { type: 'error', errorText: error.detail }
-        // Nothing has run.
+        // The run never started.
         else if (item.failure !== null && status === 'idle') yield { type: 'error', errorText: BROKEN }
         yield { type: 'finish', finishReason: FINISH[status] ?? 'other' }
         return
@@ -125,43 +125,43 @@ export async function* uiMessageStream(
     }
     if (!signal.aborted) yield { type: 'error', errorText: CHANGED }
   } catch (error) {
-    // Of the run it was told already.
+    // `run` has already reported it.
     if (!(error instanceof RunFailed)) options.onError?.(error)
     yield { type: 'error', errorText: BROKEN }
   } finally {
-    left.abort()
+    ended.abort()
     await items.return()
     void begin()
   }
 }
 
-/** What a run has rejected with. */
+/** Rejection of a run. */
 interface Failure {
   readonly error: unknown
 }
 
 class RunFailed extends Error {}
 
-/** Runs it; null where that does not reject. */
+/** Runs it. Null unless it rejects. */
 async function outcomeOf({ run, onError }: UIStreamOptions): Promise<Failure | null> {
   try {
     await run?.()
     return null
   } catch (error) {
-    // What it throws becomes a rejection that nothing handles.
+    // An error of the callback becomes an unhandled rejection.
     void (async () => onError?.(error))()
     return { error }
   }
 }
 
-/** Whether another run is at work instead. */
+/** Whether another run is active instead. */
 const isElsewhere = ({ error }: Failure): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'lease_lost')
 
-const CHANGED = 'The conversation has changed; load it again.'
-const BROKEN = 'The stream broke off; load the conversation again.'
+const CHANGED = 'The conversation has changed. Load it again.'
+const BROKEN = 'The stream ended unexpectedly. Load the conversation again.'
 
-/** News of a conversation until nothing runs, and then that it has settled. */
+/** Yields news of a conversation until nothing runs, then `settled`. */
 async function* follow(
   conversation: Conversation,
   run: () => Promise<Failure | null>,
@@ -176,9 +176,9 @@ async function* follow(
   let wake: ((result: null) => void) | null = null
   let isSettled = false
   let failure: Failure | null = null
-  const settle = (found: Failure | null): void => {
+  const settle = (outcome: Failure | null): void => {
     isSettled = true
-    failure = found
+    failure = outcome
     wake?.(null)
   }
   let next = items.next()
@@ -209,18 +209,20 @@ async function* follow(
 
 function withDelta(live: Live, delta: Event): Live {
   if (delta.kind !== 'StreamingDeltaEvent') return live
-  return withWords(withWords(live, 'reasoning', delta.reasoning_content), 'text', delta.content)
+  return withText(withText(live, 'reasoning', delta.reasoning_content), 'text', delta.content)
 }
 
-function withWords(live: Live, type: 'reasoning' | 'text', words: string | null | undefined): Live {
-  if (words === null || words === undefined || words === '') return live
+function withText(live: Live, type: 'reasoning' | 'text', text: string | null | undefined): Live {
+  if (text === null || text === undefined || text === '') return live
   const state = 'streaming'
   if (!live.some((part) => part.type === type))
-    return [...live, type === 'text' ? { type, text: words, state } : { type, id: '', text: words, state }]
-  return live.map((part) => (part.type === type ? { ...part, text: part.text + words } : part))
+    return [...live, type === 'text' ? { type, text: text, state } : { type, id: '', text: text, state }]
+  return live.map((part) => (part.type === type ? { ...part, text: part.text + text } : part))
 }
 
-/** Whether an event of a reply is in the log, from a position on: the state may be ahead of what was read. */
+/**
+ * Whether an event of a reply is in the log from a position on. The state may be ahead of the subscription.
+ */
 function hasReplySince({ log: { entries } }: State, from: number): boolean {
   for (let seq = from; seq < entries.length; seq += 1) {
     const event = entries.get(seq)?.event ?? null
@@ -235,9 +237,9 @@ function isOnBranch({ log }: State, id: string): boolean {
 }
 
 /**
- * The same as a response of server-sent events, as the AI SDK's `DefaultChatTransport` reads it: what a handler of
- * Hono, Next, Bun or Deno returns; in Express `Readable.fromWeb(response.body).pipe(res)` behind its headers. A client
- * that goes away ends the response, not the run.
+ * Returns the same as a response of server-sent events, which the AI SDK's `DefaultChatTransport` reads.
+ * Handlers of Hono, Next, Bun and Deno can return it; in Express, copy the headers and use
+ * `Readable.fromWeb(response.body).pipe(res)`. A client that disconnects ends the response, not the run.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -249,8 +251,11 @@ function isOnBranch({ log }: State, id: string): boolean {
  * await engine.close()
  */
 export function uiMessageResponse(conversation: Conversation, options: UIStreamOptions = {}): Response {
-  const left = new AbortController()
-  const signal = options.signal === undefined ? left.signal : AbortSignal.any([left.signal, options.signal])
+  const disconnected = new AbortController()
+  const signal =
+    options.signal === undefined
+      ? disconnected.signal
+      : AbortSignal.any([disconnected.signal, options.signal])
   const chunks = uiMessageStream(conversation, { ...options, signal })
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
@@ -260,7 +265,7 @@ export function uiMessageResponse(conversation: Conversation, options: UIStreamO
       if (done === true) controller.close()
     },
     async cancel() {
-      left.abort()
+      disconnected.abort()
       await chunks.return()
     },
   })
@@ -271,28 +276,28 @@ const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-vercel-ai-ui-message-stream': 'v1',
-  // Asks proxies that hold responses back not to.
+  // Asks proxies not to buffer.
   'x-accel-buffering': 'no',
 }
 
-/** How to read what a page posts. */
+/** How to interpret a posted body. */
 export interface UIReceiveOptions extends UIMessagesOptions {
   /**
-   * What becomes of calls that wait for their user when the user sends a message instead: `reject` (default) rejects
-   * them and gives that as the reason, so that the message gets a reply; with `keep` they wait on, and it gets none
-   * before they are decided.
+   * What happens to calls that wait for confirmation when the user sends a message instead. `reject`
+   * (default) rejects them with that reason, so that the message gets a reply. With `keep` they still wait,
+   * and the reply follows once they are decided.
    */
   readonly waiting?: 'reject' | 'keep'
 }
 
 /**
- * Takes in what `useChat` has posted, and returns which reply to stream. A new message is appended under its own id,
- * once however often it is posted; an edited one is appended on a branch of its own, once too; `regenerate` goes back to
- * the latest version of the message. What the user has decided about calls is read in all messages of the assistant,
- * and so are the outputs of `pageTools`. Run the conversation then. O(depth) for `regenerate` behind an edit.
+ * Stores what `useChat` posted, and returns which reply to stream. A new message is appended under its own
+ * id, an edited one on a new branch, both once however often they are posted; `regenerate` returns to the
+ * latest version of the message. The user's decisions about calls are read from all assistant messages, and
+ * so are the outputs of `pageTools`. Then run the conversation. O(depth) for `regenerate` after an edit.
  *
- * @throws ColloquyError `invalid_argument` for an invalid body, `already_running` while a run is live and the past would
- * be changed, and what appending throws.
+ * @throws ColloquyError `invalid_argument` for an invalid body, `already_running` when it would change the
+ * past during a run, and the errors of `append`.
  * @example
  * const engine = createEngine({ store: memoryStore() })
  * const conversation = await engine.create()
@@ -338,12 +343,12 @@ export async function receiveUIMessages(
     const approved = granted(after.header.callStatuses, 'approved')
     const undecided = openCallsOf(after).flatMap(({ id }) => (approved.has(id) ? [] : [id]))
     const waits = waiting === 'reject' && after.header.status === 'waiting_for_confirmation'
-    return [...decided, ...(waits ? decideReject(after, undecided, INSTEAD) : []), message]
+    return [...decided, ...(waits ? decideReject(after, undecided, SENT_INSTEAD) : []), message]
   })
   return { to: message.id }
 }
 
-const INSTEAD = 'The user sent a message instead of approving the call.'
+const SENT_INSTEAD = 'The user sent a message instead of approving the call.'
 
 const assistantParts = (message: JsonValue): readonly JsonValue[] =>
   isObject(message) && message['role'] === 'assistant' && Array.isArray(message['parts'])
@@ -353,7 +358,7 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
 const hasEvent = async (conversation: Conversation, id: string): Promise<boolean> =>
   findEventIn((await conversation.state()).log, id) !== undefined
 
-/** Appends what is decided on exactly the state that it was decided on. */
+/** Appends a decision on exactly the state it was made on. */
 async function appendDecided(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],
@@ -372,44 +377,45 @@ async function appendDecided(
 }
 
 /**
- * A client keeps the id of a message that it edits, which the log has for the old words: what stands in its place on
- * HEAD's branch was said last. O(depth) where that is another one.
+ * Returns the id of the latest version of a message on HEAD's branch: a client keeps the id of a message that
+ * it edits, which names the old version in the log. O(depth) on another branch.
  * @throws ColloquyError `evicted`.
  */
 function latestVersion({ log }: State, messageId: string): string {
   const message = findEventIn(log, messageId)
   if (message === undefined || isOnPathIn(message, log.head)) return messageId
   const before = anchorOf(message.parent)
-  let at: Entry | null = log.head
-  // What HEAD's branch has directly behind the same event; state updates between them are no message.
-  for (; at !== null && at !== before; at = at.parent)
-    if (anchorOf(at.parent) === before && isOfUser(at)) return at.id ?? messageId
+  let entry: Entry | null = log.head
+  // Finds the message directly after the same event on HEAD's branch, ignoring state updates in between.
+  for (; entry !== null && entry !== before; entry = entry.parent)
+    if (anchorOf(entry.parent) === before && isOfUser(entry)) return entry.id ?? messageId
   return messageId
 }
 
-/** Whether a user has said it. @throws ColloquyError `evicted` where that is no longer known. */
+/** Whether it is a user's message. @throws ColloquyError `evicted` where that is unknown. */
 function isOfUser(entry: Entry): boolean {
   const event = loadedEvent(entry, ['MessageEvent'])
   return event?.kind === 'MessageEvent' && event.source === 'user'
 }
 
-/** Says a message in other words, under an id that the same words have again; gives that id. */
-async function edit(conversation: Conversation, messageId: string, said: MessageEvent): Promise<string> {
-  const id = keyedId('edit', conversation.id, `${messageId}\n${canonicalJson(said.llm_message)}`)
+/** Appends an edited message under an id derived from its content, and returns the id. */
+async function edit(conversation: Conversation, messageId: string, message: MessageEvent): Promise<string> {
+  const id = keyedId('edit', conversation.id, `${messageId}\n${canonicalJson(message.llm_message)}`)
   for (;;) {
     const { state, events } = await conversation.read((state) => ({
       state,
-      events: findEventIn(state.log, id) === undefined ? decideEdit(state, messageId, { ...said, id }) : null,
+      events:
+        findEventIn(state.log, id) === undefined ? decideEdit(state, messageId, { ...message, id }) : null,
     }))
     if (events === null) {
-      // Where something was said since it is gone back to; else it was posted twice.
+      // Already appended: return to it if HEAD has moved on.
       if (state.branch.lastUserMessage?.id !== id) await conversation.navigate(id)
       return id
     }
-    // To where HEAD is: nothing is appended, and it is refused while a run is live.
+    // Appends nothing, but throws during a run.
     await conversation.navigate(state.log.head?.id ?? null)
     try {
-      // A run that has begun since has appended something, so that this version is gone.
+      // A run that has begun since appended an event, so this version conflicts.
       await conversation.append(events, { expected: state.log.entries.length })
       return id
     } catch (error) {
@@ -418,16 +424,16 @@ async function edit(conversation: Conversation, messageId: string, said: Message
   }
 }
 
-/** What the user has decided of the calls that wait, and what the page returned for those that it executed. */
+/** The user's decisions about waiting calls, and results of calls that the page executed. */
 function decisionsIn(
   state: State,
   parts: readonly JsonValue[],
   { pageTools = [] }: UIMessagesOptions,
 ): readonly Event[] {
   const events: Event[] = []
-  let now = state
+  let current = state
   const add = (more: readonly Event[]): void => {
-    now = more.reduce<State>(reduce, now)
+    current = more.reduce<State>(reduce, current)
     events.push(...more)
   }
   for (const part of parts) {
@@ -435,26 +441,26 @@ function decisionsIn(
     const { state: partState, approval, toolCallId } = part
     const callId = isObject(approval) && partState === 'approval-responded' ? approval['id'] : toolCallId
     // A decision may be posted again after the call has its result.
-    const call = openCallsOf(now).find(({ id }) => id === callId)
+    const call = openCallsOf(current).find(({ id }) => id === callId)
     if (call === undefined) continue
     if (isObject(approval) && partState === 'approval-responded') {
       const { approved, reason } = approval
       if (approved !== true)
-        add(decideReject(now, [call.id], typeof reason === 'string' ? reason : undefined))
-      else if (isExecutable(call.event)) add(decideApprove(now, [call.id]))
+        add(decideReject(current, [call.id], typeof reason === 'string' ? reason : undefined))
+      else if (isExecutable(call.event)) add(decideApprove(current, [call.id]))
       continue
     }
     const result = pageTools.includes(call.event.tool_name) ? pageResult(call, part) : null
     if (result === null) continue
     add([result])
-    // The last call that needed the user is settled when all others are approved.
-    const approved = granted(now.header.callStatuses, 'approved')
-    if (now.header.status === 'waiting_for_confirmation') add(decideApprove(now, [...approved]))
+    // The last undecided call may have been settled by its result.
+    const approved = granted(current.header.callStatuses, 'approved')
+    if (current.header.status === 'waiting_for_confirmation') add(decideApprove(current, [...approved]))
   }
   return events
 }
 
-/** The result of a call that the page executed; null while it has none. */
+/** Result of a call that the page executed, or null. */
 function pageResult({ id, event }: EventEntry<ActionEvent>, part: JsonObject): Event | null {
   const { state, output, errorText } = part
   const call = { tool_name: event.tool_name, tool_call_id: event.tool_call_id }

@@ -24,7 +24,7 @@ import { errorText, failure, readAsText, readToolResult, textObservation } from 
 type Call = EventEntry<ActionEvent>
 type Result = AgentErrorEvent | ObservationEvent
 /** What of a step's input tools need. */
-type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'askChild'>
+type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
 /**
  * The results of calls, each as soon as it is there, so that a crash or an interrupt costs no result that was there
@@ -54,7 +54,7 @@ async function resultOf(
   call: Call,
   tools: ReadonlyMap<string, StepTool>,
   blocks: PartTable['kinds'],
-  { signal, background: startWork, askChild }: ToolInput,
+  { signal, background: startWork, runChild }: ToolInput,
 ): Promise<Result> {
   const { id, event } = call
   const tool = tools.get(event.tool_name)
@@ -65,7 +65,7 @@ async function resultOf(
     const context: ToolContext = {
       signal,
       call: { ...event, id },
-      askChild: (request) => askChild(id, request),
+      runChild: (request) => runChild(id, request),
     }
     if (tool.background === true) {
       const work = await startWork(call)

@@ -127,7 +127,7 @@ export function stepOf(
   }
   return Object.assign(step, {
     repeats: ({ tool_name }: ActionEvent): boolean => known.get(tool_name)?.repeatable === true,
-    resume: ((call, task, { signal, report, askChild }) => {
+    resume: ((call, task, { signal, report, runChild }) => {
       const tool = known.get(call.tool_name)
       return tool?.resume === undefined
         ? null
@@ -136,7 +136,7 @@ export function stepOf(
               signal,
               call,
               report,
-              askChild: (request) => askChild(call.id, request),
+              runChild: (request) => runChild(call.id, request),
             }),
           )
     }) satisfies Step['resume'],

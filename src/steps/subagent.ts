@@ -51,9 +51,9 @@ export function subagent(options: SubagentOptions): StepTool {
     maxChildren,
     run,
   } = options
-  const ask = (text: string, { askChild, signal }: ToolContext): Promise<ChildReply> => {
-    if (askChild === undefined) throw new TypeError('A subagent is executed by a step of a conversation.')
-    return askChild({
+  const ask = (text: string, { runChild, signal }: ToolContext): Promise<ChildReply> => {
+    if (runChild === undefined) throw new TypeError('A subagent is executed by a step of a conversation.')
+    return runChild({
       text,
       step,
       title: name,

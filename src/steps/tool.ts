@@ -51,7 +51,7 @@ export interface ToolContext {
   /** Appends progress of a call that works on behind its reply; a new `task` replaces its handle. */
   readonly report?: BackgroundWork['report']
   /** Asks the child conversation of the call; see `subagent`. */
-  readonly askChild?: (request: ChildRequest) => Promise<ChildReply>
+  readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
 }
 
 /** A result that follows later: what `background` returns. */

@@ -184,7 +184,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await expect(conversation.append([user('good'), moveHead('m', 'nope')])).rejects.toMatchObject({
       code: 'unknown_event',
     })
-    expect(() => conversation.publish(pause('p'))).toThrow(/append it/)
+    expect(() => conversation.publish(pause('p'))).toThrow(/Append it/)
     expect(await store.read('c')).toEqual([])
     await end()
   })

@@ -18,12 +18,12 @@ function stepWith(tools: readonly StepTool[], ...replies: Parameters<typeof scri
   const { step, ...made } = script(replies, (input) => executeCalls(input, known, {}))
   const whole: Step = Object.assign(step.bind(null), {
     repeats: () => true,
-    resume: ((action, task, { askChild, ...work }) =>
+    resume: ((action, task, { runChild, ...work }) =>
       Promise.resolve(
         known.get(action.tool_name)?.resume?.(task, {
           ...work,
           call: action,
-          askChild: (request) => askChild(action.id, request),
+          runChild: (request) => runChild(action.id, request),
         }),
       ).then((output) => ({
         content: typeof output === 'object' && output !== null && 'content' in output ? output.content : [],

@@ -192,8 +192,8 @@ describe('a subscription', () => {
       item.type === 'delta' ? item.event.content : item.type === 'event' ? item.id : item.type,
     )
     expect(said).toEqual(['caught_up', 'Hello', 'a', 'again', 'b'])
-    expect(() => conversation.publish(pause('p'))).toThrow(/append it instead/)
-    await expect(conversation.append(delta('x'))).rejects.toThrow(/publish it instead/)
+    expect(() => conversation.publish(pause('p'))).toThrow(/Append it instead/)
+    await expect(conversation.append(delta('x'))).rejects.toThrow(/Publish it instead/)
     await engine.close()
   })
 

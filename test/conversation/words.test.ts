@@ -2,14 +2,14 @@
 
 import * as fc from 'fast-check'
 import { afterEach, expect, it, vi } from 'vitest'
-import { StreamedReply, Words } from '../../src/conversation/streamed.ts'
+import { StreamedReply, GrowingText } from '../../src/conversation/streamed.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
 it('has every part of the text as a string has it', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 5 })), fc.nat(60), fc.nat(60), (pieces, from, to) => {
-      const words = new Words()
+      const words = new GrowingText()
       for (const piece of pieces) words.add(piece)
       const text = pieces.join('')
       expect(words.length).toBe(text.length)
@@ -32,7 +32,7 @@ it('gives a reader that keeps up what has come, and takes no part out of a longe
   for (let n = 0; n < 2_000; n += 1) {
     const text = `word ${n} `
     const isContent = n % 3 > 0
-    reply.add({ content: isContent ? text : '', reasoning: isContent ? '' : text, at: 1 })
+    reply.add({ content: isContent ? text : '', reasoning: isContent ? '' : text, logLength: 1 })
     const next = reply.next(said, 1)
     if (next === null) throw new Error('nothing is next')
     const event = reply.between(said, next)

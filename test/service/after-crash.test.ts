@@ -151,7 +151,7 @@ describe('work that a lost run has left', () => {
     kind: 'ConversationErrorEvent',
     source: 'environment',
     code: 'RunLost',
-    detail: 'The run ended without saying so.',
+    detail: 'The run ended without a final status.',
   }
   const reply: Event = {
     kind: 'MessageEvent',

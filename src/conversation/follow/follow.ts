@@ -1,68 +1,73 @@
-/** Followers: programs that are given what happens in all conversations, at least once and in order for each. */
+/** Followers: receive what happens in all conversations, at least once, in order per conversation. */
 
 import { SHARDS, type FeedItem, type FeedQuery } from '../../store/contract/feed.ts'
 import { shardOf } from '../../store/kit/feed.ts'
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { pause, type RunInOrder, limitConcurrency } from '../async.ts'
 import { type LoggedEvent, toLogged } from '../logged-event.ts'
-import { type HeldShard, beginAt, Share } from './shards.ts'
+import { type HeldShard, storeStart, Share } from './shards.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { invalidArgument } from '../../store/kit/query/check-value.ts'
 import type { EngineContext } from '../engine-context.ts'
 
-/** Who follows, and how. */
+/** Options of a follower. */
 export interface FollowOptions {
   /**
-   * 1 to 100 characters, as those of ids (design D19). Processes that follow by one name share the conversations among
-   * them, and go on where that name has come to.
+   * Name of the follower, 1 to 100 characters of an id (design D19). Processes with the same name divide the
+   * conversations, and continue from the stored position.
    */
   readonly name: string
-  /** Where a name that is new begins: with all that there is (default), or with what comes. */
+  /** Where a new name begins: with everything that exists (default), or with what happens from now on. */
   readonly from?: 'start' | 'now'
-  /** Most items that the handler is given at once, 1 to `MAX_PAGE_SIZE`, which is the default. */
+  /** Maximum number of items per call of the handler, 1 to `MAX_PAGE_SIZE` (default). */
   readonly limit?: number
-  /** Most handlers at work at once in this process, each for other conversations. Default: 8. */
+  /**
+   * Maximum number of concurrent handler calls in this process, each for different conversations. Default: 8.
+   */
   readonly concurrency?: number
-  /** Milliseconds after which the others take over what a process held that died. Default: 15,000. */
+  /** Milliseconds until other processes take over a dead process's shards. Default: 15,000. */
   readonly leaseTtl?: number
-  /** Milliseconds between two looks for what the store did not wake for. Default: 1,000. */
+  /** Milliseconds between polls, for news without a notification. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds before a failed handler is called again; doubled each time, varied by half. Default: 1,000. */
+  /**
+   * Milliseconds before a failed handler is called again. Doubles each time, with jitter of half. Default:
+   * 1,000.
+   */
   readonly retryDelay?: number
-  /** Most milliseconds between two of these calls. Default: 60,000. */
+  /** Maximum milliseconds between these calls. Default: 60,000. */
   readonly maxRetryDelay?: number
   /**
-   * Is told what the handler threw, with the items that it is given again; and, without items, what the store did. Must
-   * not throw. Default: what the handler throws becomes a rejection that nothing handles; failures of the store, which
-   * is asked again, are not told.
+   * Called with what the handler threw and the items that will be delivered again, and without items for
+   * errors of the store, which is polled again. Must not throw. Default: handler errors become unhandled
+   * rejections, and store errors are ignored.
    */
   readonly onError?: (error: unknown, items: readonly FollowItem[]) => void
-  /** Ends it. */
+  /** Ends the follower. */
   readonly signal?: AbortSignal
 }
 
 /** One process's part of a follower. */
 export interface Follower {
-  /** How many of the 64 shards this process holds now. */
+  /** Number of the 64 shards that this process holds. */
   readonly shards: number
-  /** Resolves when it has ended: what was under way is done, and its leases are given back. */
+  /** Resolves when it has ended: current calls are done, and its leases are released. */
   readonly closed: Promise<void>
   /**
-   * Ends it; resolves as `closed` does. It waits for handlers that are at work: one that closes its own follower must
-   * not wait for that, or neither would end.
+   * Ends it; resolves as `closed` does. It waits for handlers: a handler that closes its own follower must
+   * not await it.
    */
   close(): Promise<void>
 }
 
 const COUNTS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
-/** What a timer can wait, in milliseconds. */
-const MOST = 2 ** 31 - 1
+/** Maximum milliseconds of a timer. */
+const MAX_DELAY = 2 ** 31 - 1
 const NAME_LENGTH = 100
 
 /**
- * Begins to follow; resolves when it is written down where.
- * @throws ColloquyError `invalid_argument` for options that are none, and what the store throws.
+ * Starts a follower. Resolves when its start position is stored.
+ * @throws ColloquyError `invalid_argument` for invalid options, and the store's errors.
  */
 export async function follow(
   context: EngineContext,
@@ -78,37 +83,38 @@ export async function follow(
     pollInterval: 1_000,
     retryDelay: 1_000,
     maxRetryDelay: 60_000,
-    onError: tell,
+    onError: rejectUnhandled,
     ...options,
   }
   const { name, limit, signal, onError, leaseTtl, pollInterval } = all
   if (!isLegalId(name) || name.length > NAME_LENGTH)
     invalidArgument('name', `must be 1 to ${NAME_LENGTH} printable characters`)
   for (const field of COUNTS)
-    if (!isCount(all[field], MOST)) invalidArgument(field, `must be a whole number from 1 to ${MOST}`)
+    if (!isCount(all[field], MAX_DELAY))
+      invalidArgument(field, `must be a whole number from 1 to ${MAX_DELAY}`)
   if (!isCount(limit, MAX_PAGE_SIZE))
     invalidArgument('limit', `must be a whole number from 1 to ${MAX_PAGE_SIZE}`)
   const { store } = context
-  await beginAt(store, name, all.from)
+  await storeStart(store, name, all.from)
   const over = new AbortController()
   const closing = AbortSignal.any([over.signal, context.closing, ...(signal === undefined ? [] : [signal])])
   const onStoreError = (error: unknown): void => onError(error, [])
   const news = new News(store)
-  const inTurn = limitConcurrency(all.concurrency)
+  const limited = limitConcurrency(all.concurrency)
   const share = new Share({
     store,
     name,
     from: all.from,
     member: context.newOwner(),
     leaseTtl,
-    read: (shard) => readShard(shard, { ...all, store, news, inTurn, handler, closing }),
+    read: (shard) => readShard(shard, { ...all, store, news, limited, handler, closing }),
     onError: onStoreError,
   })
-  const looking = news.look(pollInterval, closing, onStoreError)
+  const polling = news.poll(pollInterval, closing, onStoreError)
   const closed = context.track(
     share.hold(closing).then(() => {
       over.abort()
-      return looking
+      return polling
     }),
   )
   return {
@@ -123,53 +129,53 @@ export async function follow(
   }
 }
 
-const isCount = (value: unknown, most: number): boolean =>
-  Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= most
+const isCount = (value: unknown, maximum: number): boolean =>
+  Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maximum
 
-function tell(error: unknown, items: readonly FollowItem[]): void {
+function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
   if (items.length > 0) void Promise.reject(error)
 }
 
-/** What a follower is given. */
+/** One item of a follower. */
 export type FollowItem =
   /** An event of a conversation. */
   | (LoggedEvent & { readonly conversationId: string })
   /**
-   * `changed`: a conversation was created, or its record was changed otherwise than by an append; what it is by now,
-   * its record says. `deleted`: it was deleted.
+   * `changed`: a conversation was created, or its record changed other than by an append; read the record.
+   * `deleted`: it was deleted.
    */
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
   /**
-   * The database does not hold what was read of it, since it was restored to an earlier state, or is another one. What
-   * was given before may not hold; the conversations of this shard are given from the first that there is.
+   * The database lacks what was read of it: it was restored to an earlier state, or replaced. Discard what
+   * was delivered for this shard. Its conversations follow from the first.
    */
   | { readonly type: 'reset'; readonly shard: number }
 
-/** What a handler is given beside items. */
+/** Context of a handler call. */
 export interface Following {
-  /** Aborted when the follower is closed, or another process may be given the same items. */
+  /** Aborted when the follower is closed, or another process may receive the same items. */
   readonly signal: AbortSignal
 }
 
-/** Is given items of one shard, in order. When it throws, they are given again. */
+/** Receives items of one shard, in order. When it throws, they are delivered again. */
 export type FollowHandler = (items: readonly FollowItem[], following: Following) => Promise<void> | void
 
-/** What a shard is read with. */
+/** What reading a shard needs. */
 interface ShardReader {
   readonly store: Store
   readonly news: News
   readonly limit: number
-  /** Bounds how many handlers are at work. */
-  readonly inTurn: RunInOrder
+  /** Limits concurrent handler calls. */
+  readonly limited: RunInOrder
   readonly handler: FollowHandler
   readonly onError: (error: unknown, items: readonly FollowItem[]) => void
-  /** Milliseconds before the first repetition, and at most. */
+  /** Minimum and maximum milliseconds before a retry. */
   readonly retryDelay: number
   readonly maxRetryDelay: number
   readonly closing: AbortSignal
 }
 
-/** Reads a shard until it is to be given back, or is lost. Never rejects. */
+/** Reads a shard until it is released or lost. Never rejects. */
 async function readShard(shard: HeldShard, reader: ShardReader): Promise<void> {
   const { news, retryDelay, maxRetryDelay, closing } = reader
   const signal = AbortSignal.any([closing, shard.lost])
@@ -182,37 +188,38 @@ async function readShard(shard: HeldShard, reader: ShardReader): Promise<void> {
     try {
       const page = shard.isReset ? null : await reader.store.feed(queryOf(shard, reader))
       if (page?.reset === true) {
-        // Kept before it is told: else who holds the shard next may go on where a handler has dropped all before.
+        // Stored before it is delivered: otherwise the shard's next owner might continue after a handler has
+        // dropped everything.
         await shard.startOver(page.next)
         more = true
         continue
       }
       items = page?.items.map(toFollowItem) ?? [{ type: 'reset', shard: shard.number }]
-      const isDone = items.length === 0 || (await reader.inTurn(() => handle(shard, reader, items, signal)))
+      const isDone = items.length === 0 || (await reader.limited(() => handle(shard, reader, items, signal)))
       if (!isDone || shard.lost.aborted) return
       items = []
-      const next = page === null ? shard.place : page.next
-      if (page === null || next !== shard.place) await shard.keep(next)
+      const next = page === null ? shard.cursor : page.next
+      if (page === null || next !== shard.cursor) await shard.save(next)
       more = page?.more ?? true
       failures = 0
     } catch (error) {
       if (signal.aborted) return
       more = true
       reader.onError(error, items)
-      const most = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(failures, 30))
+      const maximum = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(failures, 30))
       failures += 1
-      await pause(most / 2 + Math.random() * (most / 2), shard.ending)
+      await pause(maximum / 2 + Math.random() * (maximum / 2), shard.ending)
     }
   }
 }
 
-const queryOf = ({ number, place }: HeldShard, { limit }: ShardReader): FeedQuery => ({
+const queryOf = ({ number, cursor }: HeldShard, { limit }: ShardReader): FeedQuery => ({
   shard: number,
   limit,
-  ...(place !== null && { after: place }),
+  ...(cursor !== null && { after: cursor }),
 })
 
-/** False when it was too late to begin. */
+/** False when it is too late to begin. */
 async function handle(
   { ending }: HeldShard,
   { handler }: ShardReader,
@@ -229,57 +236,57 @@ const toFollowItem = (item: FeedItem): FollowItem =>
     ? { ...toLogged(item.event), conversationId: item.conversationId }
     : { type: item.type, conversationId: item.conversationId }
 
-/** The shards that may have news. A look where nothing happened costs one page of at most one item. */
+/** Which shards may have news. A poll without news costs one page of at most one item. */
 class News {
   readonly #store: Store
-  /** Who waits for news of a shard. */
-  readonly #waiting = new Map<number, () => void>()
-  /** Those with news that no reader has waited for yet. */
+  /** Readers that wait, by shard. */
+  readonly #waiters = new Map<number, () => void>()
+  /** Shards with news that no reader has waited for yet. */
   readonly #fresh = new Set<number>()
-  /** What was there at the last look: all of it was read, or is fresh. */
+  /** The feed's end at the last poll. Everything before it was read or is in `#fresh`. */
   #tip: string | null = null
-  #looking: Promise<void> | null = null
-  #again = false
+  #polling: Promise<void> | null = null
+  #pollAgain = false
 
   constructor(store: Store) {
     this.#store = store
   }
 
-  /** Looks until the signal is aborted. Never rejects. */
-  async look(interval: number, closing: AbortSignal, onError: (error: unknown) => void): Promise<void> {
-    const lookNow = (): void => {
-      if (this.#looking !== null) {
-        this.#again = true
+  /** Polls until the signal is aborted. Never rejects. */
+  async poll(interval: number, closing: AbortSignal, onError: (error: unknown) => void): Promise<void> {
+    const pollNow = (): void => {
+      if (this.#polling !== null) {
+        this.#pollAgain = true
         return
       }
-      this.#looking = this.#lookOnce()
+      this.#polling = this.#pollOnce()
         .catch((error: unknown) => {
           if (!closing.aborted) onError(error)
         })
         .then(() => {
-          this.#looking = null
-          if (this.#again && !closing.aborted) lookNow()
-          this.#again = false
+          this.#polling = null
+          if (this.#pollAgain && !closing.aborted) pollNow()
+          this.#pollAgain = false
         })
     }
     let unwatch: Unwatch | null = null
     while (!closing.aborted) {
       try {
-        unwatch ??= this.#store.watch(null, (id) => (id === undefined ? lookNow() : this.tell(shardOf(id))))
+        unwatch ??= this.#store.watch(null, (id) => (id === undefined ? pollNow() : this.notify(shardOf(id))))
       } catch (error) {
         onError(error)
       }
-      lookNow()
+      pollNow()
       await pause(interval, closing)
     }
     unwatch?.()
-    await this.#looking
+    await this.#polling
   }
 
-  /** A shard may have news. */
-  tell(shard: number): void {
+  /** Marks a shard as having news. */
+  notify(shard: number): void {
     this.#fresh.add(shard)
-    this.#waiting.get(shard)?.()
+    this.#waiters.get(shard)?.()
   }
 
   /** Resolves when a shard may have news, or the signal is aborted. */
@@ -287,21 +294,21 @@ class News {
     if (this.#fresh.delete(shard) || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const wake = (): void => resolve()
-    this.#waiting.set(shard, wake)
+    this.#waiters.set(shard, wake)
     signal.addEventListener('abort', wake, { once: true })
     await promise
     signal.removeEventListener('abort', wake)
-    if (this.#waiting.get(shard) === wake) this.#waiting.delete(shard)
+    if (this.#waiters.get(shard) === wake) this.#waiters.delete(shard)
     this.#fresh.delete(shard)
   }
 
-  async #lookOnce(): Promise<void> {
+  async #pollOnce(): Promise<void> {
     if (this.#tip !== null) {
       const { next } = await this.#store.feed({ after: this.#tip, limit: 1 })
       if (next === this.#tip) return
     }
-    // Reads from now on see all that is before it.
+    // Later reads see everything before it.
     this.#tip = (await this.#store.feed({ from: 'end', limit: 1 })).next
-    for (let shard = 0; shard < SHARDS; shard += 1) this.tell(shard)
+    for (let shard = 0; shard < SHARDS; shard += 1) this.notify(shard)
   }
 }

@@ -1,4 +1,4 @@
-/** One process's share of the shards of a follower: held by leases that are renewed together. */
+/** One process's share of a follower's shards: shard by leases that are renewed together. */
 
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { SHARDS } from '../../store/contract/feed.ts'
@@ -9,47 +9,47 @@ import { pause, serialQueue } from '../async.ts'
 /** A shard that this process holds. */
 export interface HeldShard {
   readonly number: number
-  /** How far it was read, by the feed's own cursor; null at the start. */
-  readonly place: string | null
-  /** Whether it starts over, which is still to be told. */
+  /** How far it was read, as a cursor of the feed; null at the start. */
+  readonly cursor: string | null
+  /** Whether it starts over, and no handler knows yet. */
   readonly isReset: boolean
-  /** Aborted when the shard is to be given back: what is under way is finished first. */
+  /** Aborted when the shard is to be released, after the current call. */
   readonly ending: AbortSignal
   /** Aborted when another process may hold it. */
   readonly lost: AbortSignal
-  /** Keeps a place and renews the lease. What is kept at one time shares a transaction. */
-  readonly keep: (place: string | null) => Promise<void>
-  /** The same of a place to start over at. Where that fails, it stands where it stood. */
-  readonly startOver: (place: string) => Promise<void>
+  /** Stores a cursor and renews the lease. Concurrent calls share a transaction. */
+  readonly save: (cursor: string | null) => Promise<void>
+  /** Stores a cursor to start over from. On failure the old one stays. */
+  readonly startOver: (cursor: string) => Promise<void>
 }
 
 /** How far a shard was read, as it is stored. */
-interface Place {
-  readonly place: string | null
-  /** Whether it starts over there, and this was not told yet. */
+interface Progress {
+  readonly cursor: string | null
+  /** Whether it starts over there, and no handler knows yet. */
   readonly reset?: true
 }
 
-/** How a share is held. */
+/** Options of a share. */
 export interface ShareOptions {
   readonly store: Store
   readonly name: string
-  /** Where a name that is new begins. */
+  /** Where a new name begins. */
   readonly from: 'start' | 'now'
-  /** This process among those that share the shards. */
+  /** Name of this process among those that divide the shards. */
   readonly member: string
-  /** Milliseconds after which another process takes over. */
+  /** Milliseconds until another process takes over. */
   readonly leaseTtl: number
   /** Reads a shard until it ends or is lost. Never rejects. */
   readonly read: (shard: HeldShard) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
-interface Held {
+interface OwnedShard {
   readonly id: string
   version: number
-  at: Place
-  isKept: boolean
+  progress: Progress
+  isSaved: boolean
   readonly ending: AbortController
   readonly lost: AbortController
   done: Promise<void>
@@ -59,12 +59,12 @@ const shardsOf = (name: string): string => `follow:${name}`
 const membersOf = (name: string): string => `follow-members:${name}`
 const idOf = (shard: number): string => String(shard).padStart(2, '0')
 
-/** Writes down where a follower begins, unless it has begun. O(1). @throws what the store throws. */
-export async function beginAt(store: Store, name: string, from: ShareOptions['from']): Promise<void> {
+/** Stores where a follower begins, unless it has begun. O(1). @throws the store's errors. */
+export async function storeStart(store: Store, name: string, from: ShareOptions['from']): Promise<void> {
   const collection = shardsOf(name)
   if ((await store.getItem(collection, idOf(0))) !== null) return
   const numbers = Array.from({ length: SHARDS }, (_, shard) => shard)
-  const places =
+  const cursors =
     from === 'start'
       ? numbers.map(() => null)
       : await Promise.all(
@@ -72,11 +72,11 @@ export async function beginAt(store: Store, name: string, from: ShareOptions['fr
         )
   await store
     .changeItems(
-      places.map((place, shard) => ({
+      cursors.map((cursor, shard) => ({
         collection,
         id: idOf(shard),
         expected: null,
-        put: { body: { place }, dueIn: 0 },
+        put: { body: { cursor }, dueIn: 0 },
       })),
     )
     .catch((error: unknown) => {
@@ -85,32 +85,32 @@ export async function beginAt(store: Store, name: string, from: ShareOptions['fr
 }
 
 /**
- * Holds as many shards as are this process's share, until the signal is aborted. Each process says that it is there by
- * an item, which it renews with its leases: the shards are divided by those whose items have not run out.
+ * Holds this process's share of the shards until the signal is aborted. Each process has an item that it
+ * renews with its leases. The shards are divided by the processes whose items have not expired.
  */
 export class Share {
   readonly #options: ShareOptions
-  readonly #held = new Map<string, Held>()
-  /** Each write gives a new version, which whatever comes after it must name. */
-  readonly #inTurn = serialQueue()
-  #keeping: Promise<void> | null = null
+  readonly #owned = new Map<string, OwnedShard>()
+  /** Writes run in order, since each one needs the version of the previous. */
+  readonly #inOrder = serialQueue()
+  #saving: Promise<void> | null = null
   #expiry: ReturnType<typeof setTimeout> | undefined
-  /** How many shards are this process's share, and of how many processes it is one. */
-  #most = 0
+  /** Number of shards in this process's share, and number of processes. */
+  #share = 0
   #live = 0
-  /** Until when shards may be given back, or run out, since there is another number of processes. */
+  /** Until when shards may be released or expire, since the number of processes changed. */
   #unsettledUntil = 0
 
   constructor(options: ShareOptions) {
     this.#options = options
   }
 
-  /** How many shards are held. */
+  /** Number of shards shard. */
   get size(): number {
-    return this.#held.size
+    return this.#owned.size
   }
 
-  /** Resolves when all is given back. Never rejects. */
+  /** Resolves when all are released. Never rejects. */
   async hold(closing: AbortSignal): Promise<void> {
     const { leaseTtl, onError } = this.#options
     while (!closing.aborted) {
@@ -125,39 +125,45 @@ export class Share {
       }
       await pause(next, closing)
     }
-    await this.#giveBack([...this.#held.values()])
+    await this.#release([...this.#owned.values()])
     clearTimeout(this.#expiry)
     const { store, name, member } = this.#options
-    // Else it runs out.
+    // Otherwise it expires.
     await store.changeItems([{ collection: membersOf(name), id: member, put: null }]).catch(() => undefined)
   }
 
-  /** Renews all, and takes or gives back what makes the share even. The milliseconds until the next time. */
+  /**
+   * Renews the leases, then claims or releases shards until the share is even. Returns milliseconds until the
+   * next time.
+   */
   async #renew(closing: AbortSignal): Promise<number> {
     const { name, member, leaseTtl } = this.#options
-    const own = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
-    const askedAt = performance.now()
-    const put = await this.#inTurn(() => this.#write([...this.#held.values()], own))
+    const membership = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
+    const requestedAt = performance.now()
+    const put = await this.#inOrder(() => this.#write([...this.#owned.values()], membership))
     clearTimeout(this.#expiry)
-    this.#expiry = setTimeout(() => this.#loseAll(), Math.max(0, leaseTtl - (performance.now() - askedAt)))
+    this.#expiry = setTimeout(
+      () => this.#loseAll(),
+      Math.max(0, leaseTtl - (performance.now() - requestedAt)),
+    )
     const now = (put?.dueAt ?? 0) - leaseTtl
     const { live, nextEnd } = await this.#countMembers(now)
     if (live !== this.#live) this.#unsettledUntil = performance.now() + leaseTtl
     this.#live = live
-    const most = Math.ceil(SHARDS / live)
-    this.#most = most
-    const staying = [...this.#held.values()].filter(({ ending }) => !ending.signal.aborted)
-    if (staying.length > most) void this.#giveBack(staying.slice(most))
-    // A database that was restored may not know yet that it is followed.
-    if (this.#held.size === 0) await beginAt(this.#options.store, name, this.#options.from)
+    const share = Math.ceil(SHARDS / live)
+    this.#share = share
+    const staying = [...this.#owned.values()].filter(({ ending }) => !ending.signal.aborted)
+    if (staying.length > share) void this.#release(staying.slice(share))
+    // A restored database may not know this follower yet.
+    if (this.#owned.size === 0) await storeStart(this.#options.store, name, this.#options.from)
     await this.#claim(closing)
     return Math.min(leaseTtl / 3, Math.max(1, nextEnd - now + 1))
   }
 
-  /** What is given back by one is not to wait for the others' next renewal. */
+  /** Claims shards that others release before the next renewal. */
   async #claimUntil(end: number, closing: AbortSignal): Promise<void> {
     for (let now = performance.now(); now < end && !closing.aborted; now = performance.now()) {
-      const isSoon = this.#held.size < this.#most && now < this.#unsettledUntil
+      const isSoon = this.#owned.size < this.#share && now < this.#unsettledUntil
       await pause(Math.min(isSoon ? this.#options.leaseTtl / 30 : Infinity, end - now), closing)
       if (isSoon) await this.#claim(closing)
     }
@@ -165,12 +171,12 @@ export class Share {
 
   async #claim(closing: AbortSignal): Promise<void> {
     const { store, name, leaseTtl } = this.#options
-    const limit = this.#most - this.#held.size
+    const limit = this.#share - this.#owned.size
     if (limit <= 0 || closing.aborted) return
-    for (const item of await store.claimItems(shardsOf(name), { ttl: leaseTtl, limit })) this.#take(item)
+    for (const item of await store.claimItems(shardsOf(name), { ttl: leaseTtl, limit })) this.#own(item)
   }
 
-  /** How many are there, and when the first of the others runs out. Those that are gone are removed. */
+  /** Number of processes, and when the next of the others expires. Removes expired ones. */
   async #countMembers(now: number): Promise<{ readonly live: number; readonly nextEnd: number }> {
     const { store, name, member } = this.#options
     const collection = membersOf(name)
@@ -196,76 +202,76 @@ export class Share {
     return { live, nextEnd }
   }
 
-  #take({ id, version, body }: Item): void {
-    const { place, reset } = body
-    const held: Held = {
+  #own({ id, version, body }: Item): void {
+    const { cursor, reset } = body
+    const shard: OwnedShard = {
       id,
       version,
-      at: { place: typeof place === 'string' ? place : null, ...(reset === true && { reset }) },
-      isKept: true,
+      progress: { cursor: typeof cursor === 'string' ? cursor : null, ...(reset === true && { reset }) },
+      isSaved: true,
       ending: new AbortController(),
       lost: new AbortController(),
       done: Promise.resolve(),
     }
-    // One whose lease ran out here, and that no other process has taken.
+    // Its lease expired here, and no other process claimed it.
     this.#lose(id)
-    this.#held.set(id, held)
-    held.done = this.#options.read({
+    this.#owned.set(id, shard)
+    shard.done = this.#options.read({
       number: Number(id),
-      get place() {
-        return held.at.place
+      get cursor() {
+        return shard.progress.cursor
       },
       get isReset() {
-        return held.at.reset === true
+        return shard.progress.reset === true
       },
-      ending: held.ending.signal,
-      lost: held.lost.signal,
-      keep: (place) => this.#keep(held, { place }),
-      startOver: async (place) => {
-        const before = held.at
+      ending: shard.ending.signal,
+      lost: shard.lost.signal,
+      save: (cursor) => this.#save(shard, { cursor }),
+      startOver: async (cursor) => {
+        const before = shard.progress
         try {
-          await this.#keep(held, { place, reset: true })
+          await this.#save(shard, { cursor, reset: true })
         } catch (error) {
-          held.at = before
+          shard.progress = before
           throw error
         }
       },
     })
   }
 
-  #keep(held: Held, at: Place): Promise<void> {
-    held.at = at
-    held.isKept = false
-    this.#keeping ??= this.#inTurn(async () => {
-      this.#keeping = null
-      await this.#write([...this.#held.values()].filter(({ isKept }) => !isKept))
+  #save(shard: OwnedShard, progress: Progress): Promise<void> {
+    shard.progress = progress
+    shard.isSaved = false
+    this.#saving ??= this.#inOrder(async () => {
+      this.#saving = null
+      await this.#write([...this.#owned.values()].filter(({ isSaved }) => !isSaved))
     })
-    return this.#keeping
+    return this.#saving
   }
 
-  /** Writes places and renews leases; those that others have taken are lost. Gives the item of this process. */
+  /** Stores cursors and renews leases. Shards that others claimed are lost. Returns this process's item. */
   async #write(
-    shards: readonly Held[],
-    own?: ItemChange,
+    shards: readonly OwnedShard[],
+    membership?: ItemChange,
     dueIn = this.#options.leaseTtl,
   ): Promise<Item | null | undefined> {
     const { store, name } = this.#options
     const collection = shardsOf(name)
     for (;;) {
-      const still = shards.filter((held) => this.#held.get(held.id) === held)
-      const places = still.map(({ at }) => at)
-      const changes = still.map(({ id, version, at }) => ({
+      const owned = shards.filter((shard) => this.#owned.get(shard.id) === shard)
+      const saved = owned.map(({ progress }) => progress)
+      const changes = owned.map(({ id, version, progress }) => ({
         collection,
         id,
         expected: version,
-        put: { body: { ...at }, dueIn },
+        put: { body: { ...progress }, dueIn },
       }))
-      if (own === undefined && changes.length === 0) return undefined
+      if (membership === undefined && changes.length === 0) return undefined
       try {
-        const items = await store.changeItems(own === undefined ? changes : [...changes, own])
-        still.forEach((held, at) => {
-          held.version = items[at]?.version ?? held.version
-          held.isKept = held.at === places[at]
+        const items = await store.changeItems(membership === undefined ? changes : [...changes, membership])
+        owned.forEach((shard, index) => {
+          shard.version = items[index]?.version ?? shard.version
+          shard.isSaved = shard.progress === saved[index]
         })
         return items.at(-1)
       } catch (error) {
@@ -275,29 +281,29 @@ export class Share {
     }
   }
 
-  /** Waits for what is under way in shards, and ends their leases. */
-  async #giveBack(shards: readonly Held[]): Promise<void> {
+  /** Waits for current calls of shards, and ends their leases. */
+  async #release(shards: readonly OwnedShard[]): Promise<void> {
     for (const { ending } of shards) ending.abort()
     await Promise.all(shards.map(({ done }) => done))
     try {
-      await this.#inTurn(() => this.#write(shards, undefined, 0))
+      await this.#inOrder(() => this.#write(shards, undefined, 0))
     } catch (error) {
-      // Else they run out.
+      // Otherwise they expire.
       if (!hasCode(error, 'store_closed')) this.#options.onError(error)
     }
-    for (const held of shards) if (this.#held.get(held.id) === held) this.#held.delete(held.id)
+    for (const shard of shards) if (this.#owned.get(shard.id) === shard) this.#owned.delete(shard.id)
   }
 
   #lose(id: string): void {
-    const held = this.#held.get(id)
-    if (held === undefined) return
-    this.#held.delete(id)
-    held.ending.abort()
-    held.lost.abort(new ColloquyError('lease_lost', 'The lease was lost; another process holds it.'))
+    const shard = this.#owned.get(id)
+    if (shard === undefined) return
+    this.#owned.delete(id)
+    shard.ending.abort()
+    shard.lost.abort(new ColloquyError('lease_lost', 'The lease was lost. Another process holds it.'))
   }
 
   #loseAll(): void {
-    for (const id of this.#held.keys()) this.#lose(id)
+    for (const id of this.#owned.keys()) this.#lose(id)
   }
 }
 

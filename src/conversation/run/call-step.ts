@@ -17,13 +17,13 @@ import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/text.ts'
 import { toMessages } from '../../messages/neutral.ts'
 import type { ReplyOutcome } from '../../messages/reply.ts'
-import { requestAfter, errorAfter, errorAfterSilence, isSilence } from './condense.ts'
+import { requestAfter, errorAfter, errorAfterEmptyReplies, isEmptyOutput } from './condense.ts'
 import { readStep, type StepInput } from './step.ts'
 
 /**
- * The step is called before anything else is waited for.
+ * Calls the step, before anything is awaited.
  * @param startWork starts the work of a call that outlives its reply
- * @throws what the step throws.
+ * @throws the step's errors.
  */
 export async function callStep(
   run: RunContext,
@@ -32,76 +32,74 @@ export async function callStep(
   startWork: StepInput['background'] = run.startWork,
 ): Promise<void> {
   const { step, signal } = run
-  const asked = state.log.head?.id ?? null
-  let after = asked
+  const head = state.log.head?.id ?? null
+  let after = head
   const streamed: TextSoFar = { text: '' }
   const events: Event[] = []
   let outcome: ReplyOutcome | null = null
   let isOver = false
   const publish = (delta: Event): void => {
-    // A step that was left behind may be at work still, beside the next one.
+    // An abandoned step may still be running next to the next one.
     if (isOver || signal.aborted) return
     run.publish(delta)
-    hear(streamed, delta)
+    recordText(streamed, delta)
   }
   const input = {
     state,
     get messages() {
       return toMessages(state)
     },
-    after: asked,
+    after: head,
     approved,
     signal,
     publish,
     onPrefix: run.onPrefix,
     background: startWork,
-    askChild: run.askChild,
+    runChild: run.runChild,
   }
   try {
-    for await (const said of readStep(step, input)) {
-      const taken = await take({ ...run, publish }, said.events, after)
-      after = taken.after
-      for (const event of taken.events) hear(streamed, event)
-      events.push(...taken.events)
-      outcome = said.outcome ?? outcome
+    for await (const output of readStep(step, input)) {
+      const appended = await appendYielded({ ...run, publish }, output.events, after)
+      after = appended.after
+      for (const event of appended.events) recordText(streamed, event)
+      events.push(...appended.events)
+      outcome = output.outcome ?? outcome
     }
   } finally {
     isOver = true
-    // A step that is stopped often throws; what it had streamed was read all the same.
+    // A stopped step often throws, but its streamed text was still read.
     if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
   }
   if (approved.length === 0) {
-    // A step may append what it has to say by itself, and yield nothing.
-    const came = run.replica.state.log.entries.length - state.log.entries.length
-    run.silences = came <= events.length && isSilence(events) ? run.silences + 1 : 0
+    // A step may append events itself, and yield none.
+    const added = run.replica.state.log.entries.length - state.log.entries.length
+    run.emptyReplies = added <= events.length && isEmptyOutput(events) ? run.emptyReplies + 1 : 0
   }
-  const said = { events, outcome }
-  const error = errorAfter(said) ?? errorAfterSilence(run.silences)
+  const output = { events, outcome }
+  const error = errorAfter(output) ?? errorAfterEmptyReplies(run.emptyReplies)
   if (error === null) return
   await add(run, (state) => {
-    const request = requestAfter(run, said, state)
+    const request = requestAfter(run, output, state)
     return request.length > 0 ? request : [error]
   })
 }
 
-/** What of a step's streamed text is in no event yet. */
+/** Text that a step streamed and no event contains yet. */
 interface TextSoFar {
   text: string
 }
 
-/**
- * Takes in what a step yields or publishes: a delta adds its text, an event of a reply holds all that was streamed
- * before it.
- */
-function hear(so: TextSoFar, event: Event): void {
-  if (event.kind === 'StreamingDeltaEvent') so.text += event.content ?? ''
-  else if (isOfReply(event)) so.text = ''
+/** Records streamed text. An event of a reply contains all that was streamed before it. */
+function recordText(streamed: TextSoFar, event: Event): void {
+  if (event.kind === 'StreamingDeltaEvent') streamed.text += event.content ?? ''
+  else if (isOfReply(event)) streamed.text = ''
 }
 
 /**
- * Appends the text that a step had streamed and not yielded when an interrupt stopped it: the one thing that may follow
- * the interrupt (law I4). It says that it was cut off, so it changes no status and is no final reply. Nothing where no
- * interrupt stands in the log since the step began. @throws `lease_lost`, what the store throws.
+ * Appends the text that a step had streamed but not yielded when it was interrupted: the only event that may
+ * follow the interrupt (law I4). It is marked as interrupted, so it changes no status and is not a final
+ * reply. Appends nothing unless the log has an interrupt since the step began. @throws `lease_lost`, the
+ * store's errors.
  */
 async function keepTextSoFar(
   run: RunContext,
@@ -128,41 +126,49 @@ async function keepTextSoFar(
   )
 }
 
-/** What became of events that a step yielded. */
-interface Taken {
-  /** What was appended. */
+/** Result of appending what a step yielded. */
+interface Appended {
+  /** The appended events. */
   readonly events: readonly Event[]
-  /** What the step's next reply was asked at. */
+  /** Event after which the step's next reply was requested. */
   readonly after: string | null
 }
 
 /**
- * Appends what a step has yielded; deltas are published instead. `after` is the id under HEAD when the step was called:
- * its replies know of nothing that came later, but what the step itself put in right behind it, as a nudge.
- * @throws `invalid_event`, what the store throws.
+ * Appends what a step yielded, and publishes deltas. `after` is the id under HEAD when the step was called:
+ * its replies know nothing later, except what the step itself inserted directly after it, such as a nudge.
+ * @throws `invalid_event`, the store's errors.
  */
-async function take(run: RunContext, yielded: readonly Event[], after: string | null): Promise<Taken> {
-  let now: Taken = { events: [], after }
-  for (const part of apart(yielded)) {
-    const { events, after: next } = await takePart(run, part, now.after)
-    now = { events: [...now.events, ...events], after: next }
+async function appendYielded(
+  run: RunContext,
+  yielded: readonly Event[],
+  after: string | null,
+): Promise<Appended> {
+  let appended: Appended = { events: [], after }
+  for (const part of splitReply(yielded)) {
+    const { events, after: next } = await appendPart(run, part, appended.after)
+    appended = { events: [...appended.events, ...events], after: next }
   }
-  return now
+  return appended
 }
 
-/** What a step put in before its reply, and the reply with all that comes with it, which is one batch. */
-function apart(events: readonly Event[]): readonly (readonly Event[])[] {
+/** Splits off what a step inserted before its reply. The reply with its calls is one batch. */
+function splitReply(events: readonly Event[]): readonly (readonly Event[])[] {
   const start = events.findIndex(isOfReply)
   return start <= 0 ? [events] : [events.slice(0, start), events.slice(start)]
 }
 
-async function takePart(run: RunContext, yielded: readonly Event[], after: string | null): Promise<Taken> {
-  const kept = yielded.filter((event) => {
+async function appendPart(
+  run: RunContext,
+  yielded: readonly Event[],
+  after: string | null,
+): Promise<Appended> {
+  const stored = yielded.filter((event) => {
     if (event.kind !== 'StreamingDeltaEvent') return true
     run.publish(event)
     return false
   })
-  const events = checkEvents(kept)
+  const events = checkEvents(stored)
   if (events.length === 0) return { events: [], after }
   const added = await add(run, (state) => {
     const stamped = recordRequestHead(events, after, state.log.head?.id ?? null)
@@ -173,30 +179,29 @@ async function takePart(run: RunContext, yielded: readonly Event[], after: strin
     if (fact.kind === 'ActionEvent' && id !== null) run.newCallIds.add(id)
     return [fact]
   })
-  const follows = !events.some(isOfReply) && added[0]?.parentId === after
+  const isContiguous = !events.some(isOfReply) && added[0]?.parentId === after
   const last = added.findLast(({ fact }) => 'kind' in fact && canKindBeHead(fact.kind))
-  return { events: appended, after: follows ? (last?.id ?? after) : after }
+  return { events: appended, after: isContiguous ? (last?.id ?? after) : after }
 }
 
-/** Events with what follows from them in the same batch. O(events). */
+/** Adds the events that follow from others, in the same batch. O(events). */
 function withConsequences(run: RunContext, state: State, events: readonly Event[]): Event[] {
-  const all = [...events, ...answersAfterFinish(state, events)]
+  const all = [...events, ...resultsAfterFinish(state, events)]
   const before = state.header.status
   let after = state
   for (const event of all) after = reduce(after, event)
   const { status } = after.header
-  // A pause holds, whatever else comes of a reply that was in flight.
+  // A pause holds, whatever else a reply in flight contains.
   if (before === 'paused' && status === 'running') return [...all, statusUpdate('paused')]
-  // It is not over while something may be against it: a pending call, an unread message, or a hook.
-  const guarded = !isTurnOver(after.branch) || run.hooks.some(({ on }) => on === 'Stop')
-  return before !== 'finished' && status === 'finished' && guarded ? [...all, statusUpdate('running')] : all
+  // Not finished while a pending call, an unread message or a Stop hook may object.
+  const mayContinue = !isTurnOver(after.branch) || run.hooks.some(({ on }) => on === 'Stop')
+  return before !== 'finished' && status === 'finished' && mayContinue
+    ? [...all, statusUpdate('running')]
+    : all
 }
 
-/**
- * Results of calls that came after a finish in the same reply, be it in these events or before, and without one.
- * O(events + pending calls).
- */
-function answersAfterFinish(state: State, events: readonly Event[]): Event[] {
+/** Results of calls that follow a finish in the same reply and have none. O(events + pending calls). */
+function resultsAfterFinish(state: State, events: readonly Event[]): Event[] {
   const finished = new Set(
     openCallsOf(state).flatMap(({ event }) => (isFinishCall(event) ? [event.llm_response_id] : [])),
   )
@@ -211,7 +216,7 @@ function answersAfterFinish(state: State, events: readonly Event[]): Event[] {
   return results
 }
 
-/** What a message says, as text. */
+/** A message's content as text. */
 export const textOf = ({ llm_message, extended_content }: MessageEvent): string =>
   [...(llm_message.content ?? []), ...(extended_content ?? [])]
     .flatMap((part) => (isTextPart(part) ? [part.text] : []))

@@ -1,4 +1,7 @@
-/** Condenses the view on the way: where the log asks for it, a condenser's limit does, or the provider has refused. */
+/**
+ * Condenses the view during a run: when the log requests it, a condenser's limit is exceeded, or the provider
+ * refused a request.
+ */
 
 import { earlyEndOf, isOfReply, replyOf } from '../../event/reply.ts'
 import type { ConversationErrorEvent, Event } from '../../event/types.ts'
@@ -17,16 +20,17 @@ import { statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
 
-/** What to do next: ask the model, look again at what there is to do, or end the run with events. */
+/** Next action: call the model, check again, or end the run with events. */
 export type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
 
-/** The code of the error that says why there is no condensation. */
+/** Error code when no condensation is possible. */
 const REFUSED = 'CondensationRefused'
 
 /**
- * Asks the condenser, and appends what it decides where that still fits. A condensation that is needed and cannot be
- * had ends the run with an error that says why. Where only the log has asked for it, and was told why not, the run goes
- * on without. @throws what the condenser throws, `invalid_event` for what it gives.
+ * Calls the condenser, and appends its decision if that still fits. A required condensation that is refused
+ * ends the run with an error. If only the log requested one, and the refusal is already recorded, the run
+ * continues without it.
+ * @throws the condenser's errors, `invalid_event` for an invalid event.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
   const { condenser, signal } = run
@@ -37,32 +41,32 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   if (decision.type === 'condense') {
     const [event] = checkEvents([decision.event])
     if (event === undefined || reduce(state, event).branch.view.length >= branch.view.length)
-      return refused('The condenser has made the view no shorter.')
-    await add(run, (now) => (isAsItWas(state, now) ? [event] : []))
+      return refused('The condenser did not shorten the view.')
+    await add(run, (now) => (isUnchanged(state, now) ? [event] : []))
     return { next: 'look' }
   }
   const isRequested = branch.view.unhandledCondensationRequest
   if (decision.type === 'keep' && !isRequested) return { next: 'ask' }
-  const goOn: Condensing = isReplied(branch)
+  const proceed: Condensing = isReplied(branch)
     ? { next: 'end', with: [statusUpdate('finished')] }
     : { next: 'ask' }
   if (decision.type === 'refuse' && !decision.reason.required) {
     const { again, message: reason } = decision.reason
     if (again === 'later')
       await add(run, (now) => (isWaitingForSummary(now) ? [] : [failureUpdate(now, reason)]))
-    return goOn
+    return proceed
   }
   const { message, triggers } =
     decision.type === 'refuse'
       ? decision.reason
-      : { message: 'The condenser takes no requests.', triggers: ['request'] }
+      : { message: 'The condenser does not handle requests.', triggers: ['request'] }
   if (!triggers.every((trigger) => trigger === 'request') || !wasRefused(state)) return refused(message)
-  return goOn
+  return proceed
 }
 
 /**
- * What is appended where the provider says that a request was too long, or that a reply had no room: a request for a
- * condensation. None where the run has no condenser, or that one has been asked and refused.
+ * Requests a condensation after the provider reported that a request was too long, or that a reply had no
+ * room. Empty without a condenser, or when a request is already open.
  */
 export const requestFor = ({ condenser }: RunContext, why: unknown, { branch }: State): Event[] =>
   condenser !== null && hasCode(why, 'context_too_long') && !branch.view.unhandledCondensationRequest
@@ -85,23 +89,26 @@ function refused(detail: string): Condensing {
   return { next: 'end', with: [error] }
 }
 
-/** Whether a decision on a state still fits: what came since is behind it, and condenses nothing. O(what came). */
-function isAsItWas({ log: { head, entries } }: State, { log }: State): boolean {
+/**
+ * Whether a decision on a state still fits: later events extend its branch and condense nothing. O(later
+ * events).
+ */
+function isUnchanged({ log: { head, entries } }: State, { log }: State): boolean {
   if (head === null || !isOnPathIn(head, log.head)) return false
   return !log.entries.slice(entries.length).some((entry) => eventKindOf(entry) === 'Condensation')
 }
 
-/** Whether it was said already that what the log asks for cannot be had. O(events since it was asked for). */
+/** Whether the log's latest condensation request was refused already. O(events since the request). */
 function wasRefused({ log }: State): boolean {
-  for (let at = log.head; at !== null; at = at.parent as typeof at) {
-    const { event } = at
+  for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
+    const { event } = entry
     if (event?.kind === 'ConversationErrorEvent' && event.code === REFUSED) return true
     if (event?.kind === 'CondensationRequest') return false
   }
   return false
 }
 
-/** What a promise gives; null when the signal is aborted first, and the promise is left behind. */
+/** Returns the promise's value, or null when the signal is aborted first; the promise is then abandoned. */
 async function orAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>()
   const abort = (): void => aborted.resolve(null)
@@ -116,12 +123,12 @@ async function orAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<
   }
 }
 
-/** How often in a row a model may be asked and say nothing. */
-const MOST_SILENT = 3
+/** Maximum number of empty replies in a row. */
+const MAX_EMPTY = 3
 
 /**
- * The error that ends a run after what a step has said; null where the run goes on: a paused reply is sent back, and a
- * model whose calls were cut off hears of that. O(events).
+ * The error that ends a run after a step's output. Null when the run continues: a paused reply is sent back,
+ * and a model whose calls were cut off is told so. O(events).
  */
 export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEvent | null {
   const end = outcome ?? recordedEnd(events)
@@ -136,38 +143,38 @@ export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEv
     case 'failed':
       return failed('ReplyFailed', 'The provider failed to reply', end.explanation)
     case 'broken_off':
-      return failed('ReplyBrokenOff', 'The reply broke off before its end', null)
+      return failed('ReplyBrokenOff', 'The reply was cut off', null)
     default:
       return null
   }
 }
 
-/** Whether a reply ended because the model's window was full. */
+/** Whether the model's context window was full. */
 const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
   const end = outcome ?? recordedEnd(events)
   return end?.type === 'truncated' && end.reason === 'model_context_window_exceeded'
 }
 
-/** The same of a run in which a model was asked so many times in a row and said nothing. */
-export const errorAfterSilence = (times: number): ConversationErrorEvent | null =>
-  times < MOST_SILENT ? null : failed('NoReply', `The model was asked ${times} times and said nothing`, null)
+/** The error that ends a run after too many empty replies in a row. */
+export const errorAfterEmptyReplies = (times: number): ConversationErrorEvent | null =>
+  times < MAX_EMPTY ? null : failed('NoReply', `The model returned ${times} empty replies in a row`, null)
 
 /**
- * Whether nothing came of asking: a reply without words and calls that says nothing of how it ended, or none at all.
+ * Whether a step's output is empty: a reply without text, calls or an early end, or no reply at all.
  * O(events).
  */
-export function isSilence(events: readonly Event[]): boolean {
+export function isEmptyOutput(events: readonly Event[]): boolean {
   const replies = events.filter(isOfReply)
-  if (replies.length > 0) return replies.every(saysNothing)
+  if (replies.length > 0) return replies.every(isEmptyReply)
   return events.every(({ kind }) => kind === 'ConversationStateUpdateEvent')
 }
 
-/** A paused reply of which nothing could be sent back is no better than none. */
-const saysNothing = (event: Event): boolean =>
+/** A paused reply of which nothing can be sent back counts as empty. */
+const isEmptyReply = (event: Event): boolean =>
   event.kind === 'MessageEvent' &&
   (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))
 
-/** What ended a reply, as far as the record of its events tells it. */
+/** What ended a reply, as its events record it. */
 function recordedEnd(events: readonly Event[]): ReplyOutcome | null {
   const event = events.find((each) => earlyEndOf(each) !== null)
   if (event === undefined) return null

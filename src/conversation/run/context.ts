@@ -1,4 +1,4 @@
-/** What the parts of a run share: the conversation, the caller's functions, and the one way to append. */
+/** State shared by the parts of a run, and its single way to append. */
 
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
@@ -11,42 +11,45 @@ import type { HeldLease } from './lease.ts'
 import type { Hook } from './hooks.ts'
 import type { RunCondenser } from './options.ts'
 import type { Policy } from './policy.ts'
-import type { AskChild, Step } from './step.ts'
+import type { RunChild, Step } from './step.ts'
 
-/** A run under way. */
+/** A run in progress. */
 export interface RunContext {
   readonly replica: Replica
   readonly step: Step
-  /** That of the caller; the one in the log counts as well. */
+  /** The caller's policy. The one in the log applies as well. */
   readonly policy: Policy
   readonly hooks: readonly Hook[]
   readonly condenser: RunCondenser | null
   /** Aborted when the run is interrupted, its lease lost, or its conversation deleted. */
   readonly signal: AbortSignal
-  readonly held: HeldLease
+  readonly lease: HeldLease
   readonly publish: (delta: Event) => void
-  readonly onPrefix: (left: LeftOut) => void
-  readonly askChild: AskChild
+  readonly onPrefix: (omitted: LeftOut) => void
+  readonly runChild: RunChild
   readonly startWork: (call: EventEntry<ActionEvent>) => Promise<StartedWork>
-  /** Length of the log when the run was asked for: a pause or an interrupt from there on is meant for it. */
+  /** Length of the log when the run was requested. Pauses and interrupts from there on apply to it. */
   readonly from: number
-  /** Ids of the actions that were made in this run. */
+  /** Ids of the actions appended in this run. */
   readonly newCallIds: Set<string>
-  /** Ids of the actions that a run which died had made: what it began of them the log says. */
+  /** Ids of a dead run's actions. The log records which of them it began. */
   readonly inherited: ReadonlySet<string>
-  /** Position up to which hooks were shown every message of a user. */
+  /** Position up to which hooks have seen every user message. */
   promptedTo: number
-  /** How often the model was asked. */
+  /** Number of model calls. */
   iterations: number
-  /** How often in a row it has said nothing. */
-  silences: number
-  /** What the run's own reads and appends have thrown: a step that works with other conversations may throw alike. */
+  /** Number of empty replies in a row. */
+  emptyReplies: number
+  /**
+   * Errors of the run's own reads and appends. A step that uses other conversations can throw similar ones.
+   */
   readonly ofReplica: Set<unknown>
 }
 
 /**
- * Appends what a decision says under the run's lease; nothing once the run was interrupted, as the interrupt has ended
- * its calls. The decision is made on the state that it is appended to, so nothing that others append comes between.
+ * Appends a decision under the run's lease. Appends nothing once the run is interrupted, since the interrupt
+ * has ended its calls. The decision is made on the state it is appended to, so no other event can come
+ * between.
  * @throws `lease_lost`.
  */
 export function add(
@@ -54,11 +57,11 @@ export function add(
   decide: Decision,
   { whenAborted = false }: { readonly whenAborted?: boolean } = {},
 ): Promise<readonly LoggedEvent[]> {
-  const { replica, held, signal } = run
-  const { owner, generation } = held.lease
-  // What the caller's policy throws, comes through here too.
+  const { replica, lease, signal } = run
+  const { owner, generation } = lease.lease
+  // Errors of the caller's policy pass through here too.
   const thrown = new Set<unknown>()
-  const decideOrNote: Decision = (state) => {
+  const decideAndRecord: Decision = (state) => {
     if (signal.aborted && !whenAborted) return []
     try {
       return decide(state)
@@ -67,37 +70,37 @@ export function add(
       throw error
     }
   }
-  return noting(
+  return recordErrors(
     run,
-    replica.commit(decideOrNote, { depends: true, lease: { owner, generation } }),
+    replica.commit(decideAndRecord, { depends: true, lease: { owner, generation } }),
     (error) => !thrown.has(error),
   )
 }
 
-/** The latest state of the conversation. @throws what the store throws. */
-export const latest = (run: RunContext): Promise<State> => noting(run, run.replica.refresh())
+/** The latest state of the conversation. @throws the store's errors. */
+export const latest = (run: RunContext): Promise<State> => recordErrors(run, run.replica.refresh())
 
 /** The same with all bodies. @throws the same. */
-export const latestWhole = (run: RunContext): Promise<State> => noting(run, run.replica.whole())
+export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())
 
-/** What a work of the replica gives; what it throws of its own is known for that afterwards. */
-async function noting<T>(
+/** Awaits a call of the replica, and records its errors as the replica's. */
+async function recordErrors<T>(
   { ofReplica }: RunContext,
   work: Promise<T>,
-  isOwn: (error: unknown) => boolean = () => true,
+  isReplicaError: (error: unknown) => boolean = () => true,
 ): Promise<T> {
   try {
     return await work
   } catch (error) {
-    if (isOwn(error)) ofReplica.add(error)
+    if (isReplicaError(error)) ofReplica.add(error)
     throw error
   }
 }
 
-/** Whether the run has to stop where it is. */
+/** Whether the run has to stop now. */
 export const mustStop = (run: RunContext, { header: { status } }: State): boolean =>
   run.signal.aborted || status === 'paused' || status === 'deleting'
 
-/** The calls that were begun only if the log says so. */
+/** Ids of calls that only a record in the log can have begun. */
 export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> =>
   new Set([...newCallIds, ...inherited])

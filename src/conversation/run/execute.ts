@@ -1,11 +1,11 @@
-/** Executes the calls that may run: hooks are asked first, and each call has a result when it is over. */
+/** Executes approved calls: hooks run first, and every call ends with a result. */
 
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import { openCallOf } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
-import { errorAnswers, grantUpdate, statusUpdate } from '../decide.ts'
+import { errorResults, grantUpdate, statusUpdate } from '../decide.ts'
 import type { StartedWork } from '../background.ts'
 import { isTurnOver } from '../turn.ts'
 import { NO_RESULT } from '../../messages/phrases.ts'
@@ -23,13 +23,12 @@ const isOpen = (state: State, { event, seq }: Call): boolean =>
   openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
 /**
- * Executes calls. That they begin is recorded first, in the log, so that they are not begun again; a call that may no
- * longer be executed by then, because of a pause, another policy or a result, is not begun. @throws what the step
- * throws.
+ * Executes calls. Their beginning is recorded in the log first, so that they never begin twice. A call that a
+ * pause, another policy or a result has meanwhile excluded is not begun. @throws the step's errors.
  */
 export async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
   const allowed = new Set<string>()
-  for (const call of calls) if (await isLetThrough(run, call)) allowed.add(call.id)
+  for (const call of calls) if (await passesHooks(run, call)) allowed.add(call.id)
   if (allowed.size === 0) return
   let begun: readonly Call[] = []
   await add(run, (state) => {
@@ -56,22 +55,22 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
       return work
     })
   } finally {
-    // A call whose working result was not appended, since the run was interrupted, is not completed later.
+    // A call whose working result was not appended because of an interrupt is not completed later.
     for (const work of started) work.confirm(isWorking(replica.state, work.call))
   }
   await add(run, (now) =>
-    errorAnswers(
+    errorResults(
       approved.filter((call) => isOpen(now, call)),
       NO_RESULT,
     ),
   )
-  for (const call of approved) await tellAfter(run, call)
+  for (const call of approved) await runPostHooks(run, call)
 }
 
-/** Whether the hooks let a call through; where one blocks it, it gets a result that tells why. */
-async function isLetThrough(run: RunContext, call: Call): Promise<boolean> {
+/** Whether the hooks let a call through. A blocked call gets a result with the reason. */
+async function passesHooks(run: RunContext, call: Call): Promise<boolean> {
   const { id, event } = call
-  const { events, blocked, context } = await showCall(run, call, { event_type: 'PreToolUse' })
+  const { events, blocked, context } = await runCallHooks(run, call, { event_type: 'PreToolUse' })
   const result: Event = {
     kind: 'UserRejectObservation',
     source: 'environment',
@@ -90,23 +89,22 @@ async function isLetThrough(run: RunContext, call: Call): Promise<boolean> {
   return blocked === null
 }
 
-/** Runs the hooks for a call that was executed. */
-async function tellAfter(run: RunContext, call: Call): Promise<void> {
+/** Runs the hooks for an executed call. */
+async function runPostHooks(run: RunContext, call: Call): Promise<void> {
   const { hooks, replica, signal } = run
   if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
-  const { events, blocked, context } = await showCall(run, call, {
+  const { events, blocked, context } = await runCallHooks(run, call, {
     event_type: 'PostToolUse',
-    tool_response: answerTo(replica.state, call.id),
+    tool_response: observationOf(replica.state, call.id),
   })
-  // Nothing more is said to a model that has finished, unless a hook objects.
+  // A finished model gets no more context, unless a hook objects.
   await add(run, (state) => {
-    const said = blocked === null ? (isTurnOver(state.branch) ? [] : context) : [blocked]
-    return [...events, ...said.map(contextMessage)]
+    const feedback = blocked === null ? (isTurnOver(state.branch) ? [] : context) : [blocked]
+    return [...events, ...feedback.map(contextMessage)]
   })
 }
 
-/** Shows a call to the hooks. */
-const showCall = (
+const runCallHooks = (
   { hooks, replica, signal }: RunContext,
   { id, event }: Call,
   moment: Pick<HookInput, 'event_type' | 'tool_response'>,
@@ -123,11 +121,11 @@ const showCall = (
     signal,
   )
 
-/** The observation that ended an action on HEAD's branch; null when it ended otherwise. */
-function answerTo({ branch: { view } }: State, actionId: string): JsonValue {
+/** The observation that ended an action on HEAD's branch. Null when it ended otherwise. */
+function observationOf({ branch: { view } }: State, actionId: string): JsonValue {
   const { units } = view
-  for (let at = units.length - 1; at >= 0; at -= 1) {
-    const unit = units.get(at)
+  for (let index = units.length - 1; index >= 0; index -= 1) {
+    const unit = units.get(index)
     if (unit?.type !== 'batch') continue
     for (const { call, entry } of unit.results) {
       if (call.id !== actionId) continue

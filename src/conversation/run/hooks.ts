@@ -3,12 +3,12 @@
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
 
-/** What a hook is given. */
+/** Input of a hook. */
 export interface HookInput {
   readonly event_type: HookEventType
   readonly conversation_id: string
   readonly tool_name?: string
-  /** The action of a call, or the observation after it. */
+  /** The call's action, and after it the observation. */
   readonly tool_input?: JsonValue
   readonly tool_response?: JsonValue
   /** Text of the message. */
@@ -17,48 +17,48 @@ export interface HookInput {
   readonly message_id?: string
 }
 
-/** The outcome of a hook; what is left out is the outcome of one that has nothing against it. */
+/** Outcome of a hook. Missing fields mean that it does not object. */
 export interface HookOutcome {
   readonly blocked?: boolean
-  /** Why it is blocked. */
+  /** Why it blocks. */
   readonly reason?: string
-  /** Text for the model; not when a hook blocks. */
+  /** Text for the model. Ignored when the hook blocks. */
   readonly additionalContext?: string
   /** Default: whether the exit code is 0. */
   readonly success?: boolean
-  /** Default: 2 when it blocks, 0 else. */
+  /** Default: 2 when it blocks, else 0. */
   readonly exitCode?: number
   readonly stdout?: string
   readonly stderr?: string
-  /** What went wrong, when it failed. */
+  /** The error, when it failed. */
   readonly error?: string
 }
 
-/** Something to run when an event of the run comes. */
+/** A function that runs at one moment of a run. */
 export interface Hook {
   readonly on: HookEventType
-  /** What the log calls it: a shell command, or a name. */
+  /** Name in the log: a shell command, or any name. */
   readonly name: string
   /** Only for calls of these tools. Default: all. */
   readonly tools?: (toolName: string) => boolean
   /**
-   * A hook that throws has failed, which blocks nothing. The signal is aborted when the run is interrupted, which waits
-   * for no hook.
+   * Runs the hook. A hook that throws has failed, which blocks nothing. The signal is aborted when the run is
+   * interrupted; the run does not wait for the hook then.
    */
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>
 }
 
-/** The outcome of the hooks of one event type. */
+/** Combined outcome of the hooks of one moment. */
 export interface HookVerdict {
-  /** One for each hook that was run, in order. */
+  /** One for each hook that ran, in order. */
   readonly events: readonly HookExecutionEvent[]
-  /** Why it is blocked; null when it is not. */
+  /** Why it is blocked, or null. */
   readonly blocked: string | null
-  /** Text for the model; empty when it is blocked. */
+  /** Text for the model. Empty when blocked. */
   readonly context: readonly string[]
 }
 
-/** An outcome as the log may hold it, whatever the hook gave. */
+/** An outcome in the log's form, whatever the hook returned. */
 type Result = Pick<
   HookExecutionEvent,
   'success' | 'exit_code' | 'blocked' | 'stdout' | 'stderr' | 'reason' | 'additional_context' | 'error'
@@ -73,19 +73,18 @@ const MOMENTS: Readonly<Record<HookEventType, true>> = {
   SessionEnd: true,
 }
 
-/** The six event types at which hooks are run, in the order in which they come. */
+/** The six moments, in order. */
 export const HOOK_MOMENTS: readonly string[] = Object.keys(MOMENTS)
 
-/** Longest text that is kept of what a hook gives or is given, in characters. */
-const MOST = 50_000
+/** Maximum characters of a hook's input or output in the log. */
+const MAX_LENGTH = 50_000
 
-/** The run was interrupted while a hook ran; nothing that a hook can return is this. */
+/** Marks an interrupt during a hook. No hook can return it. */
 const ABORTED = Symbol('aborted')
 
 /**
- * Runs the hooks that listen, one after the other, up to the first that blocks. A hook that throws has failed, and
- * blocks nothing. When the signal is aborted, the hook under way is left behind and none is begun after it. Never
- * throws.
+ * Runs the hooks of a moment in order, up to the first that blocks. A hook that throws has failed, and blocks
+ * nothing. When the signal is aborted, the current hook is abandoned and no other is started. Never throws.
  */
 export async function runHooks(
   hooks: readonly Hook[],
@@ -94,21 +93,21 @@ export async function runHooks(
 ): Promise<HookVerdict> {
   const events: HookExecutionEvent[] = []
   const context: string[] = []
-  // What one hook does to what it was handed is nothing to the next, and nothing to the log.
-  const told = Object.freeze({ ...input })
+  // A hook cannot change what the next hook or the log gets.
+  const frozen = Object.freeze({ ...input })
   for (const hook of hooks) {
     if (hook.on !== input.event_type) continue
-    const result = await resultOf(hook, told, signal)
+    const result = await resultOf(hook, frozen, signal)
     if (result === ABORTED) break
     if (result === null) continue
-    events.push(eventOf(hook, told, result))
+    events.push(eventOf(hook, frozen, result))
     if (result.blocked === true) return { events, blocked: result.reason ?? '', context: [] }
     if ((result.additional_context ?? null) !== null) context.push(result.additional_context as string)
   }
   return { events, blocked: null, context }
 }
 
-/** Runs one hook; null when it is not for the tool. Never throws. */
+/** Runs one hook. Null when it is not for the tool. Never throws. */
 async function resultOf(
   hook: Hook,
   input: HookInput,
@@ -131,22 +130,22 @@ async function resultOf(
   }
 }
 
-/** @throws what a getter of the outcome throws. */
+/** @throws the errors of the outcome's getters. */
 function readOutcome(outcome: HookOutcome, name: string): Result {
   const { blocked: blocks, success, exitCode, stdout, stderr, error } = outcome
   const blocked = blocks === true
   const code = Number.isSafeInteger(exitCode) ? (exitCode as number) : blocked ? 2 : success === false ? 1 : 0
-  const reason = cut(outcome.reason)
-  const additional = cut(outcome.additionalContext)
+  const reason = truncate(outcome.reason)
+  const additional = truncate(outcome.additionalContext)
   return {
     success: typeof success === 'boolean' ? success : code === 0,
     exit_code: code,
     blocked,
-    stdout: cut(stdout),
-    stderr: cut(stderr),
-    reason: reason.trim() !== '' ? reason : blocked ? cut(`Blocked by hook ${name}.`) : null,
+    stdout: truncate(stdout),
+    stderr: truncate(stderr),
+    reason: reason.trim() !== '' ? reason : blocked ? truncate(`Blocked by hook ${name}.`) : null,
     additional_context: additional.trim() !== '' ? additional : null,
-    error: (error ?? null) === null ? null : cut(error),
+    error: (error ?? null) === null ? null : truncate(error),
   }
 }
 
@@ -156,7 +155,7 @@ function eventOf({ name }: Hook, input: HookInput, result: Result): HookExecutio
     kind: 'HookExecutionEvent',
     source: 'hook',
     hook_event_type: event_type,
-    hook_command: cut(name),
+    hook_command: truncate(name),
     ...result,
     tool_name,
     action_id,
@@ -165,26 +164,26 @@ function eventOf({ name }: Hook, input: HookInput, result: Result): HookExecutio
   }
 }
 
-/** What the hook was given, without what the log holds already in full: what is long there is cut here. O(size). */
+/** The hook's input without long values, which the log already has in full. O(size). */
 function shortened(input: HookInput): JsonObject {
   const fields = Object.entries(input).map(([key, value]: [string, JsonValue]) => {
-    if (typeof value === 'string') return [key, cut(value)]
+    if (typeof value === 'string') return [key, truncate(value)]
     const text = JSON.stringify(value) ?? 'null'
-    return [key, text.length <= MOST ? value : cut(text)]
+    return [key, text.length <= MAX_LENGTH ? value : truncate(text)]
   })
   return Object.fromEntries(fields) as JsonObject
 }
 
-/** A value as well-formed text, no longer than the log keeps; nothing for nothing. Never throws. */
-function cut(value: unknown): string {
+/** Any value as well-formed text of limited length; empty for null and undefined. Never throws. */
+function truncate(value: unknown): string {
   const text = value === undefined || value === null ? '' : textOf(value)
-  if (text.length <= MOST) return text.toWellFormed()
-  // Not through the middle of a character.
-  const end = /[\uD800-\uDBFF]/.test(text.charAt(MOST - 1)) ? MOST - 1 : MOST
+  if (text.length <= MAX_LENGTH) return text.toWellFormed()
+  // Does not split a surrogate pair.
+  const end = /[\uD800-\uDBFF]/.test(text.charAt(MAX_LENGTH - 1)) ? MAX_LENGTH - 1 : MAX_LENGTH
   return `${text.slice(0, end).toWellFormed()}… (${text.length - end} more characters)`
 }
 
-/** Whatever a caller's function has given or thrown, as text. Never throws. */
+/** Any value as text. Never throws. */
 export function textOf(value: unknown): string {
   try {
     return String(value instanceof Error ? value.message : value)

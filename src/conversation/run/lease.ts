@@ -1,6 +1,6 @@
 /**
- * The lease of a run: taken from the store, renewed while the run lasts, and given back; a signal is aborted when it is
- * lost.
+ * The lease of a run: acquired from the store, renewed during the run, and released. A signal is aborted when
+ * it is lost.
  */
 
 import { hasCode, ColloquyError } from '../../event/errors.ts'
@@ -12,21 +12,21 @@ import type { Status } from '../../state/status.ts'
 /** A lease that is being renewed. */
 export interface HeldLease {
   readonly lease: Lease
-  /** Aborted when the lease passed to another owner, or ran out while the store could not be reached. */
+  /** Aborted when the lease passed to another owner, or expired while the store was unreachable. */
   readonly lost: AbortSignal
   /**
-   * Ends the renewal and gives the lease back. One that was lost is left to expire: a process that looks for runs that
-   * died then finds what this one has left undone.
+   * Ends the renewal and releases the lease. A lost lease is left to expire: recovery then finds what this
+   * run left undone.
    */
   release(): Promise<void>
-  /** Ends the renewal and lets the lease expire at once, for a run that is left as one that died. Never throws. */
+  /** Ends the renewal and lets the lease expire at once, so that recovery finds the run. Never throws. */
   abandon(): Promise<void>
 }
 
 /**
- * Takes the lease of a conversation, and renews it three times within `ttl` milliseconds.
- * @throws ColloquyError `already_running` while another run holds it, with its `owner` and with `expiresAt` in
- * milliseconds since 1970 on the store's clock.
+ * Acquires the lease of a conversation, and renews it three times within `ttl` milliseconds.
+ * @throws ColloquyError `already_running` while another run holds it, with its `owner` and with `expiresAt`
+ * in milliseconds since 1970 on the store's clock.
  */
 export async function holdLease(
   store: Store,
@@ -34,11 +34,11 @@ export async function holdLease(
   owner: string,
   ttl: number,
 ): Promise<HeldLease> {
-  const lease = await take(store, conversationId, owner, ttl)
+  const lease = await acquire(store, conversationId, owner, ttl)
   const lost = new AbortController()
   const lose = (): void =>
     lost.abort(
-      new ColloquyError('lease_lost', 'The run lease was lost; another run may have begun.', {
+      new ColloquyError('lease_lost', 'The run lost its lease. Another run may have begun.', {
         conversationId,
         owner,
       }),
@@ -47,16 +47,16 @@ export async function holdLease(
   let released = false
   let renewing: Promise<void> = Promise.resolve()
   const renew = async (): Promise<void> => {
-    const askedAt = performance.now()
-    // The store may be back before the lease has run out.
-    if (askedAt - renewedAt > ttl) lose()
+    const requestedAt = performance.now()
+    // The lease may have expired before the store was reachable again.
+    if (requestedAt - renewedAt > ttl) lose()
     if (released || lost.signal.aborted) return
     try {
       const renewed = await store.acquireLease(conversationId, owner, ttl)
-      if (renewed?.generation === lease.generation) renewedAt = askedAt
+      if (renewed?.generation === lease.generation) renewedAt = requestedAt
       else {
         lose()
-        // It had run out, and no other process took it: what came instead is another lease, which expires at once.
+        // It expired without a new owner. The call created another lease, which must expire at once.
         if (renewed !== null) await store.acquireLease(conversationId, owner, 1)
       }
     } catch {
@@ -69,7 +69,7 @@ export async function holdLease(
   const endRenewal = async (): Promise<void> => {
     released = true
     clearInterval(timer)
-    // A renewal that reached the store after the release would take the lease again.
+    // A renewal that reaches the store after the release would acquire the lease again.
     await renewing
   }
   return {
@@ -81,7 +81,7 @@ export async function holdLease(
     },
     async abandon() {
       await endRenewal()
-      // Where the store cannot be reached, it expires a little later.
+      // An unreachable store lets it expire later.
       if (lost.signal.aborted) return
       await store.acquireLease(conversationId, owner, 1).catch(() => undefined)
       await expired()
@@ -92,35 +92,38 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * A name for who holds a lease for a moment and runs nothing. A run that finds it waits: else no run would do what that
- * one was asked for (law I5).
+ * Owner name of a brief lease, under which nothing runs. A run waits for it; otherwise nobody would do what
+ * the run was started for (law I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
-/** Whether a run may be live under a lease. */
+/** Whether a run may be active under a lease. */
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** So often one who holds it for a moment is waited for, together some two seconds; by then its process has died. */
-const MOST_WAITS = 50
+/**
+ * Maximum number of waits for a brief lease, about two seconds in all; a longer one belongs to a dead
+ * process.
+ */
+const MAX_WAITS = 50
 
-async function take(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
+async function acquire(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
   for (let waits = 0; ; waits += 1) {
     const lease = await store.acquireLease(conversationId, owner, ttl)
     if (lease !== null) return lease
     const other = await store.getLease(conversationId)
-    // Given back meanwhile.
+    // Released meanwhile.
     if (other === null) continue
-    if (isOfRun(other) || waits === MOST_WAITS) throw alreadyRunning(other)
+    if (isOfRun(other) || waits === MAX_WAITS) throw alreadyRunning(other)
     await backOff(waits + 1)
   }
 }
 
-/** Waits until a lease of a millisecond is over, so that who is told of its end may take one at once. */
+/** Waits until a lease of one millisecond has expired, so that the caller can acquire one at once. */
 const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
- * Makes sure that no run is live. The lease of one that died is ended; where that left the conversation `running`, it
- * stays expired, for the process that looks for such runs. @throws ColloquyError `already_running` while it holds.
+ * Checks that no run is active. Ends a dead run's lease. If that run left the status `running`, the lease
+ * stays expired instead, for recovery. @throws ColloquyError `already_running` while a run holds it.
  */
 export async function checkRest(
   store: Store,
@@ -128,19 +131,19 @@ export async function checkRest(
   owner: string,
   status: Status,
 ): Promise<void> {
-  // Whether a lease has expired the store says, by its own clock.
+  // The store decides by its own clock whether a lease has expired.
   if ((await store.getLease(conversationId)) === null) return
   if (status !== 'running') return endLease(store, conversationId, owner)
-  await take(store, conversationId, owner, 1)
+  await acquire(store, conversationId, owner, 1)
   await expired()
 }
 
 /**
- * Ends a lease that has expired, for a conversation that is at rest. @throws ColloquyError `already_running` while it
- * holds.
+ * Ends an expired lease of a conversation at rest. @throws ColloquyError `already_running` while a run holds
+ * it.
  */
 export async function endLease(store: Store, conversationId: string, owner: string): Promise<void> {
-  await store.releaseLease(await take(store, conversationId, owner, 1_000))
+  await store.releaseLease(await acquire(store, conversationId, owner, 1_000))
 }
 
 function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyError {
@@ -153,20 +156,17 @@ function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyEr
   )
 }
 
-/**
- * Milliseconds between two tries: at least the first of these, twice as many after each that came too early, at most
- * the second.
- */
-const SOON = 100
-const SELDOM = 5_000
-/** A lease that holds for longer is looked at before, since its owner may give it back. */
-const LATEST = 15_000
+/** Minimum and maximum milliseconds between two attempts. The delay doubles after each early one. */
+const MIN_DELAY = 100
+const MAX_DELAY = 5_000
+/** Maximum milliseconds before a longer lease is checked again, since its owner may release it. */
+const MAX_WAIT = 15_000
 
 /**
- * Takes the lease once no other run holds it: when the other run says that it has ended, and when its lease has
- * expired. One timer, however long it takes. Null when `signal` is aborted first.
- * @param onWait called when another run was found to hold it
- * @throws ColloquyError `unknown_conversation` when the conversation is deleted, and what the store throws.
+ * Acquires the lease once no other run holds it: when the other run has ended, or its lease has expired. Uses
+ * one timer. Null when `signal` is aborted first.
+ * @param onWait called when another run holds it
+ * @throws ColloquyError `unknown_conversation` when the conversation is deleted, and the store's errors.
  */
 export async function awaitLease(
   store: Store,
@@ -176,8 +176,8 @@ export async function awaitLease(
   signal: AbortSignal | undefined,
   onWait: () => void,
 ): Promise<HeldLease | null> {
-  let known: unknown = null
-  let least = SOON
+  let previousExpiry: unknown = null
+  let delay = MIN_DELAY
   for (;;) {
     if (signal?.aborted === true) return null
     try {
@@ -186,32 +186,37 @@ export async function awaitLease(
       if (!hasCode(error, 'already_running')) throw error
       onWait()
       const { expiresAt } = error.data
-      // The store's clock may be another than this one: then the lease lives on, and is asked for more and more seldom.
-      least = expiresAt === known ? Math.min(2 * least, SELDOM) : SOON
-      known = expiresAt
+      // The store's clock may differ from this one: then the lease still holds, and attempts become rarer.
+      delay = expiresAt === previousExpiry ? Math.min(2 * delay, MAX_DELAY) : MIN_DELAY
+      previousExpiry = expiresAt
       const { status } = (await replica.refresh()).header
-      const left = typeof expiresAt === 'number' ? expiresAt - Date.now() : 0
+      const remaining = typeof expiresAt === 'number' ? expiresAt - Date.now() : 0
       const isLive = status === 'running'
-      await untilRest(replica, isLive ? Math.min(Math.max(left, least), LATEST) : least, isLive, signal)
+      await untilRest(
+        replica,
+        isLive ? Math.min(Math.max(remaining, delay), MAX_WAIT) : delay,
+        isLive,
+        signal,
+      )
     }
   }
 }
 
 /**
- * Resolves after so many milliseconds, when the signal is aborted, and where it is to be looked at, when the status is
- * running no more.
+ * Resolves after a time, when the signal is aborted, or, if `watchesStatus`, when the status is no longer
+ * running.
  */
 async function untilRest(
   replica: Replica,
   milliseconds: number,
-  looks: boolean,
+  watchesStatus: boolean,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const due = new AbortController()
   const timer = setTimeout(() => due.abort(), milliseconds)
   const over = signal === undefined ? due.signal : AbortSignal.any([due.signal, signal])
   try {
-    await waitForState(replica, ({ header }) => looks && header.status !== 'running', over)
+    await waitForState(replica, ({ header }) => watchesStatus && header.status !== 'running', over)
   } catch (error) {
     if (!over.aborted) throw error
   } finally {

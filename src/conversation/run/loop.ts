@@ -7,14 +7,14 @@ import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import {
   openCallsOf,
-  lostAnswers,
+  lostCallResults,
   grantUpdate,
   statusUpdate,
   stuckUpdate,
   decideInterrupt,
   decideRunLost,
   callsOfLostRun,
-  errorAnswers,
+  errorResults,
 } from '../decide.ts'
 import { hasNoPrompt, isTurnOver, isReplied } from '../turn.ts'
 import { add, mustStop, type RunContext, unstarted, latest } from './context.ts'
@@ -33,66 +33,66 @@ import { type HeldLease, holdLease, awaitLease } from './lease.ts'
 import type { RunOptions, RunResult } from './options.ts'
 import type { Step } from './step.ts'
 
-/** What a run is made of, beside its options. */
+/** What a run needs besides its options. */
 export interface RunParts {
   readonly store: Store
   readonly replica: Replica
   readonly step: Step
   readonly publish: (delta: Event) => void
   readonly startWork: RunContext['startWork']
-  readonly askChild: RunContext['askChild']
-  /** Continues the work that other processes have left. */
+  readonly runChild: RunContext['runChild']
+  /** Continues work that other processes left. */
   readonly takeOverWork: (append: (decide: Decision) => Promise<unknown>) => Promise<void>
-  /** Names the run in the store; no two runs share one. */
+  /** Unique name of the run in the store. */
   readonly owner: string
 }
 
 /**
- * Runs a conversation. @throws ColloquyError `already_running` while another run holds the lease, `lease_lost` when
- * another took it over, and what the store throws.
+ * Runs a conversation. @throws ColloquyError `already_running` while another run holds the lease,
+ * `lease_lost` when another run took it over, and the store's errors.
  */
 export async function runLoop(parts: RunParts, options: RunOptions = {}): Promise<RunResult> {
   const { store, replica, owner } = parts
   const { leaseTtl = 45_000, signal, wait = false } = options
-  // A pause or an interrupt that comes from now on is meant for this run, though it may not have begun.
+  // A pause or interrupt from now on applies to this run, though it may not have begun.
   const { header, log } = await replica.refresh()
   const { from = log.entries.length } = options
-  // A status that stays running once the lease is ours is what a run that died has left.
-  let isLeft = header.status === 'running' && (await store.getLease(replica.id)) !== null
-  // So is what a run has left that died while it was waited for.
+  // A status that is still running once we hold the lease is a dead run's.
+  let isAfterCrash = header.status === 'running' && (await store.getLease(replica.id)) !== null
+  // The same holds for a run that died while this one waited for it.
   const first = wait
-    ? await awaitLease(store, replica, owner, leaseTtl, signal, () => void (isLeft = true))
+    ? await awaitLease(store, replica, owner, leaseTtl, signal, () => void (isAfterCrash = true))
     : await holdLease(store, replica.id, owner, leaseTtl)
   let iterations = 0
   if (first === null) return { status: replica.state.header.status, iterations }
-  let held = first
+  let lease = first
   for (;;) {
     const { length } = replica.state.log.entries
     let result: RunResult
     try {
-      result = await runUnderLease(parts, held, options, { from, iterations, isLeft })
+      result = await runUnderLease(parts, lease, options, { from, iterations, isLeft: isAfterCrash })
     } catch (error) {
-      await giveUp(replica, held)
+      await endFailedRun(replica, lease)
       throw error
     }
-    await held.release()
+    await lease.release()
     iterations = result.iterations
-    isLeft = false
-    // A caller that wanted to run it while the lease was still held got `already_running`; so that must not come to
-    // nothing.
+    isAfterCrash = false
+    // A caller that started a run while the lease was still held got `already_running`, so its work is picked
+    // up here.
     const state = await awaitWork(replica, options)
-    // Where nothing was appended, nothing would be the next time.
-    const isSpent = state.log.entries.length === length
+    // Stop when a round appended nothing: the next would append nothing either.
+    const isUnchanged = state.log.entries.length === length
     const next =
-      signal?.aborted !== true && !isSpent && wantsToGoOn(state)
-        ? await holdAgain(store, replica.id, owner, leaseTtl)
+      signal?.aborted !== true && !isUnchanged && hasMoreWork(state)
+        ? await tryHoldLease(store, replica.id, owner, leaseTtl)
         : null
     if (next === null) return result
-    held = next
+    lease = next
   }
 }
 
-/** The state once no call works on, or something else wants attention, where the run is to wait for that. */
+/** With `until: 'settled'`, waits until no call works or something else needs a run. */
 async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promise<State> {
   const state = await replica.refresh()
   const { length } = state.log.entries
@@ -109,18 +109,21 @@ async function awaitWork(replica: Replica, { until, signal }: RunOptions): Promi
   }
 }
 
-/** Ends the lease of a run that has failed; where the log says that it runs still, so that a recovery finds it. */
-async function giveUp(replica: Replica, held: HeldLease): Promise<void> {
+/**
+ * Ends the lease of a failed run. If the log still says that it runs, the lease expires, so that a recovery
+ * finds it.
+ */
+async function endFailedRun(replica: Replica, lease: HeldLease): Promise<void> {
   const status = await replica.refresh().then(
     ({ header }) => header.status,
     (error: unknown) => (hasCode(error, 'unknown_conversation') ? null : 'running'),
   )
-  if (status === 'running') await held.abandon()
-  else await held.release()
+  if (status === 'running') await lease.abandon()
+  else await lease.release()
 }
 
 /** Null when another run has begun meanwhile: the other run continues. */
-async function holdAgain(...args: Parameters<typeof holdLease>): Promise<HeldLease | null> {
+async function tryHoldLease(...args: Parameters<typeof holdLease>): Promise<HeldLease | null> {
   try {
     return await holdLease(...args)
   } catch (error) {
@@ -130,10 +133,10 @@ async function holdAgain(...args: Parameters<typeof holdLease>): Promise<HeldLea
 }
 
 /**
- * Whether there is work that came when a run had ended already: no run leaves a conversation idle, or what was approved
- * undone.
+ * Whether work arrived after a run had ended: no run leaves a conversation idle, or approved calls
+ * unexecuted.
  */
-function wantsToGoOn(state: State): boolean {
+function hasMoreWork(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)
   if (header.status === 'waiting_for_confirmation') {
@@ -144,18 +147,18 @@ function wantsToGoOn(state: State): boolean {
 }
 
 async function runUnderLease(
-  { replica, step, publish, startWork, askChild, takeOverWork }: RunParts,
-  held: HeldLease,
+  { replica, step, publish, startWork, runChild, takeOverWork }: RunParts,
+  lease: HeldLease,
   options: RunOptions,
   {
     from,
     iterations,
-    isLeft,
+    isLeft: isAfterCrash,
   }: { readonly from: number; readonly iterations: number; readonly isLeft: boolean },
 ): Promise<RunResult> {
   const { policy = () => false, hooks = [], signal, onPrefix = () => undefined, condenser = null } = options
   const interrupted = new AbortController()
-  const found = await replica.refresh()
+  const state = await replica.refresh()
   const run: RunContext = {
     replica,
     step,
@@ -163,27 +166,27 @@ async function runUnderLease(
     hooks,
     condenser,
     signal: interrupted.signal,
-    held,
+    lease,
     publish,
     onPrefix,
     startWork,
-    askChild,
+    runChild,
     from,
     newCallIds: new Set(),
-    inherited: isLeft ? callsOfLostRun(found) : new Set(),
+    inherited: isAfterCrash ? callsOfLostRun(state) : new Set(),
     promptedTo: 0,
     iterations,
-    silences: 0,
+    emptyReplies: 0,
     ofReplica: new Set(),
   }
   const { epoch } = replica
   let seen = Infinity
-  // An interrupt counts as soon as it is in the log, whichever process appended it.
-  const look = ({ header, log }: State): void => {
+  // An interrupt counts once it is in the log, whichever process appended it.
+  const check = ({ header, log }: State): void => {
     for (; seen < log.entries.length; seen += 1) {
       if (log.entries.get(seen)?.event?.kind === 'InterruptEvent') interrupted.abort()
     }
-    // Nothing of this run may come into a log that it did not begin with.
+    // This run must not append to another log than the one it began with.
     if (header.status === 'deleting' || replica.epoch !== epoch) interrupted.abort()
   }
   let interrupting: Promise<unknown> = Promise.resolve()
@@ -195,47 +198,47 @@ async function runUnderLease(
   }
   const ends = [
     replica.follow(),
-    replica.changes.add(look),
+    replica.changes.add(check),
     listen(signal, stop),
-    listen(held.lost, quit),
+    listen(lease.lost, quit),
     listen(replica.gone, quit),
   ]
   try {
     seen = (await replica.refresh()).log.entries.length
-    look(replica.state)
-    const isOff = signal?.aborted === true && !interrupted.signal.aborted
-    if (isLeft && !isOff) await add(run, decideRunLost)
-    if (!isOff) await takeOverWork((decide) => add(run, decide))
-    const result = isOff ? ended(run) : await loop(run, options)
-    // Whatever the interrupt appends is in the log before the run is said to be over.
+    check(replica.state)
+    const isAbortedEarly = signal?.aborted === true && !interrupted.signal.aborted
+    if (isAfterCrash && !isAbortedEarly) await add(run, decideRunLost)
+    if (!isAbortedEarly) await takeOverWork((decide) => add(run, decide))
+    const result = isAbortedEarly ? toResult(run) : await loop(run, options)
+    // The interrupt's events are in the log before the run returns.
     await interrupting
     return { ...result, status: replica.state.header.status }
   } finally {
     for (const end of ends) end()
     await interrupting
-    held.lost.throwIfAborted()
+    lease.lost.throwIfAborted()
     replica.gone.throwIfAborted()
-    checkLog(replica, epoch, held.lease.owner)
+    checkLog(replica, epoch, lease.lease.owner)
   }
 }
 
-/** @throws ColloquyError `lease_lost` when the log is another than at that epoch. */
-function checkLog({ id: conversationId, epoch: now }: Replica, epoch: number, owner: string): void {
-  if (now === epoch) return
+/** @throws ColloquyError `lease_lost` when the log was replaced since that epoch. */
+function checkLog({ id: conversationId, epoch: current }: Replica, epoch: number, owner: string): void {
+  if (current === epoch) return
   throw new ColloquyError(
     'lease_lost',
-    'The log is no longer the one that the run began with: the conversation was made anew, or restored.',
+    'The log was replaced during the run: the conversation was created again, or restored.',
     { conversationId, owner },
   )
 }
 
-/** Calls when a signal is aborted, if it is not yet; returns what ends it. */
+/** Calls a function when a signal is aborted later. Returns the function that removes it. */
 function listen(signal: AbortSignal | undefined, call: () => void): () => void {
   signal?.addEventListener('abort', call, { once: true })
   return () => signal?.removeEventListener('abort', call)
 }
 
-const ended = ({ replica: { state }, iterations }: RunContext, error?: unknown): RunResult => ({
+const toResult = ({ replica: { state }, iterations }: RunContext, error?: unknown): RunResult => ({
   status: state.header.status,
   iterations,
   ...(error !== undefined && { error }),
@@ -245,24 +248,24 @@ async function loop(run: RunContext, options: RunOptions): Promise<RunResult> {
   let begun = false
   try {
     begun = await startRun(run)
-    for (let goesOn = begun; goesOn; goesOn = await takeTurn(run, options));
+    for (let continues = begun; continues; continues = await takeNextAction(run, options));
   } catch (error) {
     if (isOfStore(run, error)) throw error
-    // An interrupt has ended the step, whatever it throws then.
-    if (run.signal.aborted) return ended(run)
+    // The interrupt ended the step, whatever it throws now.
+    if (run.signal.aborted) return toResult(run)
     await add(run, (state) => failureOf(run, state, error))
-    return ended(run, error)
+    return toResult(run, error)
   } finally {
     if (begun) await runSessionHooks(run, 'SessionEnd')
   }
-  return ended(run)
+  return toResult(run)
 }
 
 /**
- * Does the next thing that is to be done; false when there is none. @throws what the step, the policy and `stuck`
- * throw.
+ * Does the next thing; returns false when there is none. @throws the errors of the step, the policy and
+ * `stuck`.
  */
-async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
+async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await latest(run)
   const { status } = state.header
   if (mustStop(run, state) || status === 'error' || status === 'stuck') {
@@ -276,7 +279,10 @@ async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOpti
   if (interrupt.length > 0 || skip.length > 0) {
     await add(run, (now) => {
       const plan = planOf(run, now)
-      return [...errorAnswers(plan.skip, AFTER_FINISH), ...lostAnswers(now, plan.interrupt, unstarted(run))]
+      return [
+        ...errorResults(plan.skip, AFTER_FINISH),
+        ...lostCallResults(now, plan.interrupt, unstarted(run)),
+      ]
     })
   } else if (calls.length > 0) await execute(run, calls)
   else if (confirm.length > 0) return endWith([statusUpdate('waiting_for_confirmation')])
@@ -290,43 +296,43 @@ async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOpti
     else {
       const condensing = await condense(run, state)
       if (condensing.next === 'end') return endWith(condensing.with)
-      if (condensing.next === 'ask') await ask(run)
+      if (condensing.next === 'ask') await callModel(run)
     }
   }
   return true
 }
 
-/** Whether nothing was appended since. */
 const isSame = (state: State, now: State): boolean => state.log.entries.length === now.log.entries.length
 
 /**
- * Asks once; where the provider says that this was too long, a condensation is requested instead, if there is a
- * condenser. It asks not at all when something came meanwhile: a pause, a call, a message that hooks have not seen.
- * @throws what the step throws.
+ * Calls the model once. If the provider reports that the request is too long, requests a condensation
+ * instead, given a condenser. Does nothing if a pause, a call, or a message that hooks have not seen arrived
+ * meanwhile.
+ * @throws the step's errors.
  */
-async function ask(run: RunContext): Promise<void> {
+async function callModel(run: RunContext): Promise<void> {
   await add(run, (state) =>
     state.header.status === 'running' || mustStop(run, state) ? [] : [statusUpdate('running')],
   )
   const { replica, signal } = run
   const { state } = replica
-  // From here to the step there is no await: nothing that this process knows of comes between.
-  const may = state.header.status === 'running' && !signal.aborted
-  // Where a condenser takes requests, only what was said calls for the model.
-  const isOver = run.condenser === null ? isTurnOver(state.branch) : isReplied(state.branch)
-  if (!may || isOver || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return
+  // No await from here to the step: nothing that this process knows of can come between.
+  const canCall = state.header.status === 'running' && !signal.aborted
+  // With a condenser, a condensation request alone needs no model.
+  const hasReply = run.condenser === null ? isTurnOver(state.branch) : isReplied(state.branch)
+  if (!canCall || hasReply || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return
   run.iterations += 1
   try {
     await callStep(run, state, [])
   } catch (error) {
-    const asked = await add(run, (now) => requestFor(run, error, now))
-    if (asked.length === 0) throw error
+    const requested = await add(run, (now) => requestFor(run, error, now))
+    if (requested.length === 0) throw error
   }
 }
 
 /**
- * Sets the status to running, and runs the hooks; false when there is nothing to run, or it was paused since the run
- * was asked for.
+ * Sets the status to running, and runs the hooks. Returns false when there is nothing to run, or when it was
+ * paused since the run was requested.
  */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
@@ -345,14 +351,11 @@ async function startRun(run: RunContext): Promise<boolean> {
   return true
 }
 
-/**
- * Whether the last that was said of going on, from a position of the log on, is a pause or an interrupt. O(events from
- * there).
- */
+/** Whether the last status change from a position on is a pause or an interrupt. O(events from there). */
 function isPausedSince({ log: { entries } }: State, from: number): boolean {
   for (const entry of entries.slice(from).toReversed()) {
     const { event } = entry
-    // The kind is known also where the body was evicted.
+    // The kind is known even where the body was evicted.
     const kind = eventKindOf(entry)
     if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
     if (event?.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status') return false
@@ -361,23 +364,23 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
 }
 
 /**
- * Leaves pending calls as the next run should find them: where a pause holds, those that were not begun may be begun by
- * the run that resumes; where there was an error, those that no user is to be asked about are ended.
+ * Leaves pending calls as the next run should find them. After a pause, calls that were not begun may be
+ * begun by the run that resumes. After an error, calls that need no confirmation are ended.
  */
 async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
     const { status, callStatuses } = state.header
-    if (status === 'error') return lostAnswers(state, unsettled(run, state), unstarted(run))
+    if (status === 'error') return lostCallResults(state, unsettled(run, state), unstarted(run))
     if (status !== 'paused') return []
     const known = new Set(callStatuses.map(({ action_id }) => action_id))
-    const held = openCallsOf(state).flatMap(({ id }) =>
+    const withheld = openCallsOf(state).flatMap(({ id }) =>
       run.newCallIds.has(id) && !known.has(id) ? [id] : [],
     )
-    return held.length > 0 ? [grantUpdate('held', held)] : []
+    return withheld.length > 0 ? [grantUpdate('held', withheld)] : []
   })
 }
 
-/** Ends a turn in which the agent gave its final reply, unless a hook or a new message has something against it. */
+/** Ends the turn after the final reply, unless a hook objects or a message has arrived. */
 async function confirmStop(run: RunContext): Promise<boolean> {
   const { hooks, replica, signal } = run
   const input = { event_type: 'Stop', conversation_id: replica.id } as const
@@ -393,13 +396,13 @@ async function confirmStop(run: RunContext): Promise<boolean> {
   }
   await add(run, (state) => {
     const { status } = state.header
-    const ends = isTurnOver(state.branch) && status !== 'finished' && !mustStop(run, state)
-    return [...events, ...(ends ? [statusUpdate('finished')] : [])]
+    const isOver = isTurnOver(state.branch) && status !== 'finished' && !mustStop(run, state)
+    return [...events, ...(isOver ? [statusUpdate('finished')] : [])]
   })
   return replica.state.header.status === 'finished' && isTurnOver(replica.state.branch)
 }
 
-/** Why a run may not ask again, as the events that say so; none when it may. */
+/** Events that end a run which may not call the model again; none when it may. */
 function endingOf(
   state: State,
   iterations: number,
@@ -407,27 +410,24 @@ function endingOf(
   stuck: ((state: State) => string | null) | undefined,
 ): Event[] {
   if (iterations >= maxIterations) {
-    const detail = `The run has asked the model ${maxIterations} times, which is the most it may.`
+    const detail = `The run reached its maximum of ${maxIterations} model calls. Raise maxIterations, or run again.`
     return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'MaxIterationsReached', detail }]
   }
   const reason = stuck?.(state) ?? null
   return reason === null ? [] : [stuckUpdate(reason), statusUpdate('stuck')]
 }
 
-/**
- * What is appended when something of the caller's has thrown: a result for every call that may have been begun, and the
- * error.
- */
+/** Events after an error of the caller's code: a result for every call that may have begun, and the error. */
 function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : nameOf(error)
   const detail = textOf(error).toWellFormed()
   return [
-    ...lostAnswers(state, unsettled(run, state), unstarted(run)),
+    ...lostCallResults(state, unsettled(run, state), unstarted(run)),
     { kind: 'ConversationErrorEvent', source: 'environment', code: code || 'Error', detail },
   ]
 }
 
-/** The name of an error, which may be anything at all. Never throws. */
+/** Name of a thrown value. Never throws. */
 function nameOf(error: unknown): string {
   try {
     const name: unknown = error instanceof Error ? error.name : 'Error'
@@ -437,7 +437,7 @@ function nameOf(error: unknown): string {
   }
 }
 
-/** The pending calls that no user is to be asked about; where the policy itself fails, those that were begun. */
+/** Pending calls that need no confirmation. If the policy itself fails, those that were begun. */
 function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   const open = openCallsOf(state)
   try {
@@ -449,7 +449,7 @@ function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   }
 }
 
-/** Runs the hooks of the session's start or end, which nothing can block, and appends what they came to. */
+/** Runs the hooks of the session's start or end, which cannot block, and appends their outcome. */
 async function runSessionHooks(
   run: RunContext,
   moment: Extract<HookEventType, 'SessionStart' | 'SessionEnd'>,
@@ -461,12 +461,13 @@ async function runSessionHooks(
     { event_type: moment, conversation_id: replica.id },
     signal,
   )
-  // At the end there is no model left that would read it.
+  // At the end no model would read it.
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
 
 /**
- * Whether an error is the store's, of this conversation, and not the step's: then nothing can be appended about it.
+ * Whether an error is the store's, about this conversation, and not the step's: then nothing can be appended
+ * about it.
  */
 const isOfStore = ({ ofReplica }: RunContext, error: unknown): boolean =>
   ofReplica.has(error) && STORE_CODES.some((code) => hasCode(error, code))

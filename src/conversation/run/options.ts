@@ -8,58 +8,59 @@ import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-v
 import { type Hook, HOOK_MOMENTS } from './hooks.ts'
 import type { Policy } from './policy.ts'
 
-/** How to run. */
+/** Options of a run. */
 export interface RunOptions {
   /** Aborting it interrupts the run. */
   readonly signal?: AbortSignal
-  /** Which calls a user must agree to, beside those that the conversation's own policy names. Default: none. */
+  /** Which calls need confirmation, in addition to the conversation's own policy. Default: none. */
   readonly policy?: Policy
   readonly hooks?: readonly Hook[]
   /**
-   * Condenses the view before the model is asked: where a CondensationRequest stands in the log, where its limits are
-   * exceeded, and where the provider says that a request was too long (a step throws `context_too_long`). When it
-   * refuses what is needed, the run ends with the error `CondensationRefused`. Default: none, and steps condense.
+   * Condenses the view before a model call: when the log has a CondensationRequest, a limit is exceeded, or
+   * the provider reports that a request was too long (a step throws `context_too_long`). If it refuses a
+   * required condensation, the run ends with the error `CondensationRefused`. Default: none; steps can
+   * condense themselves.
    */
   readonly condenser?: RunCondenser
-  /** How often the model may be asked in this run. Default: 500. */
+  /** Maximum number of model calls in this run. Default: 500. */
   readonly maxIterations?: number
-  /** Says why a conversation is stuck, or null; asked before each step. Default: never. */
+  /** Returns why the conversation is stuck, or null. Called before each step. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
   /**
-   * Whether to wait, while another run holds the lease, until that has ended, or has died and its lease has expired,
-   * and to run then. Default: false, and `already_running` is thrown. Aborting `signal` ends the waiting.
+   * Whether to wait while another run holds the lease, until it has ended or its lease has expired, and run
+   * then. Aborting `signal` ends the wait. Default: false, which throws `already_running`.
    */
   readonly wait?: boolean
   /**
-   * Told of each reply whose signed parts are left out of a request, and why, by steps that give their `onPrefix` to
-   * the writer. What it throws is thrown in the step. Default: none.
+   * Called for each reply whose signed parts are left out of a request, with the reason, by steps that pass
+   * their `onPrefix` to the writer. What it throws is thrown in the step. Default: none.
    */
-  readonly onPrefix?: (left: LeftOut) => void
+  readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * The length of the log when the run was asked for: it does not begin where a pause or an interrupt that came since
-   * holds. Default: the length when `run` is called.
+   * Length of the log when the run was requested: the run does not start if a pause or interrupt has arrived
+   * since. Default: the length when `run` is called.
    */
   readonly from?: number
   /**
-   * When the run is over. `replied` (default): when the agent has replied, though calls may work on. `settled`: when no
-   * call of the branch works any more; each completion is shown to the model.
+   * When the run is over. `replied` (default): when the agent has replied, though calls may still work.
+   * `settled`: when no call of the branch works any more; the model sees each completion.
    */
   readonly until?: 'replied' | 'settled'
-  /** Milliseconds that the lease holds without being renewed. Default: 45,000. */
+  /** Milliseconds until the lease expires if it is not renewed. Default: 45,000. */
   readonly leaseTtl?: number
 }
 
-/** How a run has ended. */
+/** How a run ended. */
 export interface RunResult {
-  /** `running` only when its signal was aborted before it began, or another run has taken over since, or runs still. */
+  /** `running` only when the signal was aborted before the run began, or another run is active. */
   readonly status: Status
-  /** How often the model was asked. */
+  /** Number of model calls. */
   readonly iterations: number
-  /** What the step threw, when that ended the run. */
+  /** What the step threw, if that ended the run. */
   readonly error?: unknown
 }
 
-/** What a condenser says of a state: those of `colloquy/context` do. */
+/** A condenser's decision on a state, as those of `colloquy/context` return it. */
 export type RunCondenserDecision =
   | { readonly type: 'keep' }
   | { readonly type: 'condense'; readonly event: Condensation }
@@ -68,14 +69,14 @@ export type RunCondenserDecision =
       readonly reason: {
         readonly message: string
         readonly triggers: readonly string[]
-        /** Whether the model can hardly be asked without. */
+        /** Whether the model can hardly be called without it. */
         readonly required: boolean
-        /** `later`: a summariser failed, which the log records once. */
+        /** `later`: a summarizer failed, which the log records once. */
         readonly again?: 'never' | 'later'
       }
     }
 
-/** Decides what to forget of a view; a `Condenser` of `colloquy/context` is one. */
+/** Decides what to forget of a view. A `Condenser` of `colloquy/context` is one. */
 export interface RunCondenser {
   condense(
     state: State,
@@ -83,8 +84,8 @@ export interface RunCondenser {
   ): Promise<RunCondenserDecision> | RunCondenserDecision
 }
 
-/** The longest that a timer can wait, which a lease is renewed within. */
-const MOST_TTL = 2 ** 31 - 1
+/** Maximum milliseconds of a timer, within which a lease is renewed. */
+const MAX_TTL = 2 ** 31 - 1
 
 const OPTIONS = {
   signal: true,
@@ -100,7 +101,7 @@ const OPTIONS = {
   leaseTtl: true,
 } satisfies Record<keyof RunOptions, true>
 
-/** Looked at before the lease is taken, so that a mistake of the caller is no error of the conversation. */
+/** Checked before the lease is acquired, so that a caller's mistake is not an error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
   const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from, until } =
     options as Readonly<Record<string, unknown>>
@@ -116,8 +117,8 @@ export function checkRun(step: unknown, options: object): void {
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
     invalidArgument('maxIterations', 'must be a number from 0')
   }
-  if (leaseTtl !== undefined && !(typeof leaseTtl === 'number' && leaseTtl > 0 && leaseTtl <= MOST_TTL)) {
-    invalidArgument('leaseTtl', `must be a number of milliseconds above 0, at most ${MOST_TTL}`)
+  if (leaseTtl !== undefined && !(typeof leaseTtl === 'number' && leaseTtl > 0 && leaseTtl <= MAX_TTL)) {
+    invalidArgument('leaseTtl', `must be a number of milliseconds above 0, at most ${MAX_TTL}`)
   }
   if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))
@@ -126,20 +127,20 @@ export function checkRun(step: unknown, options: object): void {
     invalidArgument('until', 'must be replied or settled')
   if (hooks === undefined) return
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
-  for (const [at, hook] of hooks.entries()) checkHook(hook, `hooks.${at}`)
+  for (const [index, hook] of hooks.entries()) checkHook(hook, `hooks.${index}`)
 }
 
-const isCondenser = (given: unknown): boolean =>
-  typeof given === 'object' && given !== null && 'condense' in given && typeof given.condense === 'function'
+const isCondenser = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'condense' in value && typeof value.condense === 'function'
 
 function checkHook(hook: unknown, field: string): void {
   if (typeof hook !== 'object' || hook === null) return invalidArgument(field, 'must be a hook')
   const { on, name, run, tools } = hook as Readonly<Record<string, unknown>>
-  // A hook of another event type would never be run, and so guard nothing.
+  // A hook of an unknown moment would never run, so it would guard nothing.
   if (!HOOK_MOMENTS.includes(on as string))
     invalidArgument(`${field}.on`, `must be one of ${HOOK_MOMENTS.join(', ')}`)
   if (typeof name !== 'string')
-    invalidArgument(`${field}.name`, 'must be a text; the log calls the hook by it')
+    invalidArgument(`${field}.name`, 'must be a string: the name of the hook in the log')
   if (typeof run !== 'function') invalidArgument(`${field}.run`, 'must be a function')
   if (tools !== undefined && typeof tools !== 'function')
     invalidArgument(`${field}.tools`, 'must be a function of the tool name')

@@ -1,4 +1,4 @@
-/** Decides what becomes of pending calls: which to execute, to ask a user for, and to end (law P). */
+/** Sorts pending calls: which to execute, to confirm with the user, and to end (law P). */
 
 import type { ActionEvent } from '../../event/types.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
@@ -10,19 +10,19 @@ import { type Policy, toPolicy, stricter } from './policy.ts'
 
 /** Pending calls in log order, each in one list. */
 export interface CallPlan {
-  /** Approved by a user, or never begun and let through by the policy. */
+  /** Approved by a user, or never begun and allowed by the policy. */
   readonly execute: readonly Call[]
-  /** A user must agree first. */
+  /** A user has to approve them first. */
   readonly confirm: readonly Call[]
-  /** They came after a finish in the same reply. */
+  /** They follow a finish in the same reply. */
   readonly skip: readonly Call[]
-  /** It is not known whether they were executed, or nothing can execute them. */
+  /** It is unknown whether they were executed, or they cannot be executed. */
   readonly interrupt: readonly Call[]
 }
 
 type Call = EventEntry<ActionEvent>
 
-/** The plan for the pending calls of a state, by the stricter of the run's policy and the conversation's. */
+/** Plans the pending calls of a state, by the stricter of the run's policy and the conversation's. */
 export const planOf = (run: RunContext, state: State): CallPlan =>
   planCalls(
     state,
@@ -32,9 +32,10 @@ export const planOf = (run: RunContext, state: State): CallPlan =>
   )
 
 /**
- * Sorts the pending calls of HEAD's branch. A call that was begun is never begun again, unless a user approved it
- * since, or its execution was cut off and it `repeats`. A call is known not to be begun when it was made in this run
- * (`newCallIds`), or held by a pause. O(k log k) for k pending calls, and the events since the first of them.
+ * Sorts the pending calls of HEAD's branch. A call that was begun never begins again, unless a user has
+ * approved it since, or its execution was cut off and it `repeats`. A call is known not to have begun when it
+ * was appended in this run (`newCallIds`), or held by a pause. O(k log k) for k pending calls, and the events
+ * since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */
@@ -57,9 +58,9 @@ export function planCalls(
   for (const { entry: call } of open) {
     const { event, id, seq } = call
     const grant = callStatuses.get(id)
-    const isAgain = grant === 'started' && repeats(event) && timesLost(state, seq) < MOST_LOST
-    const isNew = isAgain || (grant === undefined ? newCallIds.has(id) : grant === 'held')
-    if (!isExecutable(event) || (grant === 'started' && !isAgain)) plan.interrupt.push(call)
+    const isRepeated = grant === 'started' && repeats(event) && timesLost(state, seq) < MAX_LOST
+    const isNew = isRepeated || (grant === undefined ? newCallIds.has(id) : grant === 'held')
+    if (!isExecutable(event) || (grant === 'started' && !isRepeated)) plan.interrupt.push(call)
     else if (seq > (finishes.get(event.llm_response_id) ?? Infinity)) plan.skip.push(call)
     else if (grant === 'approved') plan.execute.push(call)
     else if (policy(event, replies.get(event.llm_response_id) ?? [event])) plan.confirm.push(call)
@@ -69,14 +70,14 @@ export function planCalls(
   return plan
 }
 
-/** How often a process may die while a call is executed: it may be the call that kills processes. */
-const MOST_LOST = 2
+/** Maximum number of crashes while a call is executed: the call itself may crash the process. */
+const MAX_LOST = 2
 
-/** How often a run was lost since a position. O(events since). */
+/** Number of runs lost since a position. O(events since). */
 function timesLost({ log: { entries } }: State, seq: number): number {
   let lost = 0
-  for (let at = seq + 1; at < entries.length; at += 1) {
-    const event = entries.get(at)?.event
+  for (let index = seq + 1; index < entries.length; index += 1) {
+    const event = entries.get(index)?.event
     if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
   }
   return lost
@@ -87,20 +88,20 @@ const finishOf = (calls: readonly PendingCall[]): number =>
   calls.find(({ entry }) => isFinishCall(entry.event))?.entry.seq ?? Infinity
 
 /**
- * The calls of the replies that pending calls belong to, ended or not, by LLM response. A result ends the reply before
- * it: ids of responses are not unique in real logs. O(events since the first pending call, and of its reply).
+ * All calls of the replies to which pending calls belong, by LLM response. A result ends the reply before it:
+ * response ids are not unique in real logs. O(events since the first pending call, and of its reply).
  */
 function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))
   const first = open[0]?.entry.seq ?? Infinity
-  let at: Entry | null = open.length === 0 ? null : log.head
-  for (; at !== null; at = at.parent) {
-    const { event, quarantined } = at
+  let entry: Entry | null = open.length === 0 ? null : log.head
+  for (; entry !== null; entry = entry.parent) {
+    const { event, quarantined } = entry
     const isOther = event?.kind === 'ActionEvent' && !replies.has(event.llm_response_id)
-    const isSaid = event?.kind === 'MessageEvent' && event.source === 'agent'
+    const isAgentMessage = event?.kind === 'MessageEvent' && event.source === 'agent'
     if (
-      at.seq < first &&
-      (isOther || isSaid || event?.kind === 'ObservationEvent' || (event ?? quarantined) === null)
+      entry.seq < first &&
+      (isOther || isAgentMessage || event?.kind === 'ObservationEvent' || (event ?? quarantined) === null)
     )
       break
     if (event?.kind === 'ActionEvent') replies.get(event.llm_response_id)?.push(event)

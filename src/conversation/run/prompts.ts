@@ -1,6 +1,4 @@
-/**
- * Prompts: messages of users that no model has seen are shown to the hooks; what they block is taken out of the view.
- */
+/** Prompts: hooks see user messages before a model does. Blocked messages are removed from the view. */
 
 import type { Event, MessageEvent } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
@@ -8,7 +6,7 @@ import { add, latestWhole, type RunContext } from './context.ts'
 import { contextMessage, runHooks } from './hooks.ts'
 import { textOf } from './call-step.ts'
 
-/** A message of a user. */
+/** A user's message. */
 interface Prompt {
   readonly id: string
   readonly seq: number
@@ -16,9 +14,9 @@ interface Prompt {
 }
 
 /**
- * Finds where the messages begin that hooks must see in this run: after the last one that a hook was given in an
- * earlier one, or, where hooks were given none, after the last that the agent said or did. O(events back to there);
- * O(n) where their bodies were evicted.
+ * Finds the first message that hooks have to see in this run: after the last message that an earlier run
+ * showed to hooks, or else after the agent's last event. O(events back to there); O(n) where their bodies
+ * were evicted.
  */
 export async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run)) return
@@ -26,15 +24,15 @@ export async function findPrompts(run: RunContext): Promise<void> {
   run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
 }
 
-/** The next message that hooks must see before a model does; null when there is none. O(events since the last). */
+/** The next message that hooks have to see before a model does, or null. O(events since the last). */
 export const nextPrompt = (run: RunContext, state: State): Prompt | null =>
   listens(run) ? (promptsFrom(state, run.promptedTo)[0] ?? null) : null
 
 const listens = ({ hooks }: RunContext): boolean => hooks.some(({ on }) => on === 'UserPromptSubmit')
 
 /**
- * Shows a message to the hooks. What they block is blocked, also when a pause has come meanwhile; an interrupted run
- * has shown nothing.
+ * Shows a message to the hooks. A block counts even if a pause arrived meanwhile. In an interrupted run
+ * nothing was shown.
  */
 export async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const { hooks, replica, signal } = run
@@ -47,7 +45,7 @@ export async function showPrompt(run: RunContext, { id, seq, event }: Prompt): P
   run.promptedTo = seq + 1
 }
 
-/** A blocked message is taken out of the view, so that no model sees it. */
+/** Removes a blocked message from the view, so that no model sees it. */
 const blockOf = (id: string): Event => ({
   kind: 'Condensation',
   source: 'environment',
@@ -55,26 +53,26 @@ const blockOf = (id: string): Event => ({
   forgotten_event_ids: [id],
 })
 
-/** Messages of users from a position on, in log order; a body that was evicted is in no view. O(events from there). */
+/** User messages from a position on, in log order. Evicted bodies are in no view. O(events from there). */
 function promptsFrom({ log }: State, from: number): Prompt[] {
-  const found: Prompt[] = []
-  for (let at = log.head; at !== null && at.seq >= from; at = at.parent as typeof at) {
-    if (at.event?.kind === 'MessageEvent' && at.event.source === 'user' && at.id !== null) {
-      found.push({ id: at.id, seq: at.seq, event: at.event })
+  const prompts: Prompt[] = []
+  for (let entry = log.head; entry !== null && entry.seq >= from; entry = entry.parent as typeof entry) {
+    if (entry.event?.kind === 'MessageEvent' && entry.event.source === 'user' && entry.id !== null) {
+      prompts.push({ id: entry.id, seq: entry.seq, event: entry.event })
     }
   }
-  return found.toReversed()
+  return prompts.toReversed()
 }
 
 /**
- * Position up to which hooks, or a model that was asked without any, know every message; null when a body is needed
- * that was evicted.
+ * Position up to which hooks, or a model without hooks, know every message. Null when an evicted body is
+ * needed.
  */
 function startOf({ log }: State): number | null {
   const shown = new Set<string>()
   let since: number | null = null
-  for (let at = log.head; at !== null; at = at.parent as typeof at) {
-    const { event, id, seq, quarantined } = at
+  for (let entry = log.head; entry !== null; entry = entry.parent as typeof entry) {
+    const { event, id, seq, quarantined } = entry
     if (event === null) {
       if (quarantined === null) return null
     } else if (event.kind === 'HookExecutionEvent') {

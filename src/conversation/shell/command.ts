@@ -1,13 +1,13 @@
-/** Runs one command within its time limit, whatever it does. */
+/** Runs one command within its time limit. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 
-/** What to start. */
+/** A command to start. */
 export interface Command {
   readonly file: string
   readonly args: readonly string[]
   readonly cwd: string | undefined
-  /** Added to that of this process. */
+  /** Added to this process's environment. */
   readonly env: Readonly<NodeJS.ProcessEnv>
   /** Milliseconds. */
   readonly timeout: number
@@ -15,33 +15,33 @@ export interface Command {
 
 /** How a command ended. */
 export interface Ended {
-  /** `exited`: by itself, or killed by another process. */
+  /** `exited`: by itself, or by another process's signal. */
   readonly how: 'exited' | 'timed_out' | 'aborted' | 'not_started'
-  /** Null when a signal ended it, or nothing did. */
+  /** Null when a signal ended it, or it did not start. */
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: Output
   readonly stderr: Output
-  /** Why it could not be started. */
+  /** Why it did not start. */
   readonly cause?: unknown
 }
 
-/** Milliseconds between asking a command to end, making it end, and no longer waiting for it. */
+/** Milliseconds between SIGTERM and SIGKILL, and between SIGKILL and giving up. */
 const KILL_TIMEOUT = 1_000
 
 /**
- * Milliseconds that are waited for the end of the output, which does not come when a process that left the group keeps
- * the pipes open.
+ * Milliseconds to wait for the end of the output. A process that left the group may keep the pipes open
+ * forever.
  */
 const DRAIN = 200
 
-/** Longest delay of a timer; a timeout beyond it is none. */
+/** Maximum delay of a timer; longer timeouts are infinite. */
 const LONGEST = 2 ** 31 - 1
 
 /**
- * Runs a command in a process group of its own. It is over when its process is: what that leaves running in the group
- * is killed, and what it left beyond the group is not waited for. On a timeout or an abort the group gets SIGTERM, and
- * SIGKILL a second later. Never rejects, and leaves no timer, listener or pipe behind.
+ * Runs a command in its own process group, until its process exits. What is left in the group is then killed;
+ * processes that left the group are not waited for. On a timeout or abort the group gets SIGTERM, and SIGKILL
+ * a second later. Never rejects, and leaves no timer, listener or pipe behind.
  */
 export function runCommand(command: Command, stdin: string, abort: AbortSignal): Promise<Ended> {
   const stdout = collectOutput()
@@ -69,7 +69,7 @@ export function runCommand(command: Command, stdin: string, abort: AbortSignal):
     abort.removeEventListener('abort', onAbort)
     forget(child)
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
-    // Only one that not even SIGKILL has ended is still there; the process may end without it.
+    // Only a process that survives SIGKILL is left here. Node may exit without it.
     child.unref()
     resolve({ how, ...none, ...exit, ...(how === 'not_started' && { cause }) })
   }
@@ -90,7 +90,7 @@ export function runCommand(command: Command, stdin: string, abort: AbortSignal):
     cause = error
     finish()
   })
-  // A later error, and one of a pipe, means nothing: how the process ended counts.
+  // Only the exit counts: later errors, and errors of pipes, are ignored.
   for (const emitter of [child, child.stdin, child.stdout, child.stderr])
     emitter?.on('error', () => undefined)
   child.stdout?.on('data', stdout.take)
@@ -114,12 +114,12 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid, signal)
   } catch {
-    // No process is left in the group; or the system has no groups.
+    // The group is empty, or the system has no process groups.
     child.kill(signal)
   }
 }
 
-/** Commands that run. Being in groups of their own, they would outlive a process that exits. */
+/** Running commands. They have their own groups, so they would outlive a process that exits. */
 const live = new Set<ChildProcess>()
 
 function killAll(): void {
@@ -135,44 +135,44 @@ function forget(child: ChildProcess): void {
   if (live.delete(child) && live.size === 0) process.removeListener('exit', killAll)
 }
 
-/** Bytes that are kept of each stream; the rest is read, so that the command is not held up, and counted. */
-const KEPT = 256 * 1024
+/** Maximum bytes retained per stream. The rest is read, so that the command does not block, and counted. */
+const MAX_BYTES = 256 * 1024
 
-/** Characters of a text that had to be cut. Below what the log keeps of it, so that it is cut once. */
-const SHOWN = 49_000
+/** Maximum characters of a truncated text; less than the log's own limit, so that it is truncated once. */
+const MAX_CHARACTERS = 49_000
 
-/** One stream of a command. */
+/** Output of one stream. */
 interface Output {
   take(chunk: Uint8Array): void
-  /** All of it, as text; null when it was too much to be kept whole. */
+  /** All of it, as text; null when it exceeded the limit. */
   whole(): string | null
-  /** As much of it as the log should hold. */
+  /** Text for the log, truncated when it exceeded the limit. */
   shown(): string
 }
 
-/** Collects what a stream brings in one buffer, which grows as needed. Invalid UTF-8 becomes U+FFFD. O(bytes). */
+/** Collects a stream in one growing buffer. Invalid UTF-8 becomes U+FFFD. O(bytes). */
 function collectOutput(): Output {
-  let kept = new Uint8Array(4_096)
+  let buffer = new Uint8Array(4_096)
   let length = 0
   let total = 0
-  const text = (): string => new TextDecoder().decode(kept.subarray(0, length))
+  const text = (): string => new TextDecoder().decode(buffer.subarray(0, length))
   return {
     take(chunk) {
       total += chunk.length
-      const part = chunk.subarray(0, KEPT - length)
-      if (length + part.length > kept.length) {
-        const larger = new Uint8Array(Math.min(KEPT, Math.max(2 * kept.length, length + part.length)))
-        larger.set(kept.subarray(0, length))
-        kept = larger
+      const part = chunk.subarray(0, MAX_BYTES - length)
+      if (length + part.length > buffer.length) {
+        const larger = new Uint8Array(Math.min(MAX_BYTES, Math.max(2 * buffer.length, length + part.length)))
+        larger.set(buffer.subarray(0, length))
+        buffer = larger
       }
-      kept.set(part, length)
+      buffer.set(part, length)
       length += part.length
     },
     whole: () => (total > length ? null : text()),
     shown() {
       if (total === length) return text()
-      const begin = text().slice(0, SHOWN)
-      // Half a character at the cut is left out.
+      const begin = text().slice(0, MAX_CHARACTERS)
+      // Drops half a surrogate pair at the cut.
       return `${begin.isWellFormed() ? begin : begin.slice(0, -1)}… (${total} bytes in all)`
     },
   }

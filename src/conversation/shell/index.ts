@@ -6,33 +6,33 @@ import { type Command, type Ended, runCommand } from './command.ts'
 import type { HookEventType } from '../../event/types.ts'
 import { invalidArgument } from '../../store/kit/query/check-value.ts'
 
-/** Which command is run, and when. */
+/** Which command to run, and when. */
 export interface ShellHookOptions {
   readonly on: HookEventType
-  /** A line for `sh -c`; or a program and its arguments, started without a shell. */
+  /** A line for `sh -c`, or a program and its arguments, started without a shell. */
   readonly command: string | readonly [string, ...string[]]
-  /** Only for calls of these tools: their names, or a test of the name. Default: all. */
+  /** Only for calls of these tools: names, or a predicate on the name. Default: all. */
   readonly tools?: readonly string[] | ((toolName: string) => boolean)
-  /** After how many milliseconds the command is killed, and has failed; Infinity for never. Default: 60,000. */
+  /** Milliseconds until the command is killed and counts as failed; Infinity for never. Default: 60,000. */
   readonly timeout?: number
-  /** Where it runs. Default: where this process does. */
+  /** Working directory. Default: this process's. */
   readonly cwd?: string
-  /** Added to the environment of this process; a variable that is undefined is left out of it. */
+  /** Added to this process's environment. Undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * A hook that runs a command. It gets the `HookInput` as one line of JSON on its standard input, and gives its outcome
- * by its exit code: 0 is fine, 2 blocks, with what it wrote to standard error as the reason, else standard output. Any
- * other, a signal, a timeout and a command that cannot be started are failures: they block nothing, and the log's
- * HookExecutionEvent has that in `error`. A JSON object on standard output may hold `decision` (`"block"` or `"deny"`),
- * `reason`, and `additionalContext` for the model.
+ * Creates a hook that runs a command. The command reads the `HookInput` as one line of JSON from its standard
+ * input. Its exit code is the outcome: 0 passes; 2 blocks, with standard error as the reason, or else
+ * standard output. Any other code, a signal, a timeout, and a command that cannot be started are failures:
+ * they block nothing, and the log's HookExecutionEvent has the cause in `error`. A JSON object on standard
+ * output may contain `decision` (`"block"` or `"deny"`), `reason`, and `additionalContext` for the model.
  *
- * The command runs in a process group of its own (POSIX). The group is killed when the timeout is over (SIGTERM, a
- * second later SIGKILL), when the run is interrupted, and, for what is left of it, when the command ends. At most 256
- * KiB of each stream are held in memory.
+ * The command runs in its own process group (POSIX). The group is killed on a timeout (SIGTERM, a second
+ * later SIGKILL) and when the run is interrupted; what is left of it is killed when the command exits. At
+ * most 256 KiB of each stream are held in memory.
  *
- * @throws ColloquyError `invalid_argument` for options that are none.
+ * @throws ColloquyError `invalid_argument` for invalid options.
  *
  * @example
  * const hook = shellHook({ on: 'PreToolUse', command: 'grep -q rm && echo "no deleting here" >&2 && exit 2; exit 0' })
@@ -50,7 +50,7 @@ export function shellHook(options: ShellHookOptions): Hook {
   if (typeof timeout !== 'number' || !(timeout > 0))
     invalidArgument('timeout', 'must be a number of milliseconds above 0')
   const [file, ...args] = typeof command === 'string' ? (['sh', '-c', command] as const) : command
-  const what: Command = { file, args, cwd, env, timeout }
+  const spec: Command = { file, args, cwd, env, timeout }
   return {
     on,
     name: typeof command === 'string' ? command : command.map(quoted).join(' '),
@@ -58,11 +58,11 @@ export function shellHook(options: ShellHookOptions): Hook {
       tools: typeof tools === 'function' ? tools : (name) => tools.includes(name),
     }),
     run: async (input, signal) =>
-      answerOf(await runCommand(what, `${JSON.stringify(input)}\n`, signal), what),
+      outcomeOf(await runCommand(spec, `${JSON.stringify(input)}\n`, signal), spec),
   }
 }
 
-/** Whether a value that may come from a configuration file is a command. */
+/** Whether a value is a command. It may come from a configuration file. */
 function isCommand(value: unknown): boolean {
   const words: readonly unknown[] = Array.isArray(value) ? value : [value]
   return words.every((word) => typeof word === 'string') && (words[0] ?? '').trim() !== ''
@@ -74,20 +74,20 @@ const quoted = (word: string): string =>
 /** The exit code that blocks. */
 const BLOCK = 2
 
-/** In place of an exit code where the command gave none. */
+/** Replaces the exit code where there is none. */
 const NO_CODE = -1
 
-/** What standard output may say when it is a JSON object. */
-interface Said {
+/** Fields of a JSON object on standard output. */
+interface Decision {
   readonly blocks: boolean
   readonly reason: string
   readonly additionalContext: string
 }
 
-const NOTHING: Said = { blocks: false, reason: '', additionalContext: '' }
+const NO_DECISION: Decision = { blocks: false, reason: '', additionalContext: '' }
 
-/** 0 is fine, 2 blocks, whatever else happened is a failure, which blocks nothing and shows the model nothing. */
-function answerOf(ended: Ended, command: Command): HookOutcome {
+/** Maps an ended command to an outcome. A failure blocks nothing and adds no context. */
+function outcomeOf(ended: Ended, command: Command): HookOutcome {
   const { how, code, signal } = ended
   const printed = { stdout: ended.stdout.shown(), stderr: ended.stderr.shown() }
   if (how !== 'exited' || (code !== 0 && code !== BLOCK)) {
@@ -95,30 +95,30 @@ function answerOf(ended: Ended, command: Command): HookOutcome {
       how !== 'exited' ? NO_CODE : (code ?? (signal === null ? NO_CODE : -constants.signals[signal]))
     return { success: false, exitCode, ...printed, error: failureOf(ended, command) }
   }
-  const said = readSaid(ended.stdout.whole())
+  const decision = readDecision(ended.stdout.whole())
   const reasons =
-    code === BLOCK ? [printed.stderr, said.reason, printed.stdout] : [said.reason, printed.stderr]
+    code === BLOCK ? [printed.stderr, decision.reason, printed.stdout] : [decision.reason, printed.stderr]
   const reason = reasons.map((text) => text.trim()).find((text) => text !== '')
-  const blocked = code === BLOCK || said.blocks
+  const blocked = code === BLOCK || decision.blocks
   return {
     success: code === 0,
     exitCode: code,
     blocked,
     ...printed,
     ...(blocked && reason !== undefined && { reason }),
-    ...(said.additionalContext.trim() !== '' && { additionalContext: said.additionalContext }),
+    ...(decision.additionalContext.trim() !== '' && { additionalContext: decision.additionalContext }),
   }
 }
 
-/** Fields of another type than text are not looked at. */
-function readSaid(text: string | null): Said {
-  if (text === null || !text.trimStart().startsWith('{')) return NOTHING
+/** Ignores fields that are not strings. */
+function readDecision(text: string | null): Decision {
+  if (text === null || !text.trimStart().startsWith('{')) return NO_DECISION
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    // It is text that only looks like JSON.
-    return NOTHING
+    // Not JSON.
+    return NO_DECISION
   }
   const { decision, reason, additionalContext } = value as Readonly<Record<string, unknown>>
   const verdict = textOf(decision).toLowerCase()
@@ -140,7 +140,7 @@ function failureOf({ how, code, signal, cause }: Ended, { file, cwd, timeout }: 
     case 'not_started': {
       const why = cause instanceof Error ? cause.message : String(cause)
       const where = cwd === undefined ? '' : ` in ${cwd}`
-      return `The command could not be started: ${why}. Is ${file} a program, and can it be run${where}?`
+      return `Cannot start the command: ${why}. Check that ${file} is a program and can run${where}.`
     }
     case 'exited':
       return signal === null

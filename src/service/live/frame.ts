@@ -1,7 +1,7 @@
 /** The text of a frame in either format, written once for all readers. */
 
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
-import { type ReplyPlace, writePlace } from '../../conversation/streamed.ts'
+import { type ReplyOffset, writeReplyOffset } from '../../conversation/streamed.ts'
 import { maskSecrets } from '../../event/mask.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../../event/types.ts'
@@ -63,8 +63,8 @@ export function eventFrame(item: LoggedEvent): Frame | null {
 }
 
 /** The frame of a delta, which goes as far as `said`. It has an id and a time: clients pass over what has none. */
-export const deltaFrame = (position: number, event: Event, said: ReplyPlace): Frame =>
-  new Frame('delta', position, withDefaults({ ...fresh(), ...maskSecrets(event) }), writePlace(said))
+export const deltaFrame = (position: number, event: Event, said: ReplyOffset): Frame =>
+  new Frame('delta', position, withDefaults({ ...fresh(), ...maskSecrets(event) }), writeReplyOffset(said))
 
 /** The frame of a state update that stands nowhere in the log. */
 export const stateFrame = (

@@ -3,7 +3,7 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
-import type { ReplyPlace } from '../../conversation/streamed.ts'
+import type { ReplyOffset } from '../../conversation/streamed.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
@@ -236,7 +236,7 @@ async function* stream(
   parts: SessionParts,
   opening: Opening,
   start: number | null,
-  resumeFrom: ReplyPlace | null,
+  resumeFrom: ReplyOffset | null,
   runEnds: RunEnds,
 ): AsyncGenerator<Frame, void, undefined> {
   const { conversation, cache, signal, runs } = parts
@@ -246,7 +246,7 @@ async function* stream(
   let from = last
   let tries = 0
   let isCaughtUp = false
-  let said = resumeFrom
+  let offset = resumeFrom
   /** A run has ended: the stream reports it once it has passed this position. */
   let due: number | null = null
   if (start === null) yield resetFrame()
@@ -256,13 +256,13 @@ async function* stream(
       const items = conversation.subscribe({
         after: last,
         ...(lastId !== null && { afterId: lastId }),
-        ...(said && { said }),
+        ...(offset && { replyOffset: offset }),
         signal,
       })
       for await (const item of runEnds.during(items)) {
         if (item.type === 'delta') {
-          ;({ said } = item)
-          yield cache.delta(last, item.event, said)
+          ;({ offset } = item)
+          yield cache.delta(last, item.event, offset)
         }
         if (item.type === 'caught_up' && !isCaughtUp) {
           isCaughtUp = true
@@ -367,10 +367,10 @@ export class FrameCache {
   }
 
   /** The frame of a delta, which is there as long as the delta is. */
-  delta(position: number, event: Event, said: ReplyPlace): Frame {
+  delta(position: number, event: Event, offset: ReplyOffset): Frame {
     const cached = this.#deltas.get(event)
     if (cached?.position === position) return cached
-    const frame = deltaFrame(position, event, said)
+    const frame = deltaFrame(position, event, offset)
     this.#deltas.set(event, frame)
     return frame
   }

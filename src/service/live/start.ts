@@ -1,6 +1,6 @@
 /** The start of a stream, from the parameters of its request. */
 
-import { readPlace, type ReplyPlace } from '../../conversation/streamed.ts'
+import { readReplyOffset, type ReplyOffset } from '../../conversation/streamed.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
@@ -39,9 +39,9 @@ export interface StartValues {
 }
 
 /** What a reader has received of a reply. @throws HttpProblem 422 for an invalid value. */
-export function resumePlace({ after_delta: given }: StartValues): ReplyPlace | null {
+export function resumePlace({ after_delta: given }: StartValues): ReplyOffset | null {
   if (given === null) return null
-  const place = readPlace(given)
+  const place = readReplyOffset(given)
   if (place !== null) return place
   throw invalid({
     type: 'value_error',
