@@ -1,4 +1,4 @@
-/** Makes the tables of docs/kinds.md of what the writers do, and holds the page to them; `-u` writes it anew. */
+/** Generates the tables of docs/kinds.md from the writers and compares them with the page; `-u` writes it. */
 
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -17,7 +17,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/kinds.md'), 'utf8')
 
 const LIMITS: readonly Limits[] = GRAMMARS.map(({ limits }) => limits)
 
-/** What a grammar makes of a part, in the words of the page. */
+/** The form of a part in a grammar, as the page names it. */
 function madeOf(part: OpenPart, limits: Limits, { grammar, place }: Sample): string {
   const form = formOf(part, limits.parts)
   switch (form.as) {
@@ -34,7 +34,7 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, place }: Sample): str
       if (form.item === true) return 'as an item'
       const { cache_control: _, ...plain } = part
       const same = grammar === limits.grammar && JSON.stringify(form.block) === JSON.stringify(plain)
-      return same ? 'as it is' : `\`${String(form.block['type'] ?? Object.keys(form.block)[0])}\``
+      return same ? 'unchanged' : `\`${String(form.block['type'] ?? Object.keys(form.block)[0])}\``
     }
   }
 }
@@ -52,13 +52,13 @@ function usersRows(): readonly (readonly string[])[] {
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
 function cellsOf(kind: string, { in: how, signed, more = {} }: Kind): string[] {
-  const told = isTold(kind) ? 'its words' : 'nothing'
+  const told = isTold(kind) ? 'as text' : 'nothing'
   const others =
     how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isTold(kind) ? told : 'the same'
   const own = {
-    standard: 'in fields of its own',
+    standard: 'standard fields',
     call: 'as a call',
-    part: 'as it came',
+    part: 'unchanged',
     words: told,
     about: 'in `reply.metadata`',
   }[how]

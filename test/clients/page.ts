@@ -4,20 +4,20 @@ import type { Row } from './table.ts'
 
 const HEAD = `# The official clients
 
-What each method of \`@openhands/typescript-client\` 1.39.0 comes to against \`colloquy serve\`, as it is published and unchanged. The table is made of
-the calls that the tests make, once as a program with a key, and once as a page of another origin without keys.
+The result of each method of \`@openhands/typescript-client\` 1.39.0, unchanged, against \`colloquy serve\`. Tests call every method twice: from a
+program with a key, and from a page of another origin without keys.
 
-- **works**: it gives a value that is right; the tests look at the value.
-- **empty**: it asks for a list of the product, such as its marketplace. There is nothing in it here.
-- **out**: it is refused, and the table says why.
+- **works**: it returns a correct value; the tests compare it.
+- **empty**: it lists something of the product, such as its marketplace. The list is empty here.
+- **out**: it is rejected, for the reason in the table.
 `
 
 const NOTES = `
-Files, git and commands of a workspace are those of sandboxes, and are given out only where \`serve.json\` has \`"sandbox_workspaces": true\`. A command
-names the folder of a sandbox as its \`cwd\`.
+Files, git and commands of a workspace belong to sandboxes and require \`"sandbox_workspaces": true\` in \`serve.json\`. The \`cwd\` of a command is the
+folder of a sandbox.
 
-A WebSocket of this client puts its key into the URL, where every log and proxy reads it: with keys it is closed with 4001, and the reason says so.
-Listen without keys on this machine, over server-sent events, or with a client that sends the key in the first frame, as the Python SDK and the web page do.
+A WebSocket of this client puts its key in the URL, which logs and proxies record: with keys it is closed with 4001 and a reason. Listen without
+keys on this machine, over server-sent events, or with a client that sends the key in the first frame, as the Python SDK and the web page do.
 `
 
 const cellsOf = ({ client, method, as, why, where }: Row): readonly string[] => [

@@ -152,7 +152,7 @@ describe('the record of a reply', () => {
     const { all, records } = sizeOf(read().events)
     const isSigned = JSON.stringify(read().events).includes('"own"')
     expect(records).toBeGreaterThan(60)
-    // As docs/replies.md says of all replies without parts, be they short or long.
+    // As docs/messages.md says of all replies without parts, be they short or long.
     expect(records).toBeLessThanOrEqual(isSigned ? 200 : 95)
     expect(all - records).toBeLessThan(isSigned ? 2_200 : 1_200)
     expect(records / (all - records)).toBeLessThanOrEqual(0.1)
