@@ -12,21 +12,21 @@ import type { Session, SessionRecord } from './session.ts'
 import { type Origin, SessionWriter } from './writer.ts'
 
 /**
- * A trajectory as a session, and those of the agents that it has started. Further trajectories of the file, one a line,
- * are sessions beside the first. O(size).
+ * Reads a trajectory as a session, with its subagents' trajectories as children. Further trajectories in the
+ * file, one a line, are children too. O(size).
  */
 export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
-  const found = records.filter(isTrajectory)
+  const trajectories = records.filter(isTrajectory)
   const taken = new Set<string>()
-  const [first, ...further] = found.map(({ line, value }, at) => {
+  const [first, ...further] = trajectories.map(({ line, value }, at) => {
     const one = objectOf(value)
-    const id = ownId([one['session_id'], one['trajectory_id']], taken)
+    const id = unusedId([one['session_id'], one['trajectory_id']], taken)
     return readTrajectory(one, { line, id, parentId: null, taken }, at === 0 ? writer : new SessionWriter())
   })
-  for (const record of records) if (!isTrajectory(record)) writer.keep(record, 'no trajectory')
-  for (const { line } of found.slice(1))
-    writer.note('further trajectories, each a session beside this one', line)
+  for (const record of records) if (!isTrajectory(record)) writer.keep(record, 'not a trajectory')
+  for (const { line } of trajectories.slice(1))
+    writer.note('further trajectories, each its own session', line)
   const { children, ...session } = first ?? readTrajectory({}, NOWHERE, writer)
   return { ...session, notes: writer.notes(), children: [...children, ...further] }
 }
@@ -36,48 +36,48 @@ const isTrajectory = ({ value }: SessionRecord): boolean => {
   return Array.isArray(found['steps']) || stringOf(found['schema_version']).startsWith('ATIF')
 }
 
-/** Where a trajectory stands, and what it is called; `taken` has what others of its file are. */
-interface Standing {
+/** Position and id of a trajectory; `taken` has the ids of the others in its file. */
+interface TrajectoryPlace {
   readonly line: number
   readonly id: string | null
   readonly parentId: string | null
   readonly taken: Set<string>
 }
 
-const NOWHERE: Standing = { line: 1, id: null, parentId: null, taken: new Set() }
+const NOWHERE: TrajectoryPlace = { line: 1, id: null, parentId: null, taken: new Set() }
 
-/** The first name that no other trajectory of the file has: those of one run may share that of their session. */
-function ownId(names: readonly unknown[], taken: Set<string>): string | null {
-  const own = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
-  if (own === undefined) return null
-  taken.add(own)
-  return own
+/** The first name that no other trajectory of the file has: those of one run may share their session's id. */
+function unusedId(names: readonly unknown[], taken: Set<string>): string | null {
+  const unused = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
+  if (unused === undefined) return null
+  taken.add(unused)
+  return unused
 }
 
 function readTrajectory(
   found: Found,
-  { line, id, parentId, taken }: Standing,
+  { line, id, parentId, taken }: TrajectoryPlace,
   writer: SessionWriter = new SessionWriter(),
 ): Session {
   const agent = objectOf(found['agent'])
-  const about = aboutOf(found)
-  if (about !== null) writer.update('atif.trajectory', about, { line, id: 'trajectory', time: null })
+  const other = otherFields(found)
+  if (other !== null) writer.update('atif.trajectory', other, { line, id: 'trajectory', time: null })
   const steps = objectsOf(found['steps'])
-  for (const [at, step] of steps.entries()) {
-    const given = (found['steps'] as readonly JsonValue[])[at]
-    if (given === step) readStep(step, at, agent, writer)
-    else writer.keep(strayOf(given, at + 1), 'no step')
+  for (const [index, step] of steps.entries()) {
+    const value = (found['steps'] as readonly JsonValue[])[index]
+    if (value === step) readStep(step, index, agent, writer)
+    else writer.keep(strayOf(value, index + 1), 'not a step')
   }
   const children: Session[] = []
   const subagents = found['subagent_trajectories']
   for (const child of (Array.isArray(subagents) ? subagents : []) as readonly JsonValue[]) {
     const one = objectOf(child)
     if (one !== child) {
-      writer.keep(strayOf(child, line), 'no trajectory')
+      writer.keep(strayOf(child, line), 'not a trajectory')
       continue
     }
-    const own = ownId([one['session_id'], one['trajectory_id']], taken)
-    children.push(readTrajectory(one, { line, id: own, parentId: id, taken }))
+    const childId = unusedId([one['session_id'], one['trajectory_id']], taken)
+    children.push(readTrajectory(one, { line, id: childId, parentId: id, taken }))
   }
   return {
     format: 'atif',
@@ -97,17 +97,17 @@ const strayOf = (value: JsonValue | undefined, line: number): SessionRecord => (
   value,
 })
 
-/** What a trajectory says of itself, and lists that are none. Null for nothing. */
-function aboutOf(found: Found): JsonObject | null {
+/** The other fields of a trajectory, and invalid lists. Null for none. */
+function otherFields(found: Found): JsonObject | null {
   const isRead = (key: string): boolean =>
     (key === 'steps' || key === 'subagent_trajectories') && Array.isArray(found[key])
   const rest = Object.entries(found).filter(([key]) => !isRead(key))
   return rest.length === 0 ? null : (Object.fromEntries(rest) as JsonObject)
 }
 
-function readStep(step: Found, at: number, agent: Found, writer: SessionWriter): void {
-  const line = at + 1
-  const number = typeof step['step_id'] === 'number' ? step['step_id'] : at + 1
+function readStep(step: Found, index: number, agent: Found, writer: SessionWriter): void {
+  const line = index + 1
+  const number = typeof step['step_id'] === 'number' ? step['step_id'] : index + 1
   const origin = { line, id: `step-${number}`, time: step['timestamp'] }
   const { source, message } = step
   const calls = objectsOf(step['tool_calls'])
@@ -130,40 +130,42 @@ function readStep(step: Found, at: number, agent: Found, writer: SessionWriter):
   else
     writer.keep(
       { line, raw: JSON.stringify(step), value: step as JsonValue },
-      `a step of the unknown source ${JSON.stringify(source)}`,
+      `unknown step source ${JSON.stringify(source)}`,
     )
   addResults(calls, results, origin, writer)
-  const beside = besideStep(step, calls, results, isReply)
-  if (beside !== null) writer.update('atif.step', beside, { ...origin, id: `${origin.id}-beside` })
+  const other = otherStepFields(step, calls, results, isReply)
+  if (other !== null) writer.update('atif.step', other, { ...origin, id: `${origin.id}-beside` })
 }
 
-/** What a step says that no event of a conversation has a place for, such as costs. Null for nothing. */
-function besideStep(
+/** The fields of a step without a place in an event, such as costs. Null for none. */
+function otherStepFields(
   step: Found,
   calls: readonly Found[],
   results: readonly Found[],
   isReply: boolean,
 ): JsonObject | null {
   const metrics = isReply ? moreOf(objectOf(step['metrics']), ...METRICS) : null
-  const moreCalls = calls.flatMap((call) => besideId(call, 'tool_call_id', 'function_name', 'arguments'))
-  const moreResults = results.flatMap((result) => besideId(result, 'source_call_id', 'content'))
+  const moreCalls = calls.flatMap((call) =>
+    otherFieldsWithId(call, 'tool_call_id', 'function_name', 'arguments'),
+  )
+  const moreResults = results.flatMap((result) => otherFieldsWithId(result, 'source_call_id', 'content'))
   const observation = moreOf(objectOf(step['observation']), 'results')
-  const beside = {
+  const other = {
     ...(metrics !== null && { metrics }),
     ...(observation !== null && { observation }),
     ...(moreCalls.length > 0 && { tool_calls: moreCalls }),
     ...(moreResults.length > 0 && { results: moreResults }),
-    // Behind them: a field that was not read whole stands there as it came.
+    // Last, because a field that was not fully read is kept unchanged.
     ...moreOf(step, ...READ, ...(isReply ? READ_OF_REPLY : []), ...readShapes(step)),
   }
-  return Object.keys(beside).length === 0 ? null : beside
+  return Object.keys(other).length === 0 ? null : other
 }
 
-/** The fields that have been read whole, since they have the shape in which an event takes them. */
+/** The fields that were fully read, because they have the expected shape. */
 function readShapes({ source, message, tool_calls: calls, observation }: Found): string[] {
-  const isWords = typeof message === 'string' || (isListOf(message) && objectsOf(message).every(isText))
+  const isTextOnly = typeof message === 'string' || (isListOf(message) && objectsOf(message).every(isText))
   return [
-    ...(isWords || (source === 'user' && isListOf(message)) ? ['message'] : []),
+    ...(isTextOnly || (source === 'user' && isListOf(message)) ? ['message'] : []),
     ...(isListOf(calls) && source === 'agent' ? ['tool_calls'] : []),
     ...(isObject(observation) && isListOf(observation['results'] ?? []) ? ['observation'] : []),
   ]
@@ -173,8 +175,8 @@ const isListOf = (value: unknown): boolean => Array.isArray(value) && value.ever
 
 const isText = ({ type, text }: Found): boolean => type === 'text' && typeof text === 'string'
 
-/** What it says beside the fields that are named, under its id. */
-function besideId(found: Found, id: string, ...known: readonly string[]): JsonObject[] {
+/** The other fields of an object, with its id. */
+function otherFieldsWithId(found: Found, id: string, ...known: readonly string[]): JsonObject[] {
   const more = moreOf(found, id, ...known)
   return more === null ? [] : [{ [id]: stringOf(found[id]), ...more }]
 }
@@ -190,7 +192,7 @@ function toolsOf(agent: Found): { description: string; action_type: string; titl
   })
 }
 
-/** A reply with its calls. Returns false where it says nothing. */
+/** Adds a reply with its calls. Returns false where it has no content. */
 function readReply(
   step: Found,
   calls: readonly Found[],
@@ -232,8 +234,8 @@ function readReply(
 }
 
 /**
- * The results of a step. One that names no call is that of the last one, or where there are as many as calls, of the
- * one at its place; without a call it is what the environment says.
+ * Adds the results of a step. A result without an id belongs to the last call, or with as many results as
+ * calls, to the call in the same position; without a call it is a message of the environment.
  */
 function addResults(
   calls: readonly Found[],
@@ -256,7 +258,7 @@ function addResults(
     else writer.note('results without content', origin.line)
   }
   if (results.every((result) => stringOf(result['source_call_id']) !== '')) return
-  // Several calls with one result: the others have run too.
+  // Several calls with one result: the others ran too.
   for (const callId of open)
     writer.result(
       { callId, content: [], isError: false },
@@ -264,9 +266,9 @@ function addResults(
     )
 }
 
-/** Who has acted; a log does not say it. */
+/** Names that a log does not contain. */
 export interface AtifOptions {
-  /** What the trajectory is called. Default: `conversation`. */
+  /** Id of the trajectory. Default: `conversation`. */
   readonly sessionId?: string
   /** Default: `agent`. */
   readonly agent?: string
@@ -274,7 +276,7 @@ export interface AtifOptions {
   readonly version?: string
 }
 
-/** A trajectory, as its readers in other languages have it. */
+/** A trajectory, as readers in other languages expect it. */
 export interface AtifTrajectory {
   readonly schema_version: string
   readonly session_id: string
@@ -284,11 +286,12 @@ export interface AtifTrajectory {
 }
 
 /**
- * HEAD's branch as a trajectory: a step for each message, and one for each reply with its calls and their results. What
- * the format has no step for (errors, stops, condensations) is a step of the system whose `extra` says what it is;
- * images and other parts are told by their types. For another branch give `switchTo(state, leafId)`. Pure; O(path).
+ * Converts HEAD's branch to a trajectory: a step for each message, and one for each reply with its calls and
+ * results. Errors, stops and condensations, which the format does not have, become system steps with an
+ * `extra`; images and other parts become their type names. For another branch pass `switchTo(state, leafId)`.
+ * Pure; O(path).
  *
- * @throws ColloquyError `evicted` as `toTimeline` does.
+ * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const { steps } = toAtif(replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }]))
@@ -321,26 +324,26 @@ export function toAtif(state: State, options: AtifOptions = {}): AtifTrajectory 
 
 function stepsOf(items: readonly TimelineItem[]): JsonObject[] {
   const steps: JsonObject[] = []
-  let at = 0
-  while (at < items.length) {
-    const item = items[at]
+  let index = 0
+  while (index < items.length) {
+    const item = items[index]
     if (item === undefined) break
     if (item.type !== 'call') {
       steps.push(stepOf(item))
-      at += 1
+      index += 1
       continue
     }
     const calls: CallItem[] = []
-    for (let next = items[at]; next?.type === 'call' && isOfReply(next, item); next = items[at]) {
+    for (let next = items[index]; next?.type === 'call' && isOfReply(next, item); next = items[index]) {
       calls.push(next)
-      at += 1
+      index += 1
     }
     steps.push(replyStep(item, calls))
   }
   return steps
 }
 
-/** Whether two calls came in one reply; calls that do not say so have each their own. */
+/** Whether two calls belong to one reply; calls without a reply id have one reply each. */
 const isOfReply = (one: CallItem, first: CallItem): boolean =>
   one === first || (one.reply.id !== null && one.reply.id === first.reply.id)
 
@@ -390,7 +393,7 @@ function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[]): J
     ...(calls.length === 0
       ? {}
       : {
-          // Ids of calls may repeat in a log; those of their events do not.
+          // Call ids may repeat in a log; event ids do not.
           tool_calls: calls.map(({ id, tool, arguments: given }) => ({
             tool_call_id: id,
             function_name: tool,
@@ -410,6 +413,6 @@ function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[]): J
   }
 }
 
-/** The words of a content, with the type of each part that has none. */
+/** Text of a content, with the type of each part without text. */
 const textOfStep = (content: readonly Content[]): string =>
   content.map((part) => textIn([part]) || (isTextPart(part) ? '' : `[${part.type ?? 'image'}]`)).join('')

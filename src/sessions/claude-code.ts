@@ -1,7 +1,7 @@
 /**
- * Reads the sessions of Claude Code: lines of JSON, a block of a reply each, in a tree of their own.
+ * Reads the sessions of Claude Code: lines of JSON, one block of a reply each, in a tree.
  *
- * Nothing is published of their form: what is read here is what stands in files of versions 1.0 to 2.1.
+ * The format is not published; this reads files of versions 1.0 to 2.1.
  */
 
 import { isToolResult } from '../event/kinds.ts'
@@ -11,13 +11,20 @@ import { fromAnthropic } from '../messages/anthropic/read.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { blocksOf, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
-import { askedLater, DETAILS, type HasResult, type Origin, type Place, SessionWriter } from './writer.ts'
+import {
+  resultsOnDemand,
+  TOOL_METADATA,
+  type HasResult,
+  type Origin,
+  type Place,
+  SessionWriter,
+} from './writer.ts'
 
-/** A session and the side chains that stand in its file. O(size). */
+/** Reads a session and the side chains in its file. O(size). */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const index = indexLines(records)
   const chains = index.chains.map((lines, at) => readLines(lines, index.hasResult, `side-${at + 1}`))
-  const main = readLines(index.lines, index.hasResult, null, index.again)
+  const main = readLines(index.lines, index.hasResult, null, index.repeated)
   return { ...main, children: chains.map((chain) => ({ ...chain, parentId: main.id })) }
 }
 
@@ -25,7 +32,7 @@ function readLines(
   lines: readonly Line[],
   hasResult: HasResult,
   name: string | null,
-  again: readonly number[] = [],
+  repeated: readonly number[] = [],
 ): Session {
   const writer = new SessionWriter()
   const chain: Chain = {
@@ -38,15 +45,15 @@ function readLines(
     boundary: null,
   }
   for (const line of lines) {
-    chain.turns.goOn(line, { ...originOf(line), id: null })
+    chain.turns.resume(line, { ...originOf(line), id: null })
     readLine(line, chain)
-    chain.turns.pass(line)
+    chain.turns.finish(line)
   }
-  for (const no of again) writer.note('written twice: a line', no)
-  const about = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
-  const session = stringOf(about['sessionId']) || null
-  // A file of a helper's own says the session that has started it, and who it is.
-  const agent = isHelpers(lines) ? (agentIn(lines) ?? name) : null
+  for (const number of repeated) writer.note('written twice: a line', number)
+  const source = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
+  const session = stringOf(source['sessionId']) || null
+  // A file of a subagent contains its parent's session id, and its own agent id.
+  const agent = isSubagent(lines) ? (agentIn(lines) ?? name) : null
   return {
     format: 'claude-code',
     id: agent === null ? session : session === null ? agent : `${session}-${agent}`,
@@ -59,29 +66,29 @@ function readLines(
   }
 }
 
-/** Whether lines are those of a helper: what has no name, as a line that was cut, says nothing of that. */
-const isHelpers = (lines: readonly Line[]): boolean =>
+/** Whether the lines belong to a subagent. Lines without an id, such as a truncated one, do not count. */
+const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
 const agentIn = (lines: readonly Line[]): string | null =>
   stringOf(lines.find(({ found }) => stringOf(found['agentId']) !== '')?.found['agentId']) || null
 
-/** What is known while a chain of lines is read. */
+/** State while a chain of lines is read. */
 interface Chain {
   readonly writer: SessionWriter
   /** Whether a call has a result in the file. */
   readonly hasResult: HasResult
   readonly turns: Turns
-  /** The reply that each line is a part of. */
+  /** The reply of each line. */
   readonly replies: ReadonlyMap<Line, SplitReply>
   readonly titles: string[]
-  /** The lines by their names. */
+  /** The lines by id. */
   readonly named: () => ReadonlyMap<string, Line>
-  /** Where the client began to sum up, until its summary comes. */
+  /** The compaction boundary, until its summary is read. */
   boundary: Line | null
 }
 
-/** In most files no line is sought by its name. */
+/** Built on demand: in most files no line is looked up by id. */
 function namedLater(lines: readonly Line[]): Chain['named'] {
   let named: Map<string, Line> | null = null
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
@@ -90,16 +97,16 @@ function namedLater(lines: readonly Line[]): Chain['named'] {
 /** A reply, and the lines that contain its blocks. */
 interface SplitReply {
   readonly id: string
-  /** The request that it answered; empty where its lines name none. */
+  /** The request id; empty where the lines have none. */
   readonly request: string
   readonly lines: Line[]
   isWritten: boolean
 }
 
 /**
- * The reply of each line. Some servers give all replies the same id. A line begins another reply where it names another
- * request or, where one of the two names none, where its parent is a result. Between lines with the same request there
- * may be results of the first calls.
+ * The reply of each line. Some servers use one id for all replies. A line starts another reply if its request
+ * differs or, where one has no request id, if its parent is a result. Lines with the same request may be
+ * separated by results of the first calls.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
@@ -112,9 +119,9 @@ function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
     }
     const request = stringOf(line.found['requestId'])
     const known = named.get(line.reply) ?? []
-    const isBehindResult = results.has(line.parent ?? '')
+    const followsResult = results.has(line.parent ?? '')
     let reply = known.findLast((one) =>
-      [request, one.request].includes('') ? !isBehindResult : one.request === request,
+      [request, one.request].includes('') ? !followsResult : one.request === request,
     )
     if (reply === undefined) {
       const id = known.length === 0 ? line.reply : `${line.reply}~${known.length + 1}`
@@ -127,8 +134,8 @@ function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   return replies
 }
 
-/** What stands beside the conversation and says nothing to a model. */
-const BESIDE: ReadonlySet<string> = new Set([
+/** Records outside the conversation, which no model reads. */
+const OUTSIDE: ReadonlySet<string> = new Set([
   'progress',
   'summary',
   'last-prompt',
@@ -149,7 +156,7 @@ function readLine(line: Line, chain: Chain): void {
   const { writer, replies } = chain
   const { record, found, type } = line
   if (type === null)
-    return writer.keep(record, record.value === undefined ? 'no JSON' : 'no record of a session')
+    return writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not a record of a session')
   const origin = originOf(line)
   switch (type) {
     case 'user':
@@ -174,7 +181,7 @@ function readLine(line: Line, chain: Chain): void {
     case 'attachment':
       return addAttachment(line, writer, chain.turns.place(line, origin))
     default:
-      if (!BESIDE.has(type)) return writer.keep(record, `a record of the unknown type "${type}"`)
+      if (!OUTSIDE.has(type)) return writer.keep(record, `unknown record type "${type}"`)
       if (type === 'progress') chain.turns.place(line, origin)
       if (type === 'summary') chain.titles.push(stringOf(found['summary']))
       if (type === 'ai-title') chain.titles.push(stringOf(found['aiTitle']) || stringOf(found['title']))
@@ -186,15 +193,15 @@ function readLine(line: Line, chain: Chain): void {
 
 const originOf = ({ record, uuid, time }: Line): Origin => ({ line: record.line, id: uuid, time })
 
-/** What the client writes when its user has stopped a reply, as a text of its own. */
+/** Text that the client writes when the user stops a reply. */
 const INTERRUPTED = /^\[Request interrupted by user[^\]]*\]$/
 
 const NONE: Line['blocks'] = []
 
-/** What it tells the model of a call that its user refused. */
-const REFUSED = "The user doesn't want to proceed with this tool use"
+/** Text of a result whose call the user rejected. */
+const REJECTED = "The user doesn't want to proceed with this tool use"
 
-/** A call that its tool could not read. */
+/** Text of a result whose call the tool could not read. */
 const FAILED = /^<tool_use_error>([\s\S]*?)(?:<\/tool_use_error>)?$/
 
 function readUser(line: Line, chain: Chain): void {
@@ -209,41 +216,42 @@ function readUser(line: Line, chain: Chain): void {
     return
   }
   const results = line.isTyped ? NONE : blocks.filter(({ type }) => type === 'tool_result')
-  // A text there says the words of the result again.
+  // A text there repeats the text of the result.
   if (results.length > 0 && objectOf(found['toolUseResult']) === found['toolUseResult'])
-    writer.note(DETAILS, origin.line)
-  for (const [at, block] of results.entries()) {
-    const place = at === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.${at}` }
+    writer.note(TOOL_METADATA, origin.line)
+  for (const [index, block] of results.entries()) {
+    const place = index === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.${index}` }
     const callId = stringOf(block['tool_use_id'])
     const isError = block['is_error'] === true
-    const words = isError ? textIn(block['content']) : ''
-    const failed = isError ? FAILED.exec(words) : null
-    if (isError && words.startsWith(REFUSED)) writer.reject(callId, words, place)
-    else if (failed !== null && writer.hasCall(callId)) writer.fail(callId, failed[1] ?? words, place)
+    const errorText = isError ? textIn(block['content']) : ''
+    const failed = isError ? FAILED.exec(errorText) : null
+    if (isError && errorText.startsWith(REJECTED)) writer.reject(callId, errorText, place)
+    else if (failed !== null && writer.hasCall(callId)) writer.fail(callId, failed[1] ?? errorText, place)
     else writer.result({ callId, content: contentOf(block['content']), isError }, place)
   }
   if (results.length > 0 && results.length === blocks.length) return
   const rest = results.length === 0 ? content : blocks.filter(({ type }) => type !== 'tool_result')
   const place =
     results.length === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.text` }
-  const said = contentOf(rest)
-  const words = said.filter((part) => !isInterruption(part))
+  const others = contentOf(rest)
+  const typed = others.filter((part) => !isInterruption(part))
   const source = line.isTyped || results.length > 0 ? 'user' : 'environment'
-  if (words.length === said.length) {
-    if (results.length === 0 || said.length > 0) writer.say(source, said, turns.place(line, place))
+  if (typed.length === others.length) {
+    if (results.length === 0 || others.length > 0) writer.say(source, others, turns.place(line, place))
     return
   }
-  // A text beside it is a prompt like any other, and stands where that would.
-  const at = words.length === 0 ? place : turns.place(line, place)
-  writer.add({ kind: 'InterruptEvent', source: 'user' }, at)
-  const { line: no, id, time } = place
-  if (words.length > 0) writer.say(source, words, { line: no, id: `${id ?? `line-${no}`}.said`, time })
+  // A text next to it is an ordinary prompt, in the position of a prompt.
+  const interruption = typed.length === 0 ? place : turns.place(line, place)
+  writer.add({ kind: 'InterruptEvent', source: 'user' }, interruption)
+  const { line: number, id, time } = place
+  if (typed.length > 0)
+    writer.say(source, typed, { line: number, id: `${id ?? `line-${number}`}.said`, time })
 }
 
 const isInterruption = (part: Content): boolean =>
   part.type === 'text' && INTERRUPTED.test(stringOf(part['text']).trim())
 
-/** What failed at the provider, written as if the model had said it. */
+/** An API error, written as if it were a reply. */
 function readFailure({ record, uuid, time, message }: Line, writer: SessionWriter): void {
   const detail = textIn(message['content'])
   writer.add(
@@ -258,64 +266,67 @@ function readApiError({ found }: Line, writer: SessionWriter, place: Origin): vo
   writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail }, place)
 }
 
-/** A line, and what the others need to know of it. */
+/** A line, parsed. */
 export interface Line {
   readonly record: SessionRecord
   readonly found: Found
-  /** Null for what is no record of a session. */
+  /** Null for a record that is not part of a session. */
   readonly type: string | null
   readonly uuid: string | null
   readonly parent: string | null
   readonly time: string | null
-  /** The message that it holds, or a part of it. */
+  /** Its message, or a part of one. */
   readonly message: Found
-  /** The id of the reply that it is a part of. */
+  /** The id of its reply. */
   readonly reply: string | null
   /** The blocks of its message. */
   readonly blocks: readonly Found[]
-  /** Whether it is of a side chain: a conversation of a helper. */
+  /** Whether it belongs to a side chain, the conversation of a subagent. */
   readonly isSide: boolean
-  /** Whether it tells of a command that its client has executed itself, as `/exit` or `!ls`: no request to a model. */
+  /**
+   * Whether it describes a command that the client executed, such as `/exit` or `!ls`: not a request to a
+   * model.
+   */
   readonly isLocal: boolean
-  /** Whether its user has typed it for a model: it is neither a result nor put in by the client. */
+  /** Whether the user typed it for a model: neither a result nor inserted by the client. */
   readonly isTyped: boolean
 }
 
-/** The lines of the session itself, and those of each side chain in its file. */
+/** The lines of the session, and those of each side chain in its file. */
 export interface Lines {
   readonly lines: readonly Line[]
   readonly chains: readonly (readonly Line[])[]
   /** Whether a call has a result. */
   readonly hasResult: HasResult
-  /** The numbers of lines that stand there again: some versions repeat all that they hold before they sum it up. */
-  readonly again: readonly number[]
+  /** The numbers of repeated lines: some versions repeat the whole session before they compact it. */
+  readonly repeated: readonly number[]
 }
 
-/** Looks at every line once. A file of one side chain alone is that one's session. O(size). */
+/** Reads every line once. A file with a single side chain is the session of that chain. O(size). */
 export function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
   const hasResult = resultsIn(all)
-  const again: number[] = []
+  const repeated: number[] = []
   const named = new Map<string, Line>()
-  let isOne = true
+  let isSideFile = true
   let hasSides = false
   for (const record of records)
     for (const each of unwrap(record)) {
       const line = lineOf(each)
       const first = line.uuid === null ? undefined : named.get(line.uuid)
       if (first !== undefined && isSame(first, line)) {
-        again.push(each.line)
+        repeated.push(each.line)
         continue
       }
       if (line.uuid !== null && first === undefined) named.set(line.uuid, line)
       all.push(line)
       if (line.isSide) hasSides = true
-      else if (line.uuid !== null) isOne = false
+      else if (line.uuid !== null) isSideFile = false
     }
-  if (isOne || !hasSides) return { lines: all, chains: [], hasResult, again }
+  if (isSideFile || !hasSides) return { lines: all, chains: [], hasResult, repeated }
   const lines: Line[] = []
   const chains = new Map<string, Line[]>()
-  /** The first line of the chain that each line is in. */
+  /** The first line of each line's chain. */
   const roots = new Map<string, string>()
   for (const line of all) {
     if (!line.isSide) {
@@ -330,17 +341,17 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
     if (chain === undefined) chains.set(root, [line])
     else chain.push(line)
   }
-  return { lines, chains: [...chains.values()], hasResult, again }
+  return { lines, chains: [...chains.values()], hasResult, repeated }
 }
 
-/** Whether two lines of one name are one: of the same time, and with the same in them. */
+/** Whether two lines with one id are the same: equal time and content. */
 const isSame = (one: Line, other: Line): boolean =>
   one.time !== null && one.time === other.time && contentIn(one) === contentIn(other)
 
 const contentIn = ({ type, parent, found }: Line): string =>
   JSON.stringify([type, parent, found['subtype'], found['message'], found['attachment']])
 
-/** Sessions that were made on the web come as one document. */
+/** Sessions from the web are one document. */
 function unwrap(record: SessionRecord): readonly SessionRecord[] {
   const { loglines } = objectOf(record.value)
   if (!Array.isArray(loglines)) return [record]
@@ -348,13 +359,13 @@ function unwrap(record: SessionRecord): readonly SessionRecord[] {
 }
 
 const resultsIn = (lines: readonly Line[]): HasResult =>
-  askedLater(() =>
+  resultsOnDemand(() =>
     lines.flatMap(({ blocks }) => blocks.filter(isResult).map((block) => stringOf(block['tool_use_id']))),
   )
 
 const isResult = ({ type }: Found): boolean => type === 'tool_result'
 
-/** Commands that become a prompt, as those of a project's own, begin with their message. */
+/** Commands that become a prompt, such as a project's own, start with their message. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
 function lineOf(record: SessionRecord): Line {
@@ -386,34 +397,34 @@ function lineOf(record: SessionRecord): Line {
   }
 }
 
-/** A line, and what stood there when it had been read. */
+/** A line, and the state after it. */
 interface Passed {
   readonly uuid: string
-  /** The prompt that the line stands behind. */
+  /** The prompt before the line. */
   readonly prompt: string | null
   /** The event under HEAD. */
   readonly head: Place | null
 }
 
-/** How many lines above one are looked at before all of them are sought by name: most follow one of these. */
+/** Number of preceding lines to search before all are indexed: most parents are near. */
 const NEAR = 8
 
-/** Follows the lines of a chain in their order. Each call is O(1), amortised. */
+/** Follows the lines of a chain in order. Each call is O(1), amortised. */
 export class Turns {
   readonly #writer: SessionWriter
   readonly #passed: Passed[] = []
-  /** The lines by their names, as far as they were sought. */
+  /** The indexed lines by id. */
   readonly #byName = new Map<string, Passed>()
   #named = 0
-  /** The event under HEAD before the first prompt behind a line. */
-  readonly #before = new Map<string | null, Place | null>()
+  /** HEAD before the first prompt after a line. */
+  readonly #headBefore = new Map<string | null, Place | null>()
   #prompt: string | null = null
-  /** Where the end of the session was before its user went back, until another line comes. */
-  #left: { readonly prompt: string | null; readonly head: Place | null } | null = null
+  /** The end of the session before its user went back, until the next line. */
+  #abandoned: { readonly prompt: string | null; readonly head: Place | null } | null = null
   readonly #lines: readonly Line[]
-  /** The lines that lead to a prompt; null before they are asked for. */
+  /** The lines that lead to a prompt; null until they are needed. */
   #leads: ReadonlySet<Line> | null = null
-  /** Where the branch goes on that a line begins whose event moves no HEAD. */
+  /** Where a branch continues when its first event does not move HEAD. */
   #led: { readonly uuid: string; readonly head: Place | null; readonly to: Place | null } | null = null
 
   constructor(writer: SessionWriter, lines: readonly Line[]) {
@@ -421,69 +432,69 @@ export class Turns {
     this.#lines = lines
   }
 
-  /** The place of a line's event: behind what it follows in the file, where that is a branch of its own. */
+  /** The origin of a line's event: after its parent in the file, where that starts a branch. */
   place(line: Line, origin: Origin): Origin {
     const { uuid, parent, isTyped } = line
     if (uuid === null) return origin
     const above = this.#above(parent)
     const isBranch =
-      parent === null ? this.#before.has(null) : above !== undefined && above.prompt !== this.#prompt
+      parent === null ? this.#headBefore.has(null) : above !== undefined && above.prompt !== this.#prompt
     if (!isTyped && !(isBranch && this.#isLead(line))) return origin
     if (isTyped) this.#prompt = uuid
     if (!isBranch) {
-      if (!this.#before.has(parent)) this.#before.set(parent, this.#writer.head)
+      if (!this.#headBefore.has(parent)) this.#headBefore.set(parent, this.#writer.head)
       return origin
     }
-    const after = this.#behind(parent, above)
-    this.#led = { uuid, head: this.#writer.head, to: after }
-    return { ...origin, after }
+    const parentEvent = this.#headAfterLine(parent, above)
+    this.#led = { uuid, head: this.#writer.head, to: parentEvent }
+    return { ...origin, after: parentEvent }
   }
 
   /**
-   * Goes back to a line that the client names as the end of its session, where that stands behind another prompt than
-   * the last. What goes on with what was left all the same is where the next line of it puts it: see `goOn`.
+   * Goes back to the line that the client names as the end of its session, if it is under another prompt than
+   * the last line. A later line that continues the abandoned branch moves back: see `resume`.
    */
   end(leaf: string, origin: Origin): void {
     const above = this.#above(leaf)
     if (above === undefined || above.prompt === this.#prompt) return
-    this.#left = { prompt: this.#prompt, head: this.#writer.head }
+    this.#abandoned = { prompt: this.#prompt, head: this.#writer.head }
     this.#prompt = above.prompt
-    this.#writer.goBack(this.#behind(leaf, above), origin)
+    this.#writer.goBack(this.#headAfterLine(leaf, above), origin)
   }
 
-  /** Called before each line: what was taken for left, and was not, is gone on with. */
-  goOn({ uuid, parent, isTyped }: Line, origin: Origin): void {
-    if (this.#left === null || uuid === null) return
-    const left = this.#left
-    this.#left = null
-    if (isTyped || this.#above(parent)?.prompt !== left.prompt) return
-    this.#prompt = left.prompt
-    this.#writer.goBack(left.head, origin)
+  /** Called before each line: continues a branch that was wrongly considered abandoned. */
+  resume({ uuid, parent, isTyped }: Line, origin: Origin): void {
+    if (this.#abandoned === null || uuid === null) return
+    const abandoned = this.#abandoned
+    this.#abandoned = null
+    if (isTyped || this.#above(parent)?.prompt !== abandoned.prompt) return
+    this.#prompt = abandoned.prompt
+    this.#writer.goBack(abandoned.head, origin)
   }
 
-  /** Called behind each line. */
-  pass({ uuid, parent }: Line): void {
+  /** Called after each line. */
+  finish({ uuid, parent }: Line): void {
     if (uuid === null) return
-    // Whatever else begins anew goes back to the start.
-    if (parent === null && !this.#before.has(null)) this.#before.set(null, null)
+    // Other lines without a parent go back to the start.
+    if (parent === null && !this.#headBefore.has(null)) this.#headBefore.set(null, null)
     const above = this.#above(parent)
     const { head } = this.#writer
     const isLed = this.#led?.uuid === uuid
-    // What begins anew stands behind no prompt.
+    // A line without a parent is not under a prompt.
     const before = parent === null && isLed ? null : this.#prompt
     const prompt = uuid === this.#prompt ? uuid : above === undefined ? before : above.prompt
-    const led = isLed && this.#led?.head === head ? this.#led.to : head
-    this.#passed.push({ uuid, prompt, head: led })
+    const headAfter = isLed && this.#led?.head === head ? this.#led.to : head
+    this.#passed.push({ uuid, prompt, head: headAfter })
   }
 
-  /** Called behind a compaction that kept messages up to a line: what follows that line follows the summary. */
+  /** Called after a compaction that kept messages up to a line: later lines follow the summary. */
   keep(tail: string): void {
-    this.#before.set(tail, this.#writer.head)
+    this.#headBefore.set(tail, this.#writer.head)
   }
 
-  /** The event that what follows a line hangs on. */
-  #behind(uuid: string | null, line: Passed | undefined): Place | null {
-    const before = this.#before.get(uuid)
+  /** Parent of the event after a line. */
+  #headAfterLine(uuid: string | null, line: Passed | undefined): Place | null {
+    const before = this.#headBefore.get(uuid)
     return before === undefined ? (line?.head ?? null) : before
   }
 
@@ -492,19 +503,19 @@ export class Turns {
     return this.#leads.has(line)
   }
 
-  /** The latest line of a name. */
+  /** The latest line with an id. */
   #above(parent: string | null): Passed | undefined {
     if (parent === null) return undefined
     const passed = this.#passed
-    for (let at = passed.length - 1; at >= 0 && at >= passed.length - NEAR; at -= 1)
-      if (passed[at]?.uuid === parent) return passed[at]
+    for (let index = passed.length - 1; index >= 0 && index >= passed.length - NEAR; index -= 1)
+      if (passed[index]?.uuid === parent) return passed[index]
     for (const line of passed.slice(this.#named)) this.#byName.set(line.uuid, line)
     this.#named = passed.length
     return this.#byName.get(parent)
   }
 }
 
-/** What the client has put in front of prompts, what it has executed itself, and what had to wait. O(lines). */
+/** Lines that the client inserted before prompts, commands that it executed, and queued prompts. O(lines). */
 function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   const byName = new Map(lines.map((line) => [line.uuid, line]))
   const leads = new Set<Line>()
@@ -514,14 +525,18 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
     if (type === 'assistant' && above !== undefined && isQueued(above)) leads.add(above)
     if (isLocal) leads.add(line)
     if (!isTyped && !isLocal) continue
-    for (; above !== undefined && isPutIn(above) && !leads.has(above); above = byName.get(above.parent ?? ''))
+    for (
+      ;
+      above !== undefined && isInserted(above) && !leads.has(above);
+      above = byName.get(above.parent ?? '')
+    )
       leads.add(above)
   }
   return leads
 }
 
-/** What is no boundary of a compaction, which begins anew what goes on. */
-const isPutIn = ({ type, found, isLocal }: Line): boolean =>
+/** Whether a line was inserted, except the boundary of a compaction, which starts a new history. */
+const isInserted = ({ type, found, isLocal }: Line): boolean =>
   isLocal ||
   type === 'attachment' ||
   type === 'progress' ||
@@ -554,19 +569,19 @@ export function addReply(
     ...last,
     id,
     content: blocks.map(({ block }) => block),
-    // Older versions write it on the last line alone, and none where the reply was stopped.
+    // Older versions write it only on the last line, and not at all for a stopped reply.
     stop_reason: stop?.message['stop_reason'] ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
   } as Parameters<typeof fromAnthropic>[0])
   writer.reply(reply, calls.length > 0 ? calls : blocks.map(({ origin }) => origin), hasResult)
 }
 
-/** The blocks in their order, each once: a reply that is written anew has other lines, and the same blocks. */
+/** The blocks in order, each once: a rewritten reply has new lines with the same blocks. */
 function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
   const blocks: Block[] = []
   for (const { record, uuid, time, blocks: all } of lines) {
-    for (let at = 0; at < all.length; at += 1) {
-      const block = all[at] ?? {}
-      const id = uuid === null || at === 0 ? uuid : `${uuid}.${at}`
+    for (let index = 0; index < all.length; index += 1) {
+      const block = all[index] ?? {}
+      const id = uuid === null || index === 0 ? uuid : `${uuid}.${index}`
       blocks.push({ block, origin: { line: record.line, id, time } })
     }
   }
@@ -574,7 +589,7 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
   const sizes = new Set<string | number>()
   for (const { block } of blocks) sizes.add(sizeOf(block))
   if (sizes.size === blocks.length) return blocks
-  // Only where two are as long as each other, their words are looked at.
+  // Compare the text only of blocks of equal size.
   const seen = new Set<string>()
   return blocks.filter(({ block, origin }) => {
     const key = keyOf(block)
@@ -584,14 +599,14 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
   })
 }
 
-/** Two blocks that are one have it in common, and few others do. */
+/** Equal for equal blocks, and rarely for others. */
 function sizeOf({ type, id, text, thinking }: Found): string | number {
   if (type === 'tool_use') return stringOf(id)
   const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
   return typeof words === 'string' ? words.length : ''
 }
 
-/** Two blocks of one reply that have it in common are one. Thinking without words differs by its signature. */
+/** Equal only for equal blocks of a reply. Thinking without text differs by its signature. */
 function keyOf(block: Found): string {
   const { type, id, text, thinking, signature } = block
   if (type === 'tool_use') return `call ${stringOf(id)}`
@@ -602,7 +617,7 @@ function keyOf(block: Found): string {
 
 const isHook = (name: string): name is HookEventType => HOOK_EVENT_TYPES.some((type) => type === name)
 
-/** Adds what an attachment says. What says nothing that an event has a place for is kept beside the conversation. */
+/** Adds an attachment. One without a place in an event is kept as a state update. */
 export function addAttachment({ record, found }: Line, writer: SessionWriter, origin: Origin): void {
   const attachment = objectOf(found['attachment'])
   const type = stringOf(attachment['type'])
@@ -630,19 +645,19 @@ export function addAttachment({ record, found }: Line, writer: SessionWriter, or
     writer.update(`claude-code.${type || 'attachment'}`, record.value as JsonValue, { line, id, time })
   }
   if (type === 'queued_command') return
-  const words = contentOf(wordsOf(found, attachment))
-  if (words.length === 0) return
-  // Behind the execution of a hook, which stands in its place, it follows that.
+  const text = contentOf(attachmentText(found, attachment))
+  if (text.length === 0) return
+  // Text after a hook's execution follows it.
   const id = `${origin.id ?? `line-${origin.line}`}.said`
   const { after: _, ...next } = origin
-  writer.say('environment', words, writer.head === before ? { ...origin, id } : { ...next, id })
+  writer.say('environment', text, writer.head === before ? { ...origin, id } : { ...next, id })
 }
 
-/** The events of hooks whose output models read. */
+/** Hook events whose output models read. */
 const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
 
-/** What was sent to the model for an attachment: newer versions say it, older ones what it was made of. */
-function wordsOf(found: Found, { type, hookEvent, hookName, content }: Found): string[] {
+/** Text that was sent to the model for an attachment: newer versions record it, older ones only its parts. */
+function attachmentText(found: Found, { type, hookEvent, hookName, content }: Found): string[] {
   const rendered = objectsOf(found['rendered'])
   if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')
   const hook = stringOf(hookName) || stringOf(hookEvent)
@@ -655,9 +670,9 @@ function wordsOf(found: Found, { type, hookEvent, hookName, content }: Found): s
 }
 
 /**
- * Adds the summary behind a boundary, null where none stands in front of it. What was kept follows the summary, or
- * stands before it where it hangs on the boundary itself. Returns the last line that was kept, null where none was.
- * O(events in sight + messages kept).
+ * Adds the summary after a boundary, which is null where none precedes it. Kept messages follow the summary,
+ * or precede it if they are attached to the boundary. Returns the last kept line, null for none. O(events in
+ * sight + messages kept).
  */
 export function addSummary(
   line: Line,
@@ -668,17 +683,17 @@ export function addSummary(
 ): string | null {
   const { preservedMessages, preservedSegment } = objectOf(boundary?.found['compactMetadata'])
   const named = objectOf(preservedMessages ?? preservedSegment)
-  const isKept = keptBy(named, lines)
-  const sight = isKept === null ? [] : writer.inSight()
-  const kept = isKept === null ? new Set<string>() : wholeReplies(sight, isKept)
+  const isKeptLine = keptBy(named, lines)
+  const sight = isKeptLine === null ? [] : writer.inSight()
+  const kept = isKeptLine === null ? new Set<string>() : wholeReplies(sight, isKeptLine)
   const isBefore = (boundary?.uuid ?? null) !== null && named['anchorUuid'] === boundary?.uuid
   writer.condense(kept, textIn(line.message['content']), origin, isBefore ? 'end' : 'front')
   const { uuids, tailUuid } = named
   const tail: unknown = Array.isArray(uuids) ? uuids.at(-1) : tailUuid
-  return isKept === null ? null : stringOf(tail) || null
+  return isKeptLine === null ? null : stringOf(tail) || null
 }
 
-/** Which lines were kept, by their numbers; null where none was. */
+/** Whether a line was kept, by its number; null where none was. */
 function keptBy(named: Found, lines: () => ReadonlyMap<string, Line>): ((line: number) => boolean) | null {
   const { uuids, headUuid, tailUuid } = named
   const numberOf = (uuid: unknown): number | undefined => lines().get(stringOf(uuid))?.record.line
@@ -691,7 +706,7 @@ function keptBy(named: Found, lines: () => ReadonlyMap<string, Line>): ((line: n
   return head === undefined || tail === undefined ? null : (line) => head <= line && line <= tail
 }
 
-/** The events that were kept: of a reply of which a call was, all calls and their results. */
+/** The kept events: if a call of a reply was kept, all its calls and their results. */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
   const kept = new Set<string>()
   const replies = new Set<string>()

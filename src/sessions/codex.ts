@@ -1,7 +1,7 @@
 /**
- * Reads the rollouts of Codex CLI: lines of items and of events, of which many say what others have said.
+ * Reads the rollouts of Codex CLI: lines of items and events, of which many repeat others.
  *
- * What is read is what versions 0.52 to 0.148 wrote; their maintainers promise no form.
+ * This reads files of versions 0.52 to 0.148; the format is not stable.
  */
 
 import type { JsonValue } from '../event/shapes.ts'
@@ -12,7 +12,7 @@ import { blocksOf, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
-/** A rollout as a session. O(size). */
+/** Reads a rollout as a session. O(size). */
 export function readCodex(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const lines: CodexLine[] = []
@@ -22,18 +22,25 @@ export function readCodex(records: readonly SessionRecord[]): Session {
     if (line === null) strange.push(record)
     else lines.push(line)
   }
-  const rollout: Rollout = { writer, ...saidOf(lines), inEvents: new Map(), model: '', turns: [], meta: null }
-  let at = 0
+  const rollout: Rollout = {
+    writer,
+    ...indexRollout(lines),
+    inEvents: new Map(),
+    model: '',
+    turns: [],
+    meta: null,
+  }
+  let index = 0
   for (const step of stepsOf(lines)) {
     const line = 'line' in step ? step.line : step.items[0]
-    for (; at < strange.length && (strange[at]?.line ?? 0) < (line?.record.line ?? 0); at += 1)
-      keep(strange[at], writer)
+    for (; index < strange.length && (strange[index]?.line ?? 0) < (line?.record.line ?? 0); index += 1)
+      keep(strange[index], writer)
     if ('line' in step) {
-      if (step.isTold) writer.note(`written twice: ${step.line.what}`, step.line.record.line)
+      if (step.isCounted) writer.note(`written twice: ${step.line.what}`, step.line.record.line)
       else readLine(step.line, rollout)
     } else readReply(step, rollout)
   }
-  for (; at < strange.length; at += 1) keep(strange[at], writer)
+  for (; index < strange.length; index += 1) keep(strange[index], writer)
   const meta = rollout.meta ?? {}
   const spawn = objectOf(objectOf(objectOf(meta['source'])['subagent'])['thread_spawn'])
   return {
@@ -50,27 +57,27 @@ export function readCodex(records: readonly SessionRecord[]): Session {
 
 const keep = (record: SessionRecord | undefined, writer: SessionWriter): void => {
   if (record !== undefined)
-    writer.keep(record, record.value === undefined ? 'no JSON' : 'no record of a rollout')
+    writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not a record of a rollout')
 }
 
-/** What is known while a rollout is read. */
+/** State while a rollout is read. */
 interface Rollout {
   readonly writer: SessionWriter
-  /** What users typed: other messages under their name were put in by the client. */
+  /** Texts that users typed: other messages of the role were inserted by the client. */
   readonly typed: ReadonlySet<string>
-  /** All texts that stand in items, which the events beside them repeat. */
+  /** All texts in items; events repeat them. */
   readonly inItems: ReadonlySet<string>
-  /** The calls that have a result. */
+  /** The calls with a result. */
   readonly results: ReadonlySet<string>
-  /** What calls are known by: their ids, and what a search has sought or opened. */
+  /** Identifiers of calls: ids, queries and addresses of searches. */
   readonly called: ReadonlySet<string>
-  /** The readable texts of reasoning. */
+  /** Readable texts of reasoning. */
   readonly thoughts: ReadonlySet<string>
-  /** The items that an event has completed, by their ids. */
+  /** Ids of the items that an event has completed. */
   readonly completed: ReadonlySet<string>
   /** Whether a history was replaced. */
   readonly isCompacted: boolean
-  /** How often events of each type said a text that no item contains: the other type may say it again. */
+  /** How often events of each type had a text that no item contains: the other type may repeat it. */
   readonly inEvents: Map<string, number>
   model: string
   /** The event under HEAD before each turn of the user. */
@@ -78,7 +85,7 @@ interface Rollout {
   meta: Found | null
 }
 
-function saidOf(
+function indexRollout(
   lines: readonly CodexLine[],
 ): Omit<Rollout, 'writer' | 'inEvents' | 'model' | 'turns' | 'meta'> {
   const typed = new Set<string>()
@@ -89,7 +96,7 @@ function saidOf(
   const completed = new Set<string>()
   for (const { type, what, payload } of lines) {
     if (type === 'event_msg' && what === 'user_message') typed.add(stringOf(payload['message']))
-    // Since 0.148 this event alone names what the user typed.
+    // Since 0.148 only this event has the user's text.
     if (type === 'event_msg' && isUserItem(payload)) typed.add(itemWords(payload))
     if (what === 'item_completed') completed.add(stringOf(objectOf(payload['item'])['id']))
     if (type !== 'response_item') continue
@@ -104,20 +111,20 @@ function saidOf(
   return { typed, inItems, results, called, thoughts, completed, isCompacted }
 }
 
-/** What stands around an image in what a user typed. */
+/** Text around an image in a user's message. */
 const AROUND_IMAGE = /^<\/?image\b[^>]*>$/
 
-/** The words of a message, without what the client has written around its images. */
+/** Text of a message, without the client's text around images. */
 function wordsIn(content: unknown): string {
   const parts = objectsOf(content)
   const hasImage = parts.some(({ type }) => type === 'input_image')
   return textIn(hasImage ? parts.filter(({ text }) => !AROUND_IMAGE.test(stringOf(text).trim())) : content)
 }
 
-/** What a call is known by, where its id does not stand in the file too. */
+/** Identifiers of a call, used where its id is missing. */
 function signsOf({ id, call_id, query, action }: Found): string[] {
-  const { query: sought, url } = objectOf(action)
-  return [id, call_id, query, sought, url].map(stringOf).filter((sign) => sign !== '')
+  const { query: searchedQuery, url } = objectOf(action)
+  return [id, call_id, query, searchedQuery, url].map(stringOf).filter((sign) => sign !== '')
 }
 
 const originOf = ({ record, time }: CodexLine): Origin => ({ line: record.line, id: null, time })
@@ -136,20 +143,20 @@ function readLine(line: CodexLine, rollout: Rollout): void {
       return replaceHistory(payload, originOf(line), writer)
     case 'turn_context':
       rollout.model = stringOf(payload['model']) || rollout.model
-      return beside(line, writer)
+      return keepAside(line, writer)
     case 'world_state':
     case 'inter_agent_communication':
     case 'inter_agent_communication_metadata':
     case 'token_usage_record':
-      return beside(line, writer)
+      return keepAside(line, writer)
     default:
-      return writer.keep(line.record, `a record of the unknown type "${type}"`)
+      return writer.keep(line.record, `unknown record type "${type}"`)
   }
 }
 
-/** The first one is of the file itself; a fork goes on with a copy of the one that it was made from. */
+/** The first meta record describes the file itself; in a fork the original's follows. */
 function readMeta(line: CodexLine, rollout: Rollout): void {
-  beside(line, rollout.writer)
+  keepAside(line, rollout.writer)
   if (rollout.meta !== null) return
   rollout.meta = line.payload
   const prompt = stringOf(objectOf(line.payload['base_instructions'])['text'])
@@ -169,19 +176,19 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     if (isTyped) turns.push(writer.head)
     writer.say(isTyped ? 'user' : 'environment', contentOf(payload['content']), origin)
   } else if (what === 'agent_message') {
-    // What another agent said: its words, where they are not sealed.
+    // A message of another agent: its text, unless it is sealed.
     const words = contentOf(payload['content']).filter(({ type }) => type === 'text')
-    if (words.length === 0) return beside(line, writer)
+    if (words.length === 0) return keepAside(line, writer)
     writer.say('environment', words, origin)
     if (stringOf(payload['author']) !== '' || stringOf(payload['recipient']) !== '')
       writer.note('authors and recipients of messages of agents', origin.line)
   } else if (what.endsWith('_output')) {
     const callId = stringOf(payload['call_id'])
-    // What a search for tools has found is told in its JSON: a list of tools is no content.
+    // The result of a tool search is kept as JSON, because a list of tools is not content.
     const { output = payload['tools'] === undefined ? '' : JSON.stringify(payload['tools']) } = payload
     writer.result({ callId, content: contentOf(output), isError: payload['status'] === 'failed' }, origin)
-  } else if (what === 'ghost_snapshot' || what === 'additional_tools') beside(line, writer)
-  else writer.keep(line.record, `an item of the unknown type "${what}"`)
+  } else if (what === 'ghost_snapshot' || what === 'additional_tools') keepAside(line, writer)
+  else writer.keep(line.record, `unknown item type "${what}"`)
 }
 
 function readReply({ items, usage }: ReplyStep, { writer, model, results }: Rollout): void {
@@ -193,7 +200,7 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results }: Roll
   const counted = usage === null ? {} : { usage: usageOf(usage) }
   const reply = { id: `reply-${first.record.line}`, model, status: 'completed', output, ...counted }
   const calls = items.filter((item) => CALLS.has(item.what) || isSearch(item, results))
-  // The agent executes its custom tools itself: one without a result waits for it.
+  // The agent executes its custom tools itself: a call without a result waits for it.
   const custom = new Set(
     items.flatMap(({ what, payload }) => (what === 'custom_tool_call' ? [stringOf(payload['call_id'])] : [])),
   )
@@ -204,14 +211,14 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results }: Roll
   )
 }
 
-/** The items that an agent executes itself; others are executed by the provider, and are parts of the reply. */
+/** Items that the agent executes itself; the provider executes the others, which are parts of the reply. */
 const CALLS: ReadonlySet<string> = new Set(['function_call', 'custom_tool_call', 'local_shell_call'])
 
-/** Whether an item is a search for tools that the agent has made itself: its result stands behind the reply. */
+/** Whether the agent executed a tool search itself: its result follows the reply. */
 const isSearch = ({ what, payload }: CodexLine, results: ReadonlySet<string>): boolean =>
   what === 'tool_search_call' && results.has(stringOf(payload['call_id']))
 
-/** A search for tools as a call of a function, whose result says what was found, in every grammar. */
+/** A tool search as a function call, whose result is readable in every grammar. */
 const searchCall = ({ payload }: CodexLine): Found => ({
   type: 'function_call',
   call_id: payload['call_id'],
@@ -219,11 +226,11 @@ const searchCall = ({ payload }: CodexLine): Found => ({
   arguments: JSON.stringify(payload['arguments'] ?? {}),
 })
 
-/** What was sealed, and masked when the file was published, would be refused: it is left out. */
+/** Omits sealed content that was masked when the file was published, because a provider would refuse it. */
 function unsealed(item: Found, { line }: SessionRecord, writer: SessionWriter): Found {
   const sealed = item['encrypted_content']
   if (typeof sealed !== 'string' || /^[\w+/=-]{40}[\w+/=-]*$/.test(sealed)) return item
-  writer.note('sealed reasoning that was masked', line)
+  writer.note('masked sealed reasoning', line)
   const { encrypted_content: _, ...rest } = item
   return rest
 }
@@ -244,14 +251,14 @@ function usageOf(last: Found): object {
   }
 }
 
-/** Whether what an event says stands in an item too. */
+/** Whether an item repeats an event. */
 type IsTwice = (payload: Found, rollout: Rollout) => boolean
 
 const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(text))
 const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
-const hasGiven: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
+const hasOutput: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
 
-/** Whether an item that was started or completed is in the file as one of the model's items, or as a later event. */
+/** Whether a started or completed item is repeated as an item of the model, or by a later event. */
 const isRepeated: IsTwice = (payload, rollout) => {
   const { type, id } = objectOf(payload['item'])
   if (payload['type'] === 'item_started' && rollout.completed.has(stringOf(id))) return true
@@ -265,16 +272,16 @@ const isRepeated: IsTwice = (payload, rollout) => {
   return (words !== '' && rollout.inItems.has(words)) || isCalled(objectOf(payload['item']), rollout)
 }
 
-/** Events that say again what items have said, where these are in the file. */
+/** Events that repeat items, if these are in the file. */
 const TWICE: ReadonlyMap<string, IsTwice> = new Map([
   ['agent_reasoning', isThought],
   ['agent_reasoning_raw_content', isThought],
   ['exec_command_begin', isCalled],
-  ['exec_command_end', hasGiven],
+  ['exec_command_end', hasOutput],
   ['patch_apply_begin', isCalled],
-  ['patch_apply_end', hasGiven],
+  ['patch_apply_end', hasOutput],
   ['mcp_tool_call_begin', isCalled],
-  ['mcp_tool_call_end', hasGiven],
+  ['mcp_tool_call_end', hasOutput],
   ['web_search_begin', isCalled],
   ['web_search_end', isCalled],
   ['image_generation_end', isCalled],
@@ -297,7 +304,7 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
     case 'item_completed': {
       const type = stringOf(objectOf(payload['item'])['type'])
       const words = itemWords(payload)
-      if (words === '' || (type !== 'UserMessage' && type !== 'AgentMessage')) return beside(line, writer)
+      if (words === '' || (type !== 'UserMessage' && type !== 'AgentMessage')) return keepAside(line, writer)
       return readWords(type === 'UserMessage' ? 'user_message' : 'agent_message', words, line, rollout)
     }
     case 'turn_aborted':
@@ -305,10 +312,10 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
       return
     case 'thread_rolled_back': {
       const count = payload['num_turns']
-      const at = Math.max(0, turns.length - (typeof count === 'number' ? count : 1))
-      const to = turns[at]
-      rollout.turns = turns.slice(0, at)
-      if (to === undefined) return beside(line, writer)
+      const index = Math.max(0, turns.length - (typeof count === 'number' ? count : 1))
+      const to = turns[index]
+      rollout.turns = turns.slice(0, index)
+      if (to === undefined) return keepAside(line, writer)
       return writer.goBack(to, origin)
     }
     case 'error':
@@ -318,11 +325,11 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
       return
     }
     default:
-      return beside(line, writer)
+      return keepAside(line, writer)
   }
 }
 
-/** Adds what a user or the model said in an event, unless an item or an event of the other type says it, too. */
+/** Adds text of a user or the model from an event, unless an item or the other type of event repeats it. */
 function readWords(
   what: 'user_message' | 'agent_message',
   text: string,
@@ -346,39 +353,39 @@ function readWords(
   writer.reply(fromOpenAIResponses(reply as Parameters<typeof fromOpenAIResponses>[0]), [origin], () => false)
 }
 
-/** What would be taken for the name of a secret, which a token is. */
+/** Keys without the word token, which would count as the name of a secret. */
 const KEYS: ReadonlyMap<string, string> = new Map([
   ['token_count', 'usage'],
   ['token_usage_record', 'usage_record'],
 ])
 
-/** Says nothing to a model: kept beside the conversation. */
-function beside(line: CodexLine, writer: SessionWriter): void {
+/** Keeps a line that no model reads as a state update. */
+function keepAside(line: CodexLine, writer: SessionWriter): void {
   const name = line.type === 'event_msg' ? line.what : line.type
   writer.update(`codex.${KEYS.get(name) ?? name}`, line.payload as JsonValue, originOf(line))
 }
 
-/** A line: its type, and that of what it holds. */
+/** A line: its type, and the type of its payload. */
 export interface CodexLine {
   readonly record: SessionRecord
   readonly type: string
-  /** `message`, `token_count` …; empty where the payload names none. */
+  /** `message`, `token_count` …; empty where the payload has none. */
   readonly what: string
   readonly payload: Found
   readonly time: unknown
 }
 
-/** The items of one reply, and the tokens that it took, as far as a later line says so. */
+/** The items of one reply, and its tokens, if a later line reports them. */
 export interface ReplyStep {
   readonly items: CodexLine[]
   usage: Found | null
 }
 
-/** A line that is no item of a reply; `isTold` where it counts the tokens of one, or counts them again. */
-export type Step = ReplyStep | { readonly line: CodexLine; readonly isTold: boolean }
+/** A line outside of replies; `isCounted` if it counts the tokens of a reply, or repeats a count. */
+export type Step = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
-/** What of a list of items is said by the model; each other kind of item ends its reply. */
-const SAID: ReadonlySet<string> = new Set([
+/** Items of the model; any other item ends its reply. */
+const OF_MODEL: ReadonlySet<string> = new Set([
   'reasoning',
   'function_call',
   'custom_tool_call',
@@ -390,10 +397,10 @@ const SAID: ReadonlySet<string> = new Set([
   'context_compaction',
 ])
 
-/** The type of a line that replaces all before it by a shorter history. */
+/** Type of a line that replaces the history by a shorter one. */
 export const NEW_HISTORY = 'compacted'
 
-/** What stands among the items of a reply, and does not end it. */
+/** Lines between the items of a reply that do not end it. */
 const PASSING: ReadonlySet<string> = new Set([
   'token_count',
   'agent_message',
@@ -407,8 +414,8 @@ const PASSING: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The steps of a rollout. A reply ends with the first result, user's message or turn behind it: the count of its tokens
- * stands behind its results in some versions, and so cannot end it. O(lines).
+ * The steps of a rollout. A reply ends at the next result, user message or turn; not at its token count,
+ * which some versions write after its results. O(lines).
  */
 export function stepsOf(lines: readonly CodexLine[]): Step[] {
   const steps: Step[] = []
@@ -417,9 +424,10 @@ export function stepsOf(lines: readonly CodexLine[]): Step[] {
   let counted = ''
   for (const line of lines) {
     const { type, what, payload } = line
-    const isSaid =
-      type === 'response_item' && (SAID.has(what) || (what === 'message' && payload['role'] === 'assistant'))
-    if (isSaid) {
+    const isOfModel =
+      type === 'response_item' &&
+      (OF_MODEL.has(what) || (what === 'message' && payload['role'] === 'assistant'))
+    if (isOfModel) {
       if (open === null) {
         open = { items: [], usage: null }
         steps.push(open)
@@ -428,27 +436,27 @@ export function stepsOf(lines: readonly CodexLine[]): Step[] {
       latest = open
       continue
     }
-    let isTold = false
+    let isCounted = false
     if (what === 'token_count') {
       const info = objectOf(payload['info'])
-      // The same count is written again and again; only a new one is of a new reply.
+      // The same count is repeated; only a new one belongs to a new reply.
       const total = JSON.stringify(info['total_token_usage'] ?? null)
-      isTold = total !== 'null' && total === counted
-      if (!isTold && total !== 'null' && latest !== null && latest.usage === null) {
+      isCounted = total !== 'null' && total === counted
+      if (!isCounted && total !== 'null' && latest !== null && latest.usage === null) {
         latest.usage = objectOf(info['last_token_usage'])
-        isTold = true
+        isCounted = true
       }
       counted = total
     }
-    // What a compaction took is counted behind it.
+    // The tokens of a compaction are counted after it.
     if (type === NEW_HISTORY) latest = null
     if (!PASSING.has(what) || isUserItem(payload)) open = null
-    steps.push({ line, isTold })
+    steps.push({ line, isCounted })
   }
   return steps
 }
 
-/** A record as a line of a rollout; null for one that is none. */
+/** Parses a record as a line of a rollout; null for any other record. */
 export function codexLineOf(record: SessionRecord): CodexLine | null {
   const { type, payload, timestamp } = objectOf(record.value)
   if (typeof type !== 'string' || typeof payload !== 'object' || payload === null) return null
@@ -457,30 +465,31 @@ export function codexLineOf(record: SessionRecord): CodexLine | null {
 }
 
 /**
- * Takes out what the new history does not repeat. What it says that no event has said follows as messages of the
- * environment; what is sealed in it can be neither read nor sent. O(events in sight + size).
+ * Removes the events that the new history does not repeat. Its new texts follow as messages of the
+ * environment; sealed parts can be neither read nor sent. O(events in sight + size).
  */
 export function replaceHistory(payload: Found, origin: Origin, writer: SessionWriter): void {
   const history = blocksOf(payload['replacement_history'], 'text')
   const messages = history.filter(({ type }) => type === undefined || type === 'message')
-  const left = new Map<string, number>()
-  for (const { content } of messages) left.set(textIn(content), (left.get(textIn(content)) ?? 0) + 1)
+  const remaining = new Map<string, number>()
+  for (const { content } of messages)
+    remaining.set(textIn(content), (remaining.get(textIn(content)) ?? 0) + 1)
   const kept = new Set<string>()
-  // From the end, since it is the latest that a shorter history keeps.
+  // From the end, because a shorter history keeps the latest messages.
   for (const { id, event } of writer.inSight().toReversed()) {
     const text = event?.kind === 'MessageEvent' ? textIn(event.llm_message.content ?? []) : ''
-    const count = left.get(text) ?? 0
+    const count = remaining.get(text) ?? 0
     if (text === '' || count === 0) continue
     kept.add(id)
-    left.set(text, count - 1)
+    remaining.set(text, count - 1)
   }
   writer.condense(kept, stringOf(payload['message']), origin)
-  for (const [at, { content }] of messages.entries()) {
+  for (const [index, { content }] of messages.entries()) {
     const text = textIn(content)
-    const count = left.get(text) ?? 0
+    const count = remaining.get(text) ?? 0
     if (count === 0 || text === stringOf(payload['message'])) continue
-    left.set(text, count - 1)
-    writer.say('environment', contentOf(content), { ...origin, id: `line-${origin.line}-kept-${at}` })
+    remaining.set(text, count - 1)
+    writer.say('environment', contentOf(content), { ...origin, id: `line-${origin.line}-kept-${index}` })
   }
   const readable: Found[] = []
   for (const item of history) {
@@ -492,7 +501,7 @@ export function replaceHistory(payload: Found, origin: Origin, writer: SessionWr
   if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, place)
 }
 
-/** Whether an item holds nothing that can be read. */
+/** Whether an item has no readable content. */
 const isSealed = (item: Found): boolean =>
   typeof item['encrypted_content'] === 'string' &&
   moreOf(item, 'type', 'id', 'status', 'encrypted_content') === null
@@ -501,7 +510,7 @@ const isSealed = (item: Found): boolean =>
 const isUserItem = ({ type, item }: Found): boolean =>
   type === 'item_completed' && objectOf(item)['type'] === 'UserMessage'
 
-/** The text of an item in an event. */
+/** Text of an item in an event. */
 function itemWords({ item }: Found): string {
   const { content, text } = objectOf(item)
   return wordsIn(content) || stringOf(text)

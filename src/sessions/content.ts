@@ -1,12 +1,12 @@
-/** Reads the content parts of users and of tools, as each provider writes them. */
+/** Reads content parts of users and tools in the formats of all providers. */
 
 import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
 /**
- * Text and parts of Anthropic, OpenAI and Gemini as content of ours: texts and images are read, a part of any other
- * type stays as it came. What names no type is kept as its JSON text. O(size).
+ * Converts text and parts of Anthropic, OpenAI and Gemini to content: text and images are read, a part of any
+ * other type is kept unchanged, and a value without a type becomes its JSON text. O(size).
  */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [text(value)]
@@ -22,10 +22,10 @@ export function contentOf(value: unknown): Content[] {
   return [text(JSON.stringify(value))]
 }
 
-/** A list of blocks in which texts, and what is no block at all, may stand as they are. O(blocks). */
+/** A list of blocks that may also contain texts and other values. O(blocks). */
 export function blocksOf(content: unknown, type: string): readonly Found[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
-  // In most lists there is nothing else, and nothing is made.
+  // Most lists contain only objects, and are returned unchanged.
   if (list.every(isObject)) return list
   return list.flatMap((block) => {
     if (isObject(block)) return [block]
@@ -34,31 +34,31 @@ export function blocksOf(content: unknown, type: string): readonly Found[] {
   })
 }
 
-/** The words of a content, and nothing of its other parts. */
+/** Text of a content, without its other parts. */
 export function textIn(value: unknown): string {
   if (typeof value === 'string') return value
-  let words = ''
-  for (const part of objectsOf(value)) words += stringOf(part['text'])
-  return words
+  let joined = ''
+  for (const part of objectsOf(value)) joined += stringOf(part['text'])
+  return joined
 }
 
-const text = (words: string): Content => ({ type: 'text', text: words })
+const text = (value: string): Content => ({ type: 'text', text: value })
 
 const TEXTS: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
-/** Null where it says nothing. */
+/** Null for an empty text. */
 function partOf(part: Found): Content | null {
   const { type } = part
   if (typeof part['text'] === 'string' && (type === undefined || TEXTS.has(type)))
     return part['text'] === '' ? null : text(part['text'])
   const image = imageOf(part)
   if (image !== null) return { type: 'image', image_urls: [image] }
-  // A text or an image that is none would not decode: it is told by its JSON.
+  // An invalid text or image would not decode, so it becomes its JSON.
   const isOpen = typeof type === 'string' && type !== '' && type !== 'text' && type !== 'image'
   return isOpen ? (part as OpenPart) : text(JSON.stringify(part))
 }
 
-/** The address of an image, or null for what is none that a message can show. */
+/** Address of an image, or null for a part that is not a displayable image. */
 function imageOf(part: Found): string | null {
   const { type } = part
   if (type === 'image') {

@@ -1,4 +1,4 @@
-/** Reads the chats of Gemini CLI: one object, or lines of it in newer versions. */
+/** Reads the chats of Gemini CLI: one object, or lines in newer versions. */
 
 import { isObject } from '../event/json.ts'
 import type { Content, JsonObject, JsonValue } from '../event/shapes.ts'
@@ -8,18 +8,18 @@ import { contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import { type Origin, type Place, SessionWriter } from './writer.ts'
 
-/** A chat as a session. O(size), and O(events in sight) for each history that was written anew. */
+/** Reads a chat as a session. O(size), and O(events in sight) for each rewritten history. */
 export function readGeminiCli(records: readonly SessionRecord[]): Session {
   const { about, steps } = stepsOf(records)
   const writer = new SessionWriter()
-  const chat: Chat = { writer, ways: new Map(), said: new Map() }
-  for (let at = 0; at < steps.length; at += 1) {
-    const step = steps[at]
+  const chat: Chat = { writer, returns: new Map(), messages: new Map() }
+  for (let index = 0; index < steps.length; index += 1) {
+    const step = steps[index]
     if (step?.does === 'replace') {
-      const listed = steps.slice(at + 1, at + 1 + step.count)
+      const listed = steps.slice(index + 1, index + 1 + step.count)
       const kept = replace(listed, step.record.line, chat)
       for (const one of listed.slice(kept)) readStep(one, true, chat)
-      at += step.count
+      index += step.count
     } else if (step !== undefined) readStep(step, false, chat)
   }
   return {
@@ -34,21 +34,21 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
   }
 }
 
-type Said = Extract<Step, { does: 'say' }>
+type MessageStep = Extract<Step, { does: 'say' }>
 
-/** How one goes back to before a message. */
-interface Way {
+/** How to go back to before a message. */
+interface Return {
   readonly to: Place | null
-  /** What is left in sight there: the first so many of these; null for all that stands before `to`. */
-  readonly left: { readonly ids: readonly string[]; readonly count: number } | null
+  /** The number of these ids that stay in sight; null for all before `to`. */
+  readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 
-/** What is known while a chat is read. */
+/** State while a chat is read. */
 interface Chat {
   readonly writer: SessionWriter
-  readonly ways: Map<string, Way>
-  /** The messages that were read, and their events. */
-  readonly said: Map<string, { readonly step: Said; readonly events: readonly string[] }>
+  readonly returns: Map<string, Return>
+  /** The messages read so far, with their events. */
+  readonly messages: Map<string, { readonly step: MessageStep; readonly events: readonly string[] }>
 }
 
 function readStep(step: Step, isListed: boolean, chat: Chat): void {
@@ -71,16 +71,16 @@ function readStep(step: Step, isListed: boolean, chat: Chat): void {
   }
 }
 
-function say(step: Said, isListed: boolean, { writer, ways, said }: Chat): void {
+function say(step: MessageStep, isListed: boolean, { writer, returns: ways, messages: said }: Chat): void {
   const { record, found, id } = step
-  const isAgain = id !== null && said.has(id)
-  if (id !== null && (isListed || !ways.has(id))) ways.set(id, { to: writer.head, left: null })
-  const name = isAgain ? `${step.name}-${record.line}` : step.name
-  // A reply that is only repeated has cost nothing again.
+  const isRepeated = id !== null && said.has(id)
+  if (id !== null && (isListed || !ways.has(id))) ways.set(id, { to: writer.head, remaining: null })
+  const name = isRepeated ? `${step.name}-${record.line}` : step.name
+  // A repeated reply has no further cost.
   const { tokens: _, ...free } = found
   const from = writer.facts.length
   const origin = { line: record.line, id: name, time: found['timestamp'] }
-  readMessage(isAgain && isListed ? free : found, record, origin, writer)
+  readMessage(isRepeated && isListed ? free : found, record, origin, writer)
   if (id === null) return
   const events: string[] = []
   for (const { fact } of writer.facts.slice(from))
@@ -89,61 +89,68 @@ function say(step: Said, isListed: boolean, { writer, ways, said }: Chat): void 
   said.set(id, { step, events })
 }
 
-/** The message that is named goes too. */
-function goBack(id: string, record: SessionRecord, { writer, ways }: Chat): void {
+/** The named message is removed too. */
+function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Chat): void {
   const { line } = record
-  const way = ways.get(id)
-  if (way === undefined) return writer.keep(record, 'a way back to an unknown message')
-  writer.goBack(way.to, { line, id: `line-${line}-rewind`, time: null })
-  if (way.left === null) return
-  const { ids, count } = way.left
+  const target = ways.get(id)
+  if (target === undefined) return writer.keep(record, 'rewind to an unknown message')
+  writer.goBack(target.to, { line, id: `line-${line}-rewind`, time: null })
+  if (target.remaining === null) return
+  const { ids, count } = target.remaining
   writer.condense(new Set(ids.slice(0, count)), '', { line, id: `line-${line}-left`, time: null })
 }
 
 /**
- * Takes out what a new history does not begin with. How many of its messages stand in sight in their order, and say the
- * same: the others are said behind them, so that the model sees all of them in the new order.
+ * Removes the events that a new history does not start with. Returns how many of its messages are in sight in
+ * the same order and with the same content: the others are added after them, so that the model sees all in
+ * the new order.
  */
-function replace(listed: readonly Step[], line: number, { writer, ways, said }: Chat): number {
+function replace(
+  listed: readonly Step[],
+  line: number,
+  { writer, returns: ways, messages: said }: Chat,
+): number {
   const places = new Map(writer.inSight().map(({ id }, at) => [id, at]))
-  const left: string[] = []
+  const retained: string[] = []
   const before = new Map<string, number>()
   let count = 0
   let last = -1
   for (const step of listed) {
     const known = step.does === 'say' && step.id !== null ? said.get(step.id) : undefined
-    if (step.does !== 'say' || known === undefined || signOf(known.step.found) !== signOf(step.found)) break
-    const own = known.events.map((id) => places.get(id) ?? -1)
-    if (own.some((place, at) => place <= (own[at - 1] ?? last))) break
-    before.set(step.name, left.length)
-    for (const id of known.events) left.push(id)
-    last = own.at(-1) ?? last
+    if (step.does !== 'say' || known === undefined || identityOf(known.step.found) !== identityOf(step.found))
+      break
+    const positions = known.events.map((id) => places.get(id) ?? -1)
+    if (positions.some((place, at) => place <= (positions[at - 1] ?? last))) break
+    before.set(step.name, retained.length)
+    for (const id of known.events) retained.push(id)
+    last = positions.at(-1) ?? last
     count += 1
   }
-  if (count > 0) writer.note('messages that a new history begins with', line)
-  if (left.length === places.size) return count
-  writer.condense(new Set(left), '', { line, id: `line-${line}-history`, time: null })
+  if (count > 0) writer.note('messages at the start of a new history', line)
+  if (retained.length === places.size) return count
+  writer.condense(new Set(retained), '', { line, id: `line-${line}-history`, time: null })
   ways.clear()
-  for (const [id, length] of before) ways.set(id, { to: writer.head, left: { ids: left, count: length } })
+  for (const [id, length] of before)
+    ways.set(id, { to: writer.head, remaining: { ids: retained, count: length } })
   return count
 }
 
-/** What a record does to the chat. */
+/** The effect of a record on the chat. */
 export type Step =
   | {
       readonly does: 'say'
       readonly record: SessionRecord
       readonly found: Found
-      /** What the file calls it; null for what has no name there. */
+      /** The id in the file; null for none. */
       readonly id: string | null
-      /** A name of its own, also for what the file calls nothing. */
+      /** A unique name. */
       readonly name: string
     }
   /** Goes back to before a message. */
   | { readonly does: 'back'; readonly record: SessionRecord; readonly to: string }
-  /** Begins a new history, which are the steps behind it. */
+  /** Starts a new history, which consists of the following steps. */
   | { readonly does: 'replace'; readonly record: SessionRecord; readonly count: number }
-  /** Says something about the chat. */
+  /** Describes the chat. */
   | {
       readonly does: 'tell'
       readonly record: SessionRecord
@@ -153,13 +160,13 @@ export type Step =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-/** What is said of a chat, and what happens in it. */
+/** Description of a chat, and its steps. */
 export interface Steps {
   readonly about: Found
   readonly steps: readonly Step[]
 }
 
-/** A message that is written again as it grows counts as it is in the end. O(size). */
+/** A message that is written again as it grows has its final content. O(size). */
 export function stepsOf(records: readonly SessionRecord[]): Steps {
   const chat = new ChatSteps()
   for (const record of records) chat.read(record)
@@ -169,9 +176,9 @@ export function stepsOf(records: readonly SessionRecord[]): Steps {
 class ChatSteps {
   about: Found = {}
   readonly steps: Step[] = []
-  /** Where each message of the history stands among the steps, in their order. */
+  /** Position of each message of the history among the steps. */
   #places = new Map<string, number>()
-  /** The ids in it, in the order of these. */
+  /** Their ids, in the same order. */
   #ids: string[] = []
 
   read(record: SessionRecord): void {
@@ -183,18 +190,18 @@ class ChatSteps {
     else if ('sessionId' in found && !('type' in found)) this.#tell('gemini-cli.session', found, record)
     else if (typeof type === 'string') this.#say(found, record, `line-${record.line}`)
     else {
-      const what = record.value === undefined ? 'no JSON' : 'no message of a chat'
+      const what = record.value === undefined ? 'invalid JSON' : 'not a message of a chat'
       this.steps.push({ does: 'keep', record, what })
     }
   }
 
   /**
-   * A document of a whole chat: its messages are its lines. Its head is written anew with each of them: told in front,
-   * it would make of a chat that has grown another one.
+   * Reads a document of a whole chat, whose messages count as lines. Its other fields change with every
+   * message; as an event they would change the log of a chat that only grew.
    */
   #readWhole(found: Found, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...found, messages: undefined }
-    this.steps.push({ does: 'note', record, what: 'heads of chats' })
+    this.steps.push({ does: 'note', record, what: 'chat headers' })
     for (const [at, message] of messages.entries()) {
       const line = at + 1
       this.#sayAny(message, { ...record, line }, `line-${line}`)
@@ -203,7 +210,7 @@ class ChatSteps {
 
   #goBack(to: string, record: SessionRecord): void {
     this.steps.push({ does: 'back', record, to })
-    // What was cut off may be said again under its id.
+    // A removed message may be added again with its id.
     const from = this.#places.get(to) ?? Infinity
     const ids = this.#ids
     for (let id = ids.at(-1); id !== undefined && (this.#places.get(id) ?? 0) >= from; id = ids.at(-1))
@@ -213,23 +220,24 @@ class ChatSteps {
   #change(changes: Found, record: SessionRecord): void {
     const { messages } = changes
     this.#tell('gemini-cli.set', changes, record)
-    // An empty one replaces nothing.
+    // An empty list replaces nothing.
     if (!Array.isArray(messages) || messages.length === 0) return
     this.#places = new Map()
     this.#ids = []
     const at = this.steps.length
     this.steps.push({ does: 'replace', record, count: 0 })
-    for (const [no, message] of messages.entries()) this.#sayAny(message, record, `line-${record.line}-${no}`)
+    for (const [index, message] of messages.entries())
+      this.#sayAny(message, record, `line-${record.line}-${index}`)
     this.steps[at] = { does: 'replace', record, count: this.steps.length - at - 1 }
   }
 
-  /** Its messages are told by themselves. A time alone stands behind each message, and is that of it. */
+  /** Messages are added separately. An update of the time alone follows each message. */
   #tell(key: string, found: Found, record: SessionRecord): void {
     this.about = { ...this.about, ...found, messages: undefined }
     const { messages: _, ...value } = found
     const fields = Object.keys(value)
     if (fields.length === 1 && fields[0] === 'lastUpdated')
-      this.steps.push({ does: 'note', record, what: 'times at which a chat was last changed' })
+      this.steps.push({ does: 'note', record, what: 'modification times of a chat' })
     else if (fields.length > 0) this.steps.push({ does: 'tell', record, key, value: value as JsonObject })
   }
 
@@ -237,7 +245,7 @@ class ChatSteps {
     if (isObject(message)) return this.#say(objectOf(message), record, name)
     const value = message as JsonValue
     const kept = { line: record.line, raw: JSON.stringify(value), value }
-    this.steps.push({ does: 'keep', record: kept, what: 'no message of a chat' })
+    this.steps.push({ does: 'keep', record: kept, what: 'not a message of a chat' })
   }
 
   #say(found: Found, record: SessionRecord, name: string): void {
@@ -246,7 +254,7 @@ class ChatSteps {
     const place = id === null ? undefined : this.#places.get(id)
     if (place !== undefined) {
       this.steps[place] = step
-      this.steps.push({ does: 'note', record, what: 'messages that were written again' })
+      this.steps.push({ does: 'note', record, what: 'rewritten messages' })
       return
     }
     if (id !== null) {
@@ -257,7 +265,7 @@ class ChatSteps {
   }
 }
 
-/** Adds what a message says. O(size). */
+/** Adds a message. O(size). */
 export function readMessage(
   found: Found,
   record: SessionRecord,
@@ -272,12 +280,12 @@ export function readMessage(
     case 'model':
       return readReply(found, origin, writer)
     case 'error': {
-      const said = contentOf(content)
-      const detail = textIn(said)
+      const errorContent = contentOf(content)
+      const detail = textIn(errorContent)
       writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'error', detail }, origin)
-      // An error says words alone.
+      // An error has only text.
       const about = { ...origin, id: `${origin.id}-about` }
-      if (said.some((part) => part.type !== 'text'))
+      if (errorContent.some((part) => part.type !== 'text'))
         writer.update('gemini-cli.error', found as JsonValue, about)
       return
     }
@@ -287,20 +295,20 @@ export function readMessage(
     default:
       return writer.keep(
         { ...record, raw: JSON.stringify(found) },
-        `a message of the unknown type ${JSON.stringify(type)}`,
+        `unknown message type ${JSON.stringify(type)}`,
       )
   }
 }
 
-/** What makes two messages of one id the same: what they say, call and give, in whichever form. */
-export function signOf(found: Found): string {
+/** Identifies equal messages of one id: the same content, calls and results, in any form. */
+export function identityOf(found: Found): string {
   const { type } = found
   const { parts, calls } = partsOf(found)
-  const words = contentOf(parts.filter((part) => objectOf(part)['thought'] !== true))
+  const visible = contentOf(parts.filter((part) => objectOf(part)['thought'] !== true))
   const ids = idsOf(calls)
   return JSON.stringify([
     type,
-    words,
+    visible,
     calls.map((call) => {
       const { id, name, args, status } = call
       return [id, name, args, isDone(call) ? [status, resultOf(call, ids).content] : null]
@@ -308,7 +316,7 @@ export function signOf(found: Found): string {
   ])
 }
 
-/** In a history that was written anew, results stand as messages of the user too. */
+/** In a rewritten history, results are user messages too. */
 function readUserMessage(
   content: unknown,
   origin: Origin & { readonly id: string },
@@ -321,16 +329,16 @@ function readUserMessage(
     return
   }
   if (first > 0) writer.say('user', contentOf(parts.slice(0, first)), origin)
-  for (const [at, { callId, content: given }] of givenIn(parts.slice(first)).entries()) {
-    const place = { ...origin, id: `${origin.id}.${at}` }
-    if (callId === null) writer.say('user', given, place)
-    else writer.result({ callId, content: given, isError: false }, place)
+  for (const [index, { callId, content: output }] of resultsIn(parts.slice(first)).entries()) {
+    const place = { ...origin, id: `${origin.id}.${index}` }
+    if (callId === null) writer.say('user', output, place)
+    else writer.result({ callId, content: output, isError: false }, place)
   }
 }
 
 const idsOf = (calls: readonly Found[]): ReadonlySet<string> => new Set(calls.map(({ id }) => stringOf(id)))
 
-/** The parts of a message without the calls that stand beside them, and these. */
+/** The parts of a message without its calls, and the calls. */
 function partsOf(
   found: Found,
   calls = objectsOf(found['toolCalls']),
@@ -339,17 +347,17 @@ function partsOf(
   calls: readonly Found[]
   twice: number
 } {
-  const told = listOf(found['content'] ?? found['parts'])
-  if (calls.length === 0) return { parts: told, calls, twice: 0 }
+  const all = listOf(found['content'] ?? found['parts'])
+  if (calls.length === 0) return { parts: all, calls, twice: 0 }
   const ids = idsOf(calls)
-  const parts = told.filter((part) => {
+  const parts = all.filter((part) => {
     const id = stringOf(objectOf(objectOf(part)['functionCall'])['id'])
     return id === '' || !ids.has(id)
   })
-  return { parts, calls, twice: told.length - parts.length }
+  return { parts, calls, twice: all.length - parts.length }
 }
 
-/** A part as Gemini has it. */
+/** A part in Gemini's format. */
 function googlePart(part: string | Found): object {
   const found = objectOf(part)
   const { text, thought, thoughtSignature } = found
@@ -363,7 +371,7 @@ function googlePart(part: string | Found): object {
   return { text: typeof part === 'string' ? part : '{}' }
 }
 
-/** Thoughts, of which each has a subject and a description, or is a text. One without either is told by its JSON. */
+/** Thoughts: a subject and a description, or a text; any other form becomes its JSON. */
 const thoughtsOf = (found: Found): object[] =>
   listOf(found['thoughts']).map((thought) => {
     const { subject, description } = objectOf(thought)
@@ -372,22 +380,22 @@ const thoughtsOf = (found: Found): object[] =>
     return { text: typeof text === 'string' ? text : JSON.stringify(text), thought: true }
   })
 
-const LABELS = 'labels of calls that no model sees'
+const LABELS = 'call labels'
 
 const isShown = (label: unknown): boolean => stringOf(label) !== ''
 
 function readReply(found: Found, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
   const { id, line } = origin
-  const all = writer.objectsIn(found['toolCalls'], 'no call', line)
+  const all = writer.objectsIn(found['toolCalls'], 'not a call', line)
   const { parts: said, calls, twice } = partsOf(found, all)
-  for (let no = 0; no < twice; no += 1) writer.note('written twice: a call', line)
-  const own = said.map(googlePart)
-  const isThought = own.some((part) => 'thought' in part)
+  for (let index = 0; index < twice; index += 1) writer.note('written twice: a call', line)
+  const converted = said.map(googlePart)
+  const isThought = converted.some((part) => 'thought' in part)
   const thoughts = thoughtsOf(found)
   if (isThought && thoughts.length > 0) writer.note('written twice: thoughts', line)
   const parts = [
     ...(isThought ? [] : thoughts),
-    ...own,
+    ...converted,
     ...calls.map((call) => ({ functionCall: { id: call['id'], name: call['name'], args: call['args'] } })),
   ]
   if (parts.length === 0) return writer.note('replies without content', line)
@@ -397,8 +405,8 @@ function readReply(found: Found, origin: Origin & { readonly id: string }, write
     candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }],
     usageMetadata: usageOf(objectOf(found['tokens'])),
   } as Parameters<typeof fromGoogle>[0])
-  // Calls that stand among the parts alone come first.
-  const before = own.filter((part) => 'functionCall' in part).length
+  // Calls that are only in the parts come first.
+  const before = converted.filter((part) => 'functionCall' in part).length
   const count = before + calls.length
   const origins =
     count === 0 ? [origin] : Array.from({ length: count }, (_, at) => ({ ...origin, id: `${id}.${at}` }))
@@ -406,13 +414,13 @@ function readReply(found: Found, origin: Origin & { readonly id: string }, write
   const finished = idsOf(done)
   writer.reply(reply, origins, (callId) => finished.has(callId))
   const ids = idsOf(calls)
-  for (const [at, call] of calls.entries()) {
+  for (const [index, call] of calls.entries()) {
     if (isShown(call['displayName']) || isShown(call['description'])) writer.note(LABELS, line)
     if (isDone(call)) {
-      const place = { line, id: `${id}.${before + at}-result`, time: call['timestamp'] }
+      const place = { line, id: `${id}.${before + index}-result`, time: call['timestamp'] }
       readResult(call, ids, place, writer)
     } else if (Array.isArray(call['result']) || typeof call['result'] === 'string')
-      writer.note('results of calls that were not done', line)
+      writer.note('results of unfinished calls', line)
   }
 }
 
@@ -422,10 +430,9 @@ function readResult(call: Found, ids: ReadonlySet<string>, origin: Origin, write
   const { content, twice } = resultOf(call, ids)
   for (const what of twice) writer.note(`written twice: ${what}`, origin.line)
   if (status !== 'cancelled') return writer.result({ callId, content, isError: status === 'error' }, origin)
-  const words = textIn(content)
-  if (content.some(({ type }) => type !== 'text'))
-    writer.note('parts of a refusal that are no words', origin.line)
-  writer.reject(callId, words === '' ? 'The user cancelled the call.' : words, origin)
+  const reason = textIn(content)
+  if (content.some(({ type }) => type !== 'text')) writer.note('non-text parts of a rejection', origin.line)
+  writer.reject(callId, reason === '' ? 'The user cancelled the call.' : reason, origin)
 }
 
 const usageOf = ({ input, output, cached, thoughts, tool, total }: Found): object => ({
@@ -437,13 +444,13 @@ const usageOf = ({ input, output, cached, thoughts, tool, total }: Found): objec
   totalTokenCount: total,
 })
 
-/** Whether a call is done. Any other status says that it waits, or runs. */
+/** Whether a call has ended. Any other status means that it waits or runs. */
 export const isDone = ({ status, result }: Found): boolean =>
   typeof status === 'string' ? DONE.has(status) : result !== null && result !== undefined
 
 const DONE: ReadonlySet<string> = new Set(['success', 'error', 'cancelled'])
 
-/** The parts of a content, which may be one part, or a text. What is none says its JSON. */
+/** The parts of a content, which may be one part or a text; other values become their JSON. */
 export function listOf(value: unknown): readonly (string | Found)[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
   return all
@@ -454,14 +461,14 @@ export function listOf(value: unknown): readonly (string | Found)[] {
     })
 }
 
-/** The result of a call, by its id; null for what no call has given. */
-export interface Given {
+/** The result of a call, by its id; null for content without a call. */
+export interface CallContent {
   readonly callId: string | null
   readonly content: readonly Content[]
 }
 
-/** What a list of parts gives to each call that it names: the parts behind a response belong to it. O(size). */
-export function givenIn(value: unknown): Given[] {
+/** The results in a list of parts: the parts after a response belong to it. O(size). */
+export function resultsIn(value: unknown): CallContent[] {
   const all: { callId: string | null; content: Content[] }[] = []
   for (const part of listOf(value)) {
     const response = objectOf(part)['functionResponse']
@@ -475,7 +482,7 @@ export function givenIn(value: unknown): Given[] {
   return all
 }
 
-/** The words of a response, and what files stand beside them. */
+/** Text and files of a response. */
 function responseOf({ response, parts }: Found): Content[] {
   const fields = Object.keys(objectOf(response))
   const [field = ''] = fields
@@ -484,24 +491,24 @@ function responseOf({ response, parts }: Found): Content[] {
   return [...said, ...contentOf(parts)]
 }
 
-/** What a call gave, and what of its record says it again. */
+/** The result of a call, and the fields that repeat it. */
 export interface CallResult {
   readonly content: readonly Content[]
   readonly twice: readonly string[]
 }
 
 /**
- * The result of a call that is done. Where a history was written anew, it holds the results of all calls of the reply;
- * `ids` are these. What was shown to the user is the result where there is no other. O(size).
+ * The result of an ended call. A rewritten history has the results of all calls of the reply, whose ids are
+ * `ids`. The displayed result is used where there is no other. O(size).
  */
 export function resultOf({ id, result, resultDisplay }: Found, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []
   const twice: string[] = []
   if (result !== null && result !== undefined)
-    for (const given of givenIn(result)) {
-      const isOthers = given.callId !== null && given.callId !== id && ids.has(given.callId)
-      if (isOthers) twice.push('a result beside that of another call')
-      else content.push(...given.content)
+    for (const part of resultsIn(result)) {
+      const isOthers = part.callId !== null && part.callId !== id && ids.has(part.callId)
+      if (isOthers) twice.push('a result inside that of another call')
+      else content.push(...part.content)
     }
   const isShown = resultDisplay !== null && resultDisplay !== undefined && resultDisplay !== ''
   if (isShown && content.length > 0) twice.push('resultDisplay')

@@ -1,4 +1,4 @@
-/** The entry `colloquy/sessions`: the recorded sessions of other agents, read as logs. */
+/** Entry `colloquy/sessions`: recorded sessions of other agents, read as logs. */
 
 export { type AtifOptions, type AtifTrajectory, toAtif } from './atif.ts'
 export { detectSession } from './read.ts'

@@ -9,9 +9,16 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { blocksOf, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
-import { askedLater, DETAILS, type HasResult, type Origin, type Place, SessionWriter } from './writer.ts'
+import {
+  resultsOnDemand,
+  TOOL_METADATA,
+  type HasResult,
+  type Origin,
+  type Place,
+  SessionWriter,
+} from './writer.ts'
 
-/** A session of pi. O(size), and O(branch) for each compaction. */
+/** Reads a session of pi. O(size), and O(branch) for each compaction. */
 export function readPi(records: readonly SessionRecord[]): Session {
   const header = objectOf(records.find(({ value }) => objectOf(value)['type'] === 'session')?.value)
   const writer = new SessionWriter()
@@ -36,28 +43,28 @@ export function readPi(records: readonly SessionRecord[]): Session {
   }
 }
 
-/** What is known of the entries that were read. */
+/** State while entries are read. */
 interface Tree {
   readonly writer: SessionWriter
   readonly hasResult: HasResult
-  /** The event under HEAD behind each entry. */
+  /** HEAD after each entry. */
   readonly heads: Map<string, Place | null>
   /** The line of each entry. */
   readonly lines: Map<string, number>
-  /** The line of the first event of each entry, by the id of the event. */
+  /** Line of the first event of each entry, by event id. */
   readonly firsts: Map<string, number>
   title: string | null
 }
 
 const resultsIn = (records: readonly SessionRecord[]): HasResult =>
-  askedLater(() =>
+  resultsOnDemand(() =>
     records.flatMap(({ value }) => {
       const id = stringOf(objectOf(objectOf(value)['message'])['toolCallId'])
       return [id, callIn(id)]
     }),
   )
 
-/** The id of a session in the name of its file, which ends with it. */
+/** The id of a session, at the end of its file name. */
 const nameIn = (value: unknown): string | null =>
   stringOf(value)
     .split(/[\\/]/)
@@ -66,8 +73,8 @@ const nameIn = (value: unknown): string | null =>
     .split('_')
     .at(-1) || null
 
-/** What says nothing to a model. */
-const BESIDE: ReadonlySet<string> = new Set([
+/** Entries that no model reads. */
+const OUTSIDE: ReadonlySet<string> = new Set([
   'session',
   'model_change',
   'thinking_level_change',
@@ -81,18 +88,18 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   const entry = objectOf(record.value)
   const type = stringOf(entry['type'])
   if (type === '')
-    return writer.keep(record, record.value === undefined ? 'no JSON' : 'no entry of a session')
+    return writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not an entry of a session')
   const id = stringOf(entry['id']) || null
   const { parentId } = entry
   const hasPlace = id !== null && type !== 'session'
   const above = typeof parentId === 'string' ? heads.get(parentId) : parentId === null ? null : undefined
-  // Only what leaves the end of the log needs to say what it follows.
-  const after = hasPlace && above !== undefined && above !== writer.head ? { after: above } : {}
+  // Only an entry that leaves the end of the log needs an explicit parent.
+  const parentField = hasPlace && above !== undefined && above !== writer.head ? { after: above } : {}
   const origin: Origin = {
     line: record.line,
     id: type === 'session' ? null : id,
     time: entry['timestamp'],
-    ...after,
+    ...parentField,
   }
   const before = writer.facts.length
   readTyped(type, entry, record, origin, tree)
@@ -102,10 +109,10 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   if (hasPlace) heads.set(id, first === undefined && above !== undefined ? above : writer.head)
 }
 
-/** The id of the first event in the tree that was added since. */
+/** Id of the first event in the tree from a position on. */
 function firstFrom(from: number, { facts }: SessionWriter): string | undefined {
-  for (let at = from; at < facts.length; at += 1) {
-    const fact = facts[at]?.fact
+  for (let index = from; index < facts.length; index += 1) {
+    const fact = facts[index]?.fact
     if (fact !== undefined && 'kind' in fact && fact.kind !== 'ConversationStateUpdateEvent') return fact.id
   }
   return undefined
@@ -126,15 +133,15 @@ function readTyped(type: string, entry: Found, record: SessionRecord, origin: Or
       return readCompaction(entry, origin, tree)
     case 'session_info':
       tree.title = stringOf(entry['name']) || tree.title
-      return beside(type, entry, origin, writer)
+      return keepAside(type, entry, origin, writer)
     default:
-      if (BESIDE.has(type)) return beside(type, entry, origin, writer)
-      return writer.keep(record, `an entry of the unknown type "${type}"`)
+      if (OUTSIDE.has(type)) return keepAside(type, entry, origin, writer)
+      return writer.keep(record, `unknown entry type "${type}"`)
   }
 }
 
-/** What is beside the tree has no place in it. */
-function beside(type: string, entry: Found, { line, id, time }: Origin, writer: SessionWriter): void {
+/** State updates are not in the tree. */
+function keepAside(type: string, entry: Found, { line, id, time }: Origin, writer: SessionWriter): void {
   writer.update(`pi.${type}`, entry as JsonValue, { line, id, time })
 }
 
@@ -150,18 +157,18 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       if (reply === null) writer.note('replies without content', record.line)
       else writer.reply(reply, [origin], hasResult)
       const id = `${origin.id ?? `line-${record.line}`}-end`
-      // It follows the reply, where there is one.
+      // It follows the reply, if there is one.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }
       for (const block of objectsOf(message['content'])) {
         const { partialJson, partialArgs, textSignature, thoughtSignature } = block
         if (stringOf(partialJson) !== '' || stringOf(partialArgs) !== '')
-          writer.note('arguments of calls as they were streamed', record.line)
+          writer.note('streamed arguments of calls', record.line)
         if (stringOf(textSignature) !== '' || stringOf(thoughtSignature) !== '')
           writer.note('signatures of texts and calls', record.line)
       }
       if (message['stopReason'] === 'aborted') {
         writer.add({ kind: 'InterruptEvent', source: 'user' }, next)
-        if (stringOf(message['errorMessage']) !== '') writer.note('words of an interruption', record.line)
+        if (stringOf(message['errorMessage']) !== '') writer.note('interruption messages', record.line)
       }
       if (message['stopReason'] === 'error') {
         const detail = stringOf(message['errorMessage'])
@@ -173,7 +180,7 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       return
     }
     case 'toolResult': {
-      if ((message['details'] ?? null) !== null) writer.note(DETAILS, record.line)
+      if ((message['details'] ?? null) !== null) writer.note(TOOL_METADATA, record.line)
       const id = stringOf(message['toolCallId'])
       const callId = writer.hasCall(id) ? id : callIn(id)
       const tool = stringOf(message['toolName']) || 'unknown'
@@ -183,11 +190,11 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       )
     }
     case 'bashExecution': {
-      // A command of the user's own: the model is told of it, and has not called it.
+      // A command of the user: the model sees it, but did not call it.
       const text = `$ ${stringOf(message['command'])}\n${stringOf(message['output'])}`
       writer.say('user', contentOf(text), origin)
       if (moreOf(message, 'role', 'command', 'output', 'timestamp') !== null)
-        writer.note('how commands of the user ended', record.line)
+        writer.note('results of user commands', record.line)
       return
     }
     case 'system':
@@ -201,13 +208,13 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       return
     }
     default:
-      return writer.keep(record, `a message of the unknown role ${JSON.stringify(message['role'])}`)
+      return writer.keep(record, `unknown message role ${JSON.stringify(message['role'])}`)
   }
 }
 
 function readSystem(message: Found, origin: Origin, writer: SessionWriter): void {
   const text = textIn(message['content'])
-  if (text === '') return beside('system', message, origin, writer)
+  if (text === '') return keepAside('system', message, origin, writer)
   writer.add(
     { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text }, tools: [] },
     origin,
@@ -215,8 +222,8 @@ function readSystem(message: Found, origin: Origin, writer: SessionWriter): void
 }
 
 /**
- * Its first kept entry is named by its id, in version 1 by its line; it may be one that no model sees. What comes
- * before is taken out.
+ * Its first kept entry is specified by its id, in version 1 by its line, and may be one that no model sees.
+ * Earlier events are removed.
  */
 function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, lines, firsts }: Tree): void {
   const index = entry['firstKeptEntryIndex']
@@ -227,26 +234,24 @@ function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, lin
   writer.condense(kept, stringOf(entry['summary']), origin)
 }
 
-/** The events of a reply; null for one of which nothing came. O(size). */
+/** The events of a reply; null for one without content. O(size). */
 export function replyOf(message: Found, entry: string, hasResult: HasResult): Reply | null {
   const blocks = blocksOf(message['content'], 'text')
   if (blocks.length === 0) return null
   const reply = readReply(message, blocks, stringOf(message['responseId']) || `reply-${entry}`)
   const why = ENDED_EARLY.get(message['stopReason'])
-  return why === undefined ? reply : unfit(reply, why, hasResult)
+  return why === undefined ? reply : withoutCalls(reply, why, hasResult)
 }
 
-/**
- * Replies whose calls were never executed: pi drops them, and the arguments of the last may be half of what was meant.
- */
+/** Replies whose calls were never executed: pi drops them, because the last arguments may be incomplete. */
 const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
   ['aborted', 'its reply was interrupted'],
   ['error', 'its reply failed'],
 ])
 
-/** A reply whose calls nothing may execute any more, but for those that have a result all the same. O(events). */
-function unfit(reply: Reply, why: string, hasResult: HasResult): Reply {
-  const told = new Set(
+/** A reply whose calls must not be executed, except those with a result. O(events). */
+function withoutCalls(reply: Reply, why: string, hasResult: HasResult): Reply {
+  const withError = new Set(
     reply.events.map((event) => (event.kind === 'AgentErrorEvent' ? event.tool_call_id : '')),
   )
   const errors: AgentErrorEvent[] = []
@@ -254,20 +259,20 @@ function unfit(reply: Reply, why: string, hasResult: HasResult): Reply {
     if (event.kind !== 'ActionEvent' || hasResult(event.tool_call_id)) return event
     const { tool_name, tool_call_id } = event
     const error = `The call was not executed: ${why}.`
-    if (!told.has(tool_call_id))
+    if (!withError.has(tool_call_id))
       errors.push({ kind: 'AgentErrorEvent', source: 'environment', tool_name, tool_call_id, error })
     return { ...event, action: null }
   })
   return { ...reply, events: [...events, ...errors] }
 }
 
-/** By the grammar of the provider that made it. */
+/** In the grammar of its provider. */
 function readReply(message: Found, blocks: readonly Found[], id: string): Reply {
   const model = stringOf(message['model'])
   const api = stringOf(message['api'])
   const count = (field: string): number => countOf(message, field)
   const [cached, written] = [count('cacheRead'), count('cacheWrite')]
-  // What it says beyond the counts, such as the costs, stays in its own words.
+  // Usage beyond the counts, such as costs, is kept in the provider's fields.
   const more = moreOf(objectOf(message['usage']), ...COUNTS)
   if (api.startsWith('anthropic') || (api === '' && message['provider'] === 'anthropic'))
     return fromAnthropic({
@@ -324,7 +329,7 @@ function stopOf({ stopReason }: Found, calls: string, end: string, limit: string
   return stopReason === 'toolUse' ? calls : stopReason === 'length' ? limit : end
 }
 
-/** A block of a type that pi does not have is kept as it stands there. */
+/** A block of a type that pi does not have is kept unchanged. */
 function anthropicBlock(block: Found): object {
   const { type, thinking, thinkingSignature: signature, redacted, id, name } = block
   if (type === 'thinking' && redacted === true) return { type: 'redacted_thinking', data: signature ?? '' }
@@ -335,7 +340,7 @@ function anthropicBlock(block: Found): object {
     : textOnly(block, 'text')
 }
 
-/** A text carries the id of its item too, which no grammar has a place for. */
+/** A text also has the id of its item, which no grammar accepts. */
 const textOnly = (block: Found, type: string): object =>
   isText(block) ? { type, text: block['text'] } : block
 
@@ -343,10 +348,10 @@ const isText = ({ type, text }: Found): boolean => type === 'text' && typeof tex
 
 const isThought = ({ type, thinking }: Found): boolean => type === 'thinking' && typeof thinking === 'string'
 
-/** The id of a call, which OpenAI Responses knows apart from that of its item: pi writes both as one. */
+/** The id of a call: for OpenAI Responses, pi joins it with the id of the item. */
 export const callIn = (id: string): string => id.split('|')[0] ?? ''
 
-/** Reasoning is kept as the text of its item. */
+/** pi stores reasoning as the JSON text of its item. */
 function responsesItem(block: Found): object {
   const { type, thinking, thinkingSignature: signature, id, name } = block
   if (isThought(block))
@@ -382,7 +387,7 @@ function chatMessage(blocks: readonly Found[]): object {
     const { type, id, name, arguments: input } = block
     if (isThought(block)) reasoning += stringOf(block['thinking'])
     else if (type !== 'toolCall') content.push(textOnly(block, 'text'))
-    // An object need not be read again from its text.
+    // An object need not be parsed again from its text.
     else
       calls.push({
         id,
@@ -393,7 +398,7 @@ function chatMessage(blocks: readonly Found[]): object {
   return {
     role: 'assistant',
     content,
-    // Under this name since the log does not say that its server wants it back.
+    // Under this name, because the log does not tell whether the server expects it back.
     ...(reasoning === '' ? {} : { reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
   }

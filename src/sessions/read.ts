@@ -27,29 +27,30 @@ const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]
   'openai-responses': readOpenAIResponses,
 }
 
-/** What is nested too deep for any writer is kept as its text. */
+/** A value that is nested too deeply to be written is kept as its text. */
 const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
   record.value === undefined || freezePart(record.value)
     ? record
     : { ...record, value: undefined, unfit: whyUnfit(record.value) }
 
-/** An event that holds a value is some levels deep itself, so that a little less than its limit has room in it. */
+/** An event around a value adds some levels, so its limit is a little lower. */
 function whyUnfit(value: JsonValue): string {
   const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
   return isNumber
-    ? 'JSON with a number that is too large to be written back'
-    : `JSON nested too deep for an event, which holds ${MAX_DEPTH} levels with its own`
+    ? 'JSON with a number that is too large'
+    : `JSON nested too deeply for an event, whose maximum is ${MAX_DEPTH} levels`
 }
 
 /**
- * Reads a session as the log of a conversation: replies whole, each call with its result, branches, and condensations
- * for what was summed up. Nothing is dropped in silence: a record that nothing is known of is kept in quarantine, one
- * that says again what another has said is counted in `notes`, and what stands beside the conversation becomes a
- * `ConversationStateUpdateEvent` under the name of its format. The same records give the same facts.
+ * Reads a session as the log of a conversation: whole replies, each call with its result, branches, and
+ * condensations for compacted messages. Nothing is dropped silently: an unknown record is quarantined, a
+ * repeated record is counted in `notes`, and a record outside the conversation becomes a
+ * `ConversationStateUpdateEvent` whose key starts with the format. The same records always produce the same
+ * facts.
  *
  * @param records in the order of the file; their JSON becomes part of the facts, and is frozen
- * @param options `from`: the form; left out, it is told by the records
- * @throws ColloquyError `invalid_argument` where the form is not known. O(size).
+ * @param options `from`: the format; by default it is detected
+ * @throws ColloquyError `invalid_argument` for an unknown format. O(size).
  * @example
  * const raw = '{"role":"user","content":"hi"}'
  * const session = readSession([{ line: 1, raw, value: JSON.parse(raw) }])
@@ -60,34 +61,34 @@ export function readSession(
   records: readonly SessionRecord[],
   { from }: { readonly from?: SessionFormat } = {},
 ): Session {
-  const format = from ?? detectSession(records.slice(0, LOOK).map(({ value }) => value))
+  const format = from ?? detectSession(records.slice(0, MAX_DETECTED).map(({ value }) => value))
   if (format !== null) return READERS[format](records.map(readable))
-  throw new ColloquyError('invalid_argument', 'This is no session of a known form; name it with `from`.', {
+  throw new ColloquyError('invalid_argument', 'Unknown session format. Pass it as `from`.', {
     field: 'from',
   })
 }
 
-/** How many records are looked at. */
-export const LOOK = 32
+/** Maximum number of records for detection. */
+export const MAX_DETECTED = 32
 
 /**
- * The form that the first records show, or null for what is none of them: events of this library too. Looks at 32
- * records at most; what is no JSON is passed over. O(1).
+ * Detects the format of a session; null for an unknown format, and for events of this library. Reads at most
+ * 32 records, and ignores invalid JSON. O(1).
  * @param values the JSON of the first lines of a file, of the first elements of an array, or of one document
  * @example
  * detectSession([{ type: 'session', version: 3, id: 's1' }]) // 'pi'
  * detectSession([{ kind: 'PauseEvent' }]) // null
  */
 export function detectSession(values: readonly (JsonValue | undefined)[]): SessionFormat | null {
-  const found = values.slice(0, LOOK).map(objectOf)
+  const found = values.slice(0, MAX_DETECTED).map(objectOf)
   const [first] = found.filter((one) => Object.keys(one).length > 0)
-  if (first === undefined || isOwn(first)) return null
-  // The first messages of an array may say less than later ones.
+  if (first === undefined || isEvent(first)) return null
+  // The first messages of an array may be less specific than later ones.
   return SIGNS.find(([, shows]) => found.some(shows))?.[0] ?? null
 }
 
-/** Whether a record is an event of this library. Gemini CLI says of a chat too of what kind it is. */
-const isOwn = ({ kind, ...found }: Found): boolean =>
+/** Whether a record is an event of this library. Chats of Gemini CLI have a kind too. */
+const isEvent = ({ kind, ...found }: Found): boolean =>
   typeof kind === 'string' &&
   !('type' in found) &&
   !('messages' in found) &&
@@ -115,7 +116,7 @@ const messagesIn = (found: Found): readonly Found[] => objectsOf(found['messages
 const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
-/** The first that fits counts: the more a sign says, the earlier it stands. */
+/** The first match counts, so specific signs come first. */
 const SIGNS: readonly (readonly [SessionFormat, (found: Found) => boolean])[] = [
   ['atif', (found) => stringOf(found['schema_version']).startsWith('ATIF')],
   ['claude-code', (found) => 'sessionId' in found && ('parentUuid' in found || CLAUDE.has(found['type']))],
@@ -153,7 +154,7 @@ function isUI(found: Found): boolean {
   return messagesIn(found).some(isUI)
 }
 
-/** Gemini's own messages have parts too, and no types in them. */
+/** Gemini's own messages have parts too, but without types. */
 const hasParts = ({ parts }: Found): boolean => objectsOf(parts).some(({ type }) => typeof type === 'string')
 
 function isAnthropic(found: Found): boolean {

@@ -1,9 +1,9 @@
-/** What the recorded sessions of other agents are read from, and what they become. */
+/** Input and output of reading the recorded sessions of other agents. */
 
 import type { Fact } from '../event/quarantine.ts'
 import type { JsonValue } from '../event/shapes.ts'
 
-/** The forms that are read: files of agents, and arrays of messages as providers and user interfaces have them. */
+/** The supported formats: files of agents, and arrays of messages of providers and user interfaces. */
 export const SESSION_FORMATS = [
   'claude-code',
   'codex',
@@ -22,48 +22,50 @@ export type SessionFormat = (typeof SESSION_FORMATS)[number]
 export interface SessionRecord {
   /** Its number in the file, from 1. */
   readonly line: number
-  /** Its text as it stands there. */
+  /** Its text, unchanged. */
   readonly raw: string
-  /** Its JSON; undefined when it is none. */
+  /** Its JSON; undefined if it is invalid. */
   readonly value: JsonValue | undefined
 }
 
-/** A record whose JSON no event can hold: it is kept as its text. */
+/** A record whose JSON no event can hold; its text is kept. */
 export interface UnfitRecord extends SessionRecord {
   readonly value: undefined
-  /** In words, as "JSON with a number that is too large to be written back". */
+  /** The reason, such as "JSON with a number that is too large". */
   readonly unfit: string
 }
 
-/** A fact, and the line that it is from; in a document the number of the message. */
+/** A fact and its line; in a document, the number of its message. */
 export interface SessionFact {
   readonly line: number
   readonly fact: Fact
 }
 
-/** What became of records that have no place among the events, so that nothing is left out without a word. */
+/** Records that became no event, so that nothing is omitted silently. */
 export interface SessionNote {
-  /** In words, as "written twice: event_msg agent_message". */
+  /** A description, such as "written twice: event_msg agent_message". */
   readonly what: string
-  /** How many records. */
+  /** Number of records. */
   readonly count: number
-  /** The first of them. */
+  /** Line of the first one. */
   readonly line: number
 }
 
 /** A recorded session as a log. */
 export interface Session {
   readonly format: SessionFormat
-  /** What the file calls it; null where it has no name. */
+  /** Its id in the file; null for none. */
   readonly id: string | null
   readonly title: string | null
-  /** The session that it was made by or forked from. */
+  /** The session that started it, or from which it was forked. */
   readonly parentId: string | null
-  /** ISO 8601, as it stands there; null where nothing says when it began. */
+  /** ISO 8601, unchanged; null where the file has no start time. */
   readonly createdAt: string | null
-  /** In the order of the log. Their ids are made from the file alone, so that reading it again gives the same. */
+  /**
+   * In the order of the log. Their ids depend only on the file, so reading it again produces the same ids.
+   */
   readonly facts: readonly SessionFact[]
   readonly notes: readonly SessionNote[]
-  /** The sessions that stand in the same file: side chains, and agents that this one has started. */
+  /** The sessions in the same file: side chains and subagents. */
   readonly children: readonly Session[]
 }

@@ -1,4 +1,6 @@
-/** Writes a branch as spans of OpenTelemetry, by its conventions for generative AI, at the times of the events. */
+/**
+ * Writes a branch as OpenTelemetry spans, by the conventions for generative AI, at the times of the events.
+ */
 
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
@@ -8,17 +10,19 @@ import { pathTo } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import { textIn } from './content.ts'
 
-/** What the spans say beside the log. */
+/** Options of `toSpans`. */
 export interface SpanOptions {
-  /** The id of the conversation, from which those of the trace and its spans are made. Default: `conversation`. */
+  /** Id of the conversation, from which the trace and span ids are derived. Default: `conversation`. */
   readonly conversationId?: string
-  /** The service that the spans are of. Default: `colloquy`. */
+  /** Name of the service. Default: `colloquy`. */
   readonly service?: string
-  /** Whether messages, arguments and results are written: the conventions leave them out by default, and so do we. */
+  /**
+   * Whether to include messages, arguments and results; the conventions omit them by default. Default: false.
+   */
   readonly content?: boolean
 }
 
-/** Spans in the JSON form of OTLP, as a collector takes them at `/v1/traces`. */
+/** Spans in the JSON format of OTLP, as a collector accepts them at `/v1/traces`. */
 export interface OtlpTraces {
   readonly resourceSpans: readonly JsonObject[]
 }
@@ -36,12 +40,12 @@ interface Span {
 }
 
 /**
- * HEAD's branch as one trace: `invoke_agent` for each turn that a user began (or a reply that came before any), in it
- * `chat` for each reply, from the event that the model was asked behind, results of calls included, and `execute_tool`
- * for each call that has a result. The same state gives the same ids, so that sending it again makes no second trace.
- * What has no time stands at that of the event before it. Pure; O(path).
+ * Converts HEAD's branch to one trace: `invoke_agent` for each turn that a user started (or a reply before
+ * any), with a child `chat` for each reply, which starts at the event under HEAD at its request, and
+ * `execute_tool` for each call with a result. The same state has the same ids, so sending it again creates no
+ * second trace. An event without a time has that of the previous event. Pure; O(path).
  *
- * @throws ColloquyError `evicted` as `toTimeline` does.
+ * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
@@ -62,7 +66,7 @@ export function toSpans(state: State, options: SpanOptions = {}): OtlpTraces {
   }
 }
 
-/** One turn, while its end is not known. */
+/** A turn that may continue. */
 interface Turn {
   readonly id: string
   readonly from: bigint
@@ -70,9 +74,9 @@ interface Turn {
   error: string | null
 }
 
-/** When an event came, and the one before it on the path, results of calls included. */
+/** Time of an event, and of the previous event on the path, tool results included. */
 interface Arrival {
-  readonly at: bigint
+  readonly time: bigint
   readonly before: bigint
 }
 
@@ -80,9 +84,9 @@ function arrivalsOn(state: State): Map<string, Arrival> {
   const arrivals = new Map<string, Arrival>()
   let before = 0n
   for (const { id, timestamp } of pathTo(state)) {
-    const at = timeOf(timestamp, before)
-    if (id !== null) arrivals.set(id, { at, before })
-    before = at
+    const time = timeOf(timestamp, before)
+    if (id !== null) arrivals.set(id, { time, before })
+    before = time
   }
   return arrivals
 }
@@ -98,26 +102,32 @@ function spansOf(
 ): Span[] {
   const spans: Span[] = []
   const turns: Turn[] = []
-  /** The reply whose span is written, since its later calls are of it. */
+  /** The reply whose span was written last; its later calls belong to it. */
   let reply: string | null = null
   const base = { 'gen_ai.conversation.id': conversationId }
   for (const item of items) {
-    const { at: now, before } = arrivals.get(item.id) ?? { at: 0n, before: 0n }
-    const asked = isReply(item) ? askedAt(item, arrivals, before) : now
+    const { time: now, before } = arrivals.get(item.id) ?? { time: 0n, before: 0n }
+    const requested = isReply(item) ? requestTime(item, arrivals, before) : now
     const isUsers = item.type === 'message' && item.source === 'user'
-    // What stands before the first turn, as a system prompt, is of none; a log may begin with a reply.
+    // An event before the first turn, such as a system prompt, belongs to none; a log may start with a reply.
     if (isUsers || (turns.length === 0 && isReply(item)))
-      turns.push({ id: hexOf(`turn ${item.id}`, 16), from: asked === 0n ? now : asked, to: now, error: null })
+      turns.push({
+        id: hexOf(`turn ${item.id}`, 16),
+        from: requested === 0n ? now : requested,
+        to: now,
+        error: null,
+      })
     const turn = turns.at(-1)
     if (turn === undefined) continue
     turn.to = now > turn.to ? now : turn.to
     if (item.type === 'error') turn.error = `${item.code}: ${item.detail}`
     if (!isReply(item)) continue
-    const own = item.reply?.id ?? item.id
-    if (own !== reply) spans.push(chatSpan(item, turn.id, { from: asked, to: now }, base, withContent))
-    reply = own
+    const replyId = item.reply?.id ?? item.id
+    if (replyId !== reply)
+      spans.push(chatSpan(item, turn.id, { from: requested, to: now }, base, withContent))
+    reply = replyId
     if (item.type !== 'call' || item.result === null) continue
-    const to = arrivals.get(item.result.id)?.at ?? now
+    const to = arrivals.get(item.result.id)?.time ?? now
     spans.push(toolSpan(item, turn.id, { from: now, to }, base, withContent))
     turn.to = to > turn.to ? to : turn.to
   }
@@ -128,14 +138,14 @@ function spansOf(
   return [...invoked, ...spans]
 }
 
-/** When a model was asked: at the event that its reply names, else at the one before its reply. */
-function askedAt(
+/** Time of a request: of the event that its reply records, else of the event before it. */
+function requestTime(
   { reply }: MessageItem | CallItem,
   arrivals: ReadonlyMap<string, Arrival>,
   before: bigint,
 ): bigint {
   const after = reply?.after
-  return (typeof after === 'string' ? arrivals.get(after)?.at : undefined) ?? before
+  return (typeof after === 'string' ? arrivals.get(after)?.time : undefined) ?? before
 }
 
 interface Times {
@@ -161,7 +171,7 @@ function chatSpan(
     parent,
     name: model === null ? 'chat' : `chat ${model}`,
     kind: 3,
-    // The first of a log has nothing before it.
+    // The first event of a log has no predecessor.
     from: times.from === 0n ? times.to : times.from,
     to: times.to,
     attributes: {
@@ -226,10 +236,10 @@ const timeOf = (timestamp: string | null, before: bigint): bigint => {
   return micros === undefined ? before : BigInt(micros) * 1000n
 }
 
-/** As many hexadecimal digits as an id has, from a text. */
+/** An id of hexadecimal digits, derived from a text. */
 function hexOf(text: string, digits: number): string {
   let hex = ''
-  for (let no = 0; hex.length < digits; no += 1) hex += hashText(`${no} ${text}`)
+  for (let index = 0; hex.length < digits; index += 1) hex += hashText(`${index} ${text}`)
   return hex.slice(0, digits)
 }
 
@@ -241,15 +251,15 @@ function otlpOf({ id, parent, name, kind, from, to, attributes, error }: Span, t
     name,
     kind,
     startTimeUnixNano: String(from),
-    // A clock that went back must not give a span that ends before it begins.
+    // A clock that went back must not create a span that ends before it starts.
     endTimeUnixNano: String(to < from ? from : to),
     attributes: attributesOf(attributes),
     status: error === null ? {} : { code: 2, message: error },
   }
 }
 
-const attributesOf = (given: Readonly<Record<string, JsonValue>>): JsonObject[] =>
-  Object.entries(given).map(([key, value]) => ({ key, value: valueOf(value) }))
+const attributesOf = (values: Readonly<Record<string, JsonValue>>): JsonObject[] =>
+  Object.entries(values).map(([key, value]) => ({ key, value: valueOf(value) }))
 
 function valueOf(value: JsonValue): JsonObject {
   if (Array.isArray(value)) return { arrayValue: { values: value.map(valueOf) } }

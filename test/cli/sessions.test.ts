@@ -81,7 +81,7 @@ describe('a session as a FILE', () => {
     const { out, code } = await colloquy(['check', at('c.jsonl')])
     expect(code).toBe(1)
     expect(out).toContain('written twice: a block of a reply')
-    expect(out).toContain('This is a record of the unknown type "hologram".')
+    expect(out).toContain('Unknown record type "hologram".')
   })
 })
 

@@ -55,7 +55,7 @@ describe('items of OpenAI Responses', () => {
     expect(events(bare)).toMatchObject([{ kind: 'ConversationErrorEvent', code: 'failed' }])
     const cancelled = read([{ ...reply, status: 'cancelled' }])
     expect(saidIn(cancelled)).toEqual([words('so far')])
-    expect(cancelled.notes).toEqual([{ what: 'replies that were cancelled', count: 1, line: 1 }])
+    expect(cancelled.notes).toEqual([{ what: 'cancelled replies', count: 1, line: 1 }])
     expect(saidIn(read([{ ...reply, status: 'in_progress' }]))).toEqual([words('so far')])
   })
 })
@@ -195,7 +195,7 @@ describe('messages of OpenAI Chat Completions', () => {
         const calls = events(session).filter(({ kind }) => kind === 'ActionEvent')
         expect(calls).toHaveLength(tool_calls.length === 2 ? 1 : 0)
         expect(events(session).map(({ raw }) => raw)).toContain('"stray"')
-        expect(session.notes).toEqual([{ what: 'no call', count: 1, line: 2 }])
+        expect(session.notes).toEqual([{ what: 'not a call', count: 1, line: 2 }])
       }
     },
   )
@@ -216,7 +216,7 @@ describe('messages of OpenAI Chat Completions', () => {
     const session = read([{ id: 'r', object: 'chat.completion', error: { message: 'boom' }, choices }])
     expect(saidIn(session)).toEqual([words('so far')])
     expect(session.notes).toContainEqual({
-      what: 'replies that failed, kept as far as they came',
+      what: 'failed replies, kept up to the failure',
       count: 1,
       line: 1,
     })
@@ -240,7 +240,7 @@ describe('a request', () => {
       const [about, , ...kept] = events(session)
       expect(about).toMatchObject({ key: `${from}.request`, value: { model: 'm', tools } })
       expect(kept.map(({ raw }) => raw)).toEqual(['"stray"', '7', '{"role":"ghost"}'])
-      expect(session.notes).toEqual([{ what: 'no message', count: 3, line: 2 }])
+      expect(session.notes).toEqual([{ what: 'not a message', count: 3, line: 2 }])
     },
   )
 

@@ -30,7 +30,7 @@ it('further lines are sessions beside the first, and none takes the name of anot
     [null, null],
   ])
   expect(children.map((child) => userIn(child).includes('second'))).toEqual([true, false])
-  expect(notes).toEqual([{ what: 'further trajectories, each a session beside this one', count: 2, line: 2 }])
+  expect(notes).toEqual([{ what: 'further trajectories, each its own session', count: 2, line: 2 }])
 })
 
 it('a line that cannot be read costs no other', () => {
@@ -47,7 +47,7 @@ it('a line that cannot be read costs no other', () => {
   )
   expect(session.id).toBe('one')
   expect(userIn(session)).toContain('"hi"')
-  expect(session.notes).toEqual([{ what: 'no trajectory', count: 1, line: 1 }])
+  expect(session.notes).toEqual([{ what: 'not a trajectory', count: 1, line: 1 }])
   expect(read([7]).facts).toMatchObject([{ fact: { raw: '7' } }])
 })
 

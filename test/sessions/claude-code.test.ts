@@ -241,7 +241,7 @@ describe('a session of Claude Code', () => {
     const content = [{ type: 'tool_result', tool_use_id: 't', content: 'done' }]
     const given = { ...user('2', '1', content), toolUseResult: { stdout: 'done' } }
     const session = read([user('0', null, 'hi'), reply('1', '0', call), given])
-    expect(notesOf(session)).toEqual({ 'details of results that no model sees': 1 })
+    expect(notesOf(session)).toEqual({ 'tool result metadata': 1 })
     expect(read([user('0', null, 'hi'), { ...given, toolUseResult: 'done' }]).notes).toEqual([])
   })
 

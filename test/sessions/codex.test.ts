@@ -146,7 +146,7 @@ describe('a paginated rollout', () => {
       expect(facts.filter(({ fact }) => 'quarantined' in fact)).toEqual([
         expect.objectContaining({ line: torn, fact: expect.objectContaining({ raw: cut }) }),
       ])
-      expect(notes.some(({ what }) => what === 'no JSON')).toBe(true)
+      expect(notes.some(({ what }) => what === 'invalid JSON')).toBe(true)
     }
     const cut = JSON.stringify(typed).slice(0, 40)
     expect(told(read([META, prompt, cut, output, answer]))[1]).toBe('agent: a.txt')

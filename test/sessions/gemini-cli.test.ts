@@ -57,8 +57,8 @@ describe('a chat of Gemini CLI', () => {
       'refused c7: The user cancelled the call.',
     ])
     expect(notesOf(session)).toEqual({
-      'labels of calls that no model sees': 1,
-      'results of calls that were not done': 1,
+      'call labels': 1,
+      'results of unfinished calls': 1,
       'written twice: resultDisplay': 1,
     })
   })
@@ -105,7 +105,7 @@ describe('a chat of Gemini CLI', () => {
       ['gemini-cli.session', ABOUT],
       ['gemini-cli.set', { lastUpdated: 'y', directories: ['/d'] }],
     ])
-    expect(notesOf(session)).toEqual({ 'times at which a chat was last changed': 1 })
+    expect(notesOf(session)).toEqual({ 'modification times of a chat': 1 })
   })
 })
 

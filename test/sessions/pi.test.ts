@@ -81,7 +81,7 @@ describe('a reply of pi', () => {
     ]
     expect(notesOf(read([HEADER, ...entries]))).toEqual({
       'signatures of texts and calls': 2,
-      'how commands of the user ended': 1,
+      'results of user commands': 1,
     })
   })
 
@@ -96,8 +96,8 @@ describe('a reply of pi', () => {
       session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'ActionEvent')?.fact,
     ).toMatchObject({ action: null })
     expect(notesOf(session)).toEqual({
-      'arguments of calls as they were streamed': 1,
-      'words of an interruption': 1,
+      'streamed arguments of calls': 1,
+      'interruption messages': 1,
     })
   })
 
@@ -137,6 +137,6 @@ describe('a reply of pi', () => {
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('left')), reply('a2', 'u1', calls)]
     const session = read([...lines, result('r1', 'a2', 'c1'), result('r2', 'r1', 'c2')])
     expect(told(session)).toEqual(['user: one', 'call c1', 'call c2', 'result c1: ok', 'result c2: ok'])
-    expect(notesOf(session)).toEqual({ 'details of results that no model sees': 2 })
+    expect(notesOf(session)).toEqual({ 'tool result metadata': 2 })
   })
 })

@@ -4,8 +4,8 @@ import { expect, it } from 'vitest'
 import { readSession, SESSION_FORMATS } from '../../src/sessions/index.ts'
 import type { JsonValue } from '../../src/event/index.ts'
 
-const DEEP = 'JSON nested too deep for an event, which holds 512 levels with its own'
-const LARGE = 'JSON with a number that is too large to be written back'
+const DEEP = 'JSON nested too deeply for an event, whose maximum is 512 levels'
+const LARGE = 'JSON with a number that is too large'
 const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
 it.each([

@@ -1,4 +1,4 @@
-/** What arrays of messages hold, whichever way they came, and what of it is no message. */
+/** Elements of arrays of messages: messages, requests, system prompts and unknown values. */
 
 import { replyOf } from '../../event/reply.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -8,22 +8,22 @@ import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionFormat, SessionRecord } from '../session.ts'
 import type { HasResult, Origin, SessionWriter } from '../writer.ts'
 
-/** An element of an array, and where it stands. */
+/** An element of an array, and its position. */
 export interface Element {
   readonly line: number
   /** Its number among the elements, from 1. */
-  readonly no: number
-  /** Empty where it is no object. */
+  readonly number: number
+  /** Empty for a value that is not an object. */
   readonly found: Found
-  /** Where it is none, as it stands there. */
+  /** The record of a value that is not an object. */
   readonly stray: SessionRecord | null
-  /** Whether it is what a request says beside its messages. */
-  readonly isAbout: boolean
-  /** Whether it is the system prompt that a request has in a field of its own. */
-  readonly isOwnPrompt: boolean
+  /** Whether it contains the other fields of a request. */
+  readonly isRequest: boolean
+  /** Whether it is the system prompt from a request's own field. */
+  readonly isPromptField: boolean
 }
 
-/** What a reply of Responses says of itself, where it repeats what it was asked. */
+/** The fields of a Responses reply, which repeats fields of its request. */
 const OF_REPLY: ReadonlySet<string> = new Set([
   'id',
   'object',
@@ -38,21 +38,21 @@ const OF_REPLY: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The elements of an array, whichever way it came: each a record, or all of them in one, as a request has them. What a
- * request says beside them comes first, then its own system prompt, as a message. O(fields and elements).
+ * The elements of an array: one record each, or all in one record, a request. The other fields of a request
+ * come first, then its system prompt as a message. O(fields and elements).
  */
 export function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
   const add = (element: Pick<Element, 'line' | 'found'> & Partial<Element>): void => {
     elements.push({
-      no: elements.length + 1 - abouts,
+      number: elements.length + 1 - requests,
       stray: null,
-      isAbout: false,
-      isOwnPrompt: false,
+      isRequest: false,
+      isPromptField: false,
       ...element,
     })
   }
-  let abouts = 0
+  let requests = 0
   for (const record of records) {
     const { line, value } = record
     const found = objectOf(value)
@@ -62,32 +62,32 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
       add({ line, found, stray: found === value ? null : record })
       continue
     }
-    const about = aboutOf(found, field, isReply)
-    if (about !== null) {
-      abouts += 1
-      add({ line, found: about, no: abouts, isAbout: true })
+    const other = otherFields(found, field, isReply)
+    if (other !== null) {
+      requests += 1
+      add({ line, found: other, number: requests, isRequest: true })
     }
-    let at = 0
-    // A reply without its request may be one of many lines, and stands in its own.
-    const next = (): number => (list === null ? line : (at += 1))
+    let index = 0
+    // A reply without its request may be one of many lines, and keeps its own line.
+    const next = (): number => (list === null ? line : (index += 1))
     const system = found[promptIn(found)]
     if (textIn(system) !== '')
-      add({ line: next(), found: { role: 'system', content: system }, isOwnPrompt: true })
+      add({ line: next(), found: { role: 'system', content: system }, isPromptField: true })
     for (const element of list ?? []) {
       const inner = objectOf(element)
-      const no = next()
-      add({ line: no, found: inner, stray: inner === element ? null : strayOf(element, no) })
+      const position = next()
+      add({ line: position, found: inner, stray: inner === element ? null : strayOf(element, position) })
     }
     if (isReply) add({ line: next(), found: { ...found, [field]: undefined } })
   }
   return elements
 }
 
-/** Whether an element is a whole reply of Responses, which repeats what it was asked. O(1). */
+/** Whether an element is a whole Responses reply, which repeats fields of its request. O(1). */
 export const isWhole = ({ type, role, output }: Found): boolean =>
   type === undefined && role === undefined && Array.isArray(output)
 
-/** Which field of a request has the system prompt. */
+/** The field of a request with the system prompt. */
 const promptIn = (request: Found): string =>
   (request['system'] ?? null) === null ? 'instructions' : 'system'
 
@@ -97,8 +97,8 @@ const strayOf = (value: JsonValue, line: number): SessionRecord => ({
   value,
 })
 
-/** The fields of a request that are read nowhere else; null where there are none. */
-function aboutOf(request: Found, field: string, isReply: boolean): Found | null {
+/** The other fields of a request; null for none. */
+function otherFields(request: Found, field: string, isReply: boolean): Found | null {
   const prompt = promptIn(request)
   const isRead = (key: string): boolean =>
     (key === field && Array.isArray(request[key])) ||
@@ -108,30 +108,30 @@ function aboutOf(request: Found, field: string, isReply: boolean): Found | null 
   return rest.length === 0 ? null : Object.fromEntries(rest)
 }
 
-/** Adds a reply, or counts it where it says nothing. */
+/** Adds a reply, or counts it when it has no content. */
 export function addReply(
   reply: Reply,
   origins: readonly Origin[],
   hasResult: HasResult,
   writer: SessionWriter,
 ): void {
-  if (saysNothing(reply)) writer.note('replies without content', origins[0]?.line ?? 1)
+  if (isBlank(reply)) writer.note('replies without content', origins[0]?.line ?? 1)
   else writer.reply(reply, origins, hasResult)
 }
 
-/** Whether an element is no message; it is kept then. O(its size). */
-export function isAside(
-  { line, no, found, stray, isAbout }: Element,
+/** Whether an element is not a message; it is kept then. O(its size). */
+export function keepNonMessage(
+  { line, number, found, stray, isRequest }: Element,
   format: SessionFormat,
   writer: SessionWriter,
 ): boolean {
-  if (isAbout)
-    writer.update(`${format}.request`, found as JsonValue, { line, id: `request-${no}`, time: null })
-  else if (stray !== null) writer.keep(stray, 'no message')
-  return isAbout || stray !== null
+  if (isRequest)
+    writer.update(`${format}.request`, found as JsonValue, { line, id: `request-${number}`, time: null })
+  else if (stray !== null) writer.keep(stray, 'not a message')
+  return isRequest || stray !== null
 }
 
-/** Keeps what a message says beside the fields that are read of it. O(fields). */
+/** Keeps the fields of a message that have no place in an event. O(fields). */
 export function keepMore(
   found: Found,
   read: readonly string[],
@@ -145,12 +145,12 @@ export function keepMore(
   writer.update(`${format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
 }
 
-/** Keeps an object that is no message. */
+/** Keeps an object that is not a message. */
 export function keepUnknown({ line, found }: Element, writer: SessionWriter): void {
-  writer.keep({ line, raw: JSON.stringify(found), value: found as JsonValue }, 'no message')
+  writer.keep({ line, raw: JSON.stringify(found), value: found as JsonValue }, 'not a message')
 }
 
-/** The session of an array, which has neither name nor times. */
+/** The session of an array, which has no name and no times. */
 export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session => ({
   format,
   id: null,
@@ -162,18 +162,18 @@ export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session
   children: [],
 })
 
-/** The system prompts that an array begins with: a log has one in front, which says all of it. */
+/** The system prompts at the start of an array; a log has one, with the text of all. */
 export interface Prompts {
   readonly front: ReadonlySet<Element>
   readonly text: string
 }
 
-/** Finds them; `contentIn` is what a message of a form says. O(prompts in front). */
+/** Finds the system prompts at the start; `contentIn` returns the content of a message. O(prompts). */
 export function promptsOf(elements: readonly Element[], contentIn: (found: Found) => unknown): Prompts {
   const front = new Set<Element>()
   const texts: string[] = []
   for (const element of elements) {
-    if (element.isAbout) continue
+    if (element.isRequest) continue
     const { role } = element.found
     if (role !== 'system' && role !== 'developer') break
     front.add(element)
@@ -183,7 +183,7 @@ export function promptsOf(elements: readonly Element[], contentIn: (found: Found
   return { front, text: texts.join('\n\n') }
 }
 
-/** Adds a system prompt. One that stands among the messages stays there, in the words of the environment. */
+/** Adds a system prompt. A later one becomes a message of the environment in its position. */
 export function addPrompt(
   element: Element,
   content: unknown,
@@ -194,19 +194,19 @@ export function addPrompt(
   const isFront = front.has(element)
   const [first] = front
   if (isFront && element !== first) return
-  if (!isFront && !element.isOwnPrompt) {
+  if (!isFront && !element.isPromptField) {
     writer.say('environment', contentOf(content), origin)
     return
   }
-  const words = isFront ? text : textIn(content)
+  const prompt = isFront ? text : textIn(content)
   writer.add(
-    { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text: words }, tools: [] },
+    { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text: prompt }, tools: [] },
     origin,
   )
 }
 
-/** Whether nothing at all was said, counted or decided: no words, no calls, and nothing of a provider's own. */
-function saysNothing({ events }: Reply): boolean {
+/** Whether a reply has no content, calls, parts, tokens or outcome. */
+function isBlank({ events }: Reply): boolean {
   const [first] = events
   if (first === undefined) return true
   if (events.length > 1 || first.kind !== 'MessageEvent') return false

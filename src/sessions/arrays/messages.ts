@@ -1,4 +1,4 @@
-/** Reads arrays of messages as they are sent to Anthropic and to OpenAI, and whole replies of these. */
+/** Reads arrays of messages of Anthropic and OpenAI, and whole replies. */
 
 import { type Draft, produce } from 'immer'
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
@@ -7,13 +7,13 @@ import { moreOf, type Reply } from '../../messages/reply.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
+import { resultsOnDemand, type HasResult, type Origin, SessionWriter } from '../writer.ts'
 import {
   addPrompt,
   addReply,
   type Element,
   elementsOf,
-  isAside,
+  keepNonMessage,
   keepMore,
   keepUnknown,
   promptsOf,
@@ -22,25 +22,25 @@ import {
 
 const contentIn = ({ content }: Found): unknown => content
 
-/** Messages of Anthropic, or a reply of it. O(size). */
+/** Messages of Anthropic, or one reply. O(size). */
 export function readAnthropic(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
   const prompts = promptsOf(elements, contentIn)
-  const hasResult = askedLater(() =>
+  const hasResult = resultsOnDemand(() =>
     elements.flatMap(({ found }) =>
       objectsOf(found['content']).map((block) => stringOf(block['tool_use_id'])),
     ),
   )
   for (const element of elements) {
-    const { line, no, found } = element
-    const origin = { line, id: `message-${no}`, time: null }
-    if (isAside(element, 'anthropic', writer)) continue
+    const { line, number, found } = element
+    const origin = { line, id: `message-${number}`, time: null }
+    if (keepNonMessage(element, 'anthropic', writer)) continue
     if (found['role'] === 'system') addPrompt(element, found['content'], prompts, origin, writer)
     else if (found['role'] === 'assistant') {
       const reply = fromAnthropic({
         ...found,
-        id: stringOf(found['id']) || `reply-${no}`,
+        id: stringOf(found['id']) || `reply-${number}`,
         content: blocksOf(found['content'], 'text'),
       } as Parameters<typeof fromAnthropic>[0])
       addReply(reply, originsOf(reply, origin), hasResult, writer)
@@ -50,7 +50,7 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
   return sessionOf('anthropic', writer)
 }
 
-/** A place for each call of a reply; one alone stands where its message does. */
+/** An origin for each call of a reply; a single call has that of its message. */
 function originsOf({ events }: Reply, origin: Origin): Origin[] {
   const origins: Origin[] = []
   for (const { kind } of events)
@@ -58,7 +58,7 @@ function originsOf({ events }: Reply, origin: Origin): Origin[] {
   return origins.length < 2 ? [origin] : origins
 }
 
-/** Results come first, as the provider wants them; what is said beside them follows. */
+/** Results are added first, as the provider requires; other content follows. */
 function addUser(found: Found, origin: Origin, writer: SessionWriter): void {
   const { content } = found
   const rest: Found[] = []
@@ -78,27 +78,27 @@ function addUser(found: Found, origin: Origin, writer: SessionWriter): void {
       { ...origin, id: `${origin.id}-result-${results}` },
     )
   }
-  const said = contentOf(results === 0 ? content : rest)
-  if (results === 0 || said.length > 0) writer.say('user', said, origin)
+  const others = contentOf(results === 0 ? content : rest)
+  if (results === 0 || others.length > 0) writer.say('user', others, origin)
 }
 
-/** Messages of OpenAI Chat Completions, or a reply of it. O(size). */
+/** Messages of OpenAI Chat Completions, or one reply. O(size). */
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = withCallIds(elementsOf(records, 'messages'))
   const prompts = promptsOf(elements, contentIn)
-  const hasResult = askedLater(() => elements.map(({ found }) => stringOf(found['tool_call_id'])))
+  const hasResult = resultsOnDemand(() => elements.map(({ found }) => stringOf(found['tool_call_id'])))
   for (const element of elements) {
-    const { line, no, found } = element
-    const origin = { line, id: `message-${no}`, time: null }
+    const { line, number, found } = element
+    const origin = { line, id: `message-${number}`, time: null }
     const { role, content } = found
-    if (isAside(element, 'openai-chat', writer)) continue
+    if (keepNonMessage(element, 'openai-chat', writer)) continue
     if (Array.isArray(found['choices'])) addChatReply(found, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'assistant') {
       const calls = objectsOf(found['tool_calls'])
       const choice = { message: found, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
-      addChatReply({ id: `reply-${no}`, choices: [choice] }, origin, hasResult, writer)
+      addChatReply({ id: `reply-${number}`, choices: [choice] }, origin, hasResult, writer)
     } else if (role === 'tool' || role === 'function') {
       const callId = stringOf(found['tool_call_id'])
       const tool = stringOf(found['name']) || 'unknown'
@@ -108,34 +108,33 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
       keepUnknown(element, writer)
       continue
     }
-    // What a reply says beside its words stands in its record.
+    // The other fields of a reply are in its record.
     if (role !== 'assistant' && typeof role === 'string') keepMore(found, READ, 'openai-chat', origin, writer)
   }
   return sessionOf('openai-chat', writer)
 }
 
-/** What is read of a message that is no reply. */
+/** The fields of a message that are read. */
 const READ = ['role', 'content', 'name', 'tool_call_id'] as const
 
-/** What is read of a reply, or says nothing of it. */
+/** The fields of a reply that are read or ignored. */
 const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
 
 function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const whole = withCalls(reply, origin, writer)
   const read = fromOpenAIChat(whole as Found as never)
-  const isKept = read.outcome.type === 'failed' && objectsOf(reply['choices']).length > 0
-  const given = isKept ? fromOpenAIChat(cutOff(whole) as never) : read
-  if (read.outcome.type === 'failed')
-    writer.note('replies that failed, kept as far as they came', origin.line)
-  addReply(given, originsOf(given, origin), hasResult, writer)
+  const isFailed = read.outcome.type === 'failed' && objectsOf(reply['choices']).length > 0
+  const usable = isFailed ? fromOpenAIChat(cutOff(whole) as never) : read
+  if (read.outcome.type === 'failed') writer.note('failed replies, kept up to the failure', origin.line)
+  addReply(usable, originsOf(usable, origin), hasResult, writer)
   const { length } = objectsOf(reply['choices'])
-  for (let at = 1; at < length; at += 1) writer.note('further choices of a reply', origin.line)
+  for (let index = 1; index < length; index += 1) writer.note('further choices of a reply', origin.line)
   if (moreOf(objectOf(objectsOf(reply['choices'])[0]), 'index', 'message', 'finish_reason') !== null)
     writer.note('further fields of a choice', origin.line)
   keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
 }
 
-/** A reply that failed, as one that was cut off: its text was said all the same. */
+/** A failed reply as a truncated one, to keep its text. */
 const cutOff = (reply: Found): Found =>
   produce(reply, (draft: Draft<Found>) => {
     const [choice = {}] = objectsOf(draft['choices'])
@@ -143,11 +142,11 @@ const cutOff = (reply: Found): Found =>
     draft['choices'] = [{ ...choice, finish_reason: 'length' }]
   })
 
-/** A reply without what stands among its calls and is none: it would be read as a call that was never made. */
+/** A reply without entries of its calls that are not calls. */
 function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): Found {
   const [choice = {}] = objectsOf(reply['choices'])
   const message = objectOf(choice['message'])
-  const tool_calls = writer.objectsIn(message['tool_calls'], 'no call', line)
+  const tool_calls = writer.objectsIn(message['tool_calls'], 'not a call', line)
   if ((message['tool_calls'] ?? null) === null || message['tool_calls'] === tool_calls) return reply
   return produce(reply, (draft: Draft<Found>) => {
     const [first = {}] = objectsOf(draft['choices'])
@@ -155,16 +154,16 @@ function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): Found
   })
 }
 
-/** Messages with each call of a function as that of a tool, and each result with its id. O(messages). */
+/** Messages with each function call as a tool call, and each result with its id. O(messages). */
 export function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
     const found = produce(element.found, (draft: Draft<Found>) => {
       const { role, choices } = draft
-      if (role === 'assistant') nameCall(draft, `call-${element.no}`, last)
+      if (role === 'assistant') nameCall(draft, `call-${element.number}`, last)
       else if (Array.isArray(choices))
         for (const choice of objectsOf(choices))
-          nameCall(objectOf(choice['message']) as Draft<Found>, `call-${element.no}`, last)
+          nameCall(objectOf(choice['message']) as Draft<Found>, `call-${element.number}`, last)
       else if ((role === 'function' || role === 'tool') && stringOf(draft['tool_call_id']) === '') {
         const name = stringOf(draft['name'])
         draft['tool_call_id'] = last.get(name) ?? name
@@ -174,7 +173,7 @@ export function withCallIds(elements: readonly Element[]): Element[] {
   })
 }
 
-/** Makes the call of a function in a draft of a message that of a tool. */
+/** Converts the function call of a draft message to a tool call. */
 function nameCall(message: Draft<Found>, id: string, last: Map<string, string>): void {
   const call = message['function_call']
   const name = stringOf(objectOf(call)['name'])

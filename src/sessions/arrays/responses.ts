@@ -1,27 +1,27 @@
-/** Reads arrays of items of OpenAI Responses, and whole replies of it. */
+/** Reads arrays of items of OpenAI Responses, and whole replies. */
 
 import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
+import { resultsOnDemand, type HasResult, type Origin, SessionWriter } from '../writer.ts'
 import {
   addPrompt,
   addReply,
   elementsOf,
-  isAside,
+  keepNonMessage,
   isWhole,
   keepUnknown,
   promptsOf,
   sessionOf,
 } from './elements.ts'
 
-/** Items or a reply. Items of the model that follow each other are one reply. O(size). */
+/** Items or one reply. Consecutive items of the model are one reply. O(size). */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
   const prompts = promptsOf(elements, ({ content }) => content)
-  const hasResult = askedLater(() =>
+  const hasResult = resultsOnDemand(() =>
     elements.map(({ found }) => (isResult(found) ? stringOf(found['call_id']) : '')),
   )
   let open: { readonly origin: Origin; readonly found: Found }[] = []
@@ -35,15 +35,15 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
     open = []
   }
   for (const element of elements) {
-    const { line, no, found } = element
-    const origin = { line, id: `item-${no}`, time: null }
+    const { line, number, found } = element
+    const origin = { line, id: `item-${number}`, time: null }
     const { role, content } = found
-    if (!element.isAbout && isOfModel(found)) {
+    if (!element.isRequest && isOfModel(found)) {
       open.push({ origin, found })
       continue
     }
     close()
-    if (isAside(element, 'openai-responses', writer)) continue
+    if (keepNonMessage(element, 'openai-responses', writer)) continue
     if (isWhole(found)) addWhole(found, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'user') writer.say('user', contentOf(content), origin)
@@ -61,7 +61,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
 
 const isResult = ({ type }: Found): boolean => stringOf(type).endsWith('_call_output')
 
-/** Whether the model has said it: its messages, its reasoning, and what it or its provider has called. */
+/** Whether an item is from the model: its messages, reasoning and calls, including provider tools. */
 const isOfModel = (found: Found): boolean =>
   found['role'] === 'assistant' ||
   (typeof found['type'] === 'string' && found['type'] !== 'message' && !isResult(found))
@@ -69,25 +69,25 @@ const isOfModel = (found: Found): boolean =>
 const replyOf = (reply: Found) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
 
-/** The easy form of a message, which requests may have, as replies have it. */
+/** Converts the short form of a message in requests to that of replies. */
 function itemOf(item: Found): Found {
   const { type, content } = item
   if (item['role'] !== 'assistant' || (type !== undefined && type !== 'message')) return item
   const parts = blocksOf(content, 'output_text').map(partOf)
-  const isWhole = Array.isArray(content) && parts.every((part, at) => part === content[at])
+  const isWhole = Array.isArray(content) && parts.every((part, index) => part === content[index])
   if (isWhole && type === 'message') return item
   return { ...item, type: 'message', content: parts }
 }
 
-/** The words of a model are its output, whatever they were called when they were sent back. */
+/** A model's text is output, even if it was sent back as input. */
 const partOf = (part: Found): Found =>
   part['type'] === 'text' || part['type'] === 'input_text' ? { ...part, type: 'output_text' } : part
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
 /**
- * A reply as it was stored. One that failed, was cancelled or was stored before its end has been cut off where its
- * output ends: that was said all the same.
+ * A stored reply. One that failed, was cancelled or was stored early is truncated at the end of its output,
+ * so that its text is kept.
  */
 function addWhole(found: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = found
@@ -105,9 +105,8 @@ function addWhole(found: Found, origin: Origin, hasResult: HasResult, writer: Se
   ]
   const isEmpty = isBroken && objectsOf(found['output']).length === 0
   if (!isEmpty) addReply(reply, origins, hasResult, writer)
-  if (status === 'cancelled') writer.note('replies that were cancelled', origin.line)
-  if (status === 'queued' || status === 'in_progress')
-    writer.note('replies that had not ended when they were stored', origin.line)
+  if (status === 'cancelled') writer.note('cancelled replies', origin.line)
+  if (status === 'queued' || status === 'in_progress') writer.note('unfinished replies', origin.line)
   if (status !== 'failed') return
   const { code, message } = objectOf(found['error'])
   writer.add(

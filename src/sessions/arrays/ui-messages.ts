@@ -7,17 +7,17 @@ import { moreOf } from '../../messages/reply.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, elementsOf, isAside, keepUnknown, promptsOf, sessionOf } from './elements.ts'
+import { addPrompt, elementsOf, keepNonMessage, keepUnknown, promptsOf, sessionOf } from './elements.ts'
 
-/** Messages of `useChat`. A message of the model may hold several replies, one for each step. O(size). */
+/** Messages of `useChat`. An assistant message may contain several replies, one for each step. O(size). */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
   const prompts = promptsOf(elements, promptIn)
   for (const element of elements) {
-    const { line, no, found } = element
-    if (isAside(element, 'ui-messages', writer)) continue
-    const id = stringOf(found['id']) || `message-${no}`
+    const { line, number, found } = element
+    if (keepNonMessage(element, 'ui-messages', writer)) continue
+    const id = stringOf(found['id']) || `message-${number}`
     const origin = { line, id, time: found['createdAt'] }
     const { role } = found
     if (role !== 'system' && role !== 'user' && role !== 'assistant') {
@@ -28,14 +28,14 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
     if (role === 'system') addPrompt(element, parts, prompts, origin, writer)
     else if (role === 'user') addUser(parts, origin, writer)
     else addReplies(parts, origin, writer)
-    const about = aboutOf(found)
-    if (about !== null)
-      writer.update('ui-messages.message', { id, ...about }, { ...origin, id: `${id}-about` })
+    const other = otherFields(found)
+    if (other !== null)
+      writer.update('ui-messages.message', { id, ...other }, { ...origin, id: `${id}-about` })
   }
   return sessionOf('ui-messages', writer)
 }
 
-/** What a system prompt says: in version 4 it has words alone. */
+/** Content of a system prompt; version 4 has only text. */
 const promptIn = ({ parts, content }: Found): unknown => textIn(parts) || content
 
 function addUser(parts: readonly Found[], origin: Origin, writer: SessionWriter): void {
@@ -43,7 +43,7 @@ function addUser(parts: readonly Found[], origin: Origin, writer: SessionWriter)
     const { type, url, mediaType, filename } = part
     if (type === 'text') return contentOf([part])
     if (type !== 'file' || typeof url !== 'string') {
-      writer.note(`parts of a user's message that say nothing to a model: ${stringOf(type)}`, origin.line)
+      writer.note(`parts of a user message that models do not read: ${stringOf(type)}`, origin.line)
       return []
     }
     if (stringOf(mediaType).startsWith('image')) return [{ type: 'image' as const, image_urls: [url] }]
@@ -52,20 +52,20 @@ function addUser(parts: readonly Found[], origin: Origin, writer: SessionWriter)
   writer.say('user', content, origin)
 }
 
-/** The replies of a message, divided where a step starts. */
+/** Adds the replies of a message, which are divided by steps. */
 function addReplies(parts: readonly Found[], origin: Origin, writer: SessionWriter): void {
   const steps: Found[][] = [[]]
   for (const part of parts) {
     if (part['type'] === 'step-start') steps.push([])
     else steps.at(-1)?.push(part)
   }
-  for (const [at, step] of steps.filter((some) => some.length > 0).entries())
-    addStep(step, { ...origin, id: at === 0 ? origin.id : `${origin.id}.${at + 1}` }, writer)
+  for (const [index, step] of steps.filter((some) => some.length > 0).entries())
+    addStep(step, { ...origin, id: index === 0 ? origin.id : `${origin.id}.${index + 1}` }, writer)
 }
 
 const isTool = ({ type }: Found): boolean => type === 'dynamic-tool' || stringOf(type).startsWith('tool-')
 
-/** The states in which a call has its result. */
+/** States of a call with a result. */
 const DONE: ReadonlySet<unknown> = new Set(['output-available', 'output-error', 'output-denied'])
 
 function addStep(step: readonly Found[], origin: Origin, writer: SessionWriter): void {
@@ -73,17 +73,21 @@ function addStep(step: readonly Found[], origin: Origin, writer: SessionWriter):
   const calls = step.filter((part) => isTool(part) && part['state'] !== 'input-streaming')
   const content = step.flatMap((part) => contentPart(part, origin, writer))
   if (content.length === 0) return writer.note('replies without content', origin.line)
-  const own = calls.filter(({ providerExecuted }) => providerExecuted !== true)
+  const clientCalls = calls.filter(({ providerExecuted }) => providerExecuted !== true)
   const reply = fromAiSdk({
     content,
-    finishReason: own.length > 0 ? 'tool-calls' : 'stop',
+    finishReason: clientCalls.length > 0 ? 'tool-calls' : 'stop',
     response: { id: `reply-${id}` },
   } as Parameters<typeof fromAiSdk>[0])
-  const origins = own.length < 2 ? [origin] : own.map((_, at) => ({ ...origin, id: `${id}-call-${at + 1}` }))
+  const origins =
+    clientCalls.length < 2
+      ? [origin]
+      : clientCalls.map((_, at) => ({ ...origin, id: `${id}-call-${at + 1}` }))
   writer.reply(reply, origins, (callId) =>
-    own.some((call) => call['toolCallId'] === callId && DONE.has(call['state'])),
+    clientCalls.some((call) => call['toolCallId'] === callId && DONE.has(call['state'])),
   )
-  for (const [at, call] of own.entries()) addResult(call, { ...origin, id: `${id}-result-${at + 1}` }, writer)
+  for (const [index, call] of clientCalls.entries())
+    addResult(call, { ...origin, id: `${id}-result-${index + 1}` }, writer)
 }
 
 function contentPart(part: Found, { line }: Origin, writer: SessionWriter): object[] {
@@ -91,23 +95,23 @@ function contentPart(part: Found, { line }: Origin, writer: SessionWriter): obje
   const options = part['providerMetadata'] === undefined ? {} : { providerMetadata: part['providerMetadata'] }
   if (type === 'text' || type === 'reasoning') return text === '' ? [] : [{ type, text, ...options }]
   if (isTool(part) && state === 'input-streaming') {
-    writer.note('calls that were cut off', line)
+    writer.note('unfinished calls', line)
     return []
   }
   if (isTool(part)) {
     const toolName = stringOf(part['toolName']) || stringOf(type).slice('tool-'.length)
-    const isProviders = part['providerExecuted'] === true
+    const isProviderExecuted = part['providerExecuted'] === true
     const call = {
       type: 'tool-call',
       toolCallId,
       toolName,
       input: input ?? part['rawInput'] ?? {},
-      ...(isProviders ? { providerExecuted: true } : {}),
+      ...(isProviderExecuted ? { providerExecuted: true } : {}),
       ...(part['callProviderMetadata'] === undefined
         ? {}
         : { providerMetadata: part['callProviderMetadata'] }),
     }
-    if (!isProviders || !DONE.has(state)) return [call]
+    if (!isProviderExecuted || !DONE.has(state)) return [call]
     const result =
       state === 'output-available'
         ? { type: 'tool-result', toolCallId, toolName, input, output, providerExecuted: true }
@@ -117,7 +121,7 @@ function contentPart(part: Found, { line }: Origin, writer: SessionWriter): obje
   if (type === 'file') return [{ type, file: { mediaType: part['mediaType'], base64: dataOf(part['url']) } }]
   if (stringOf(type).startsWith('source-'))
     return [{ ...part, type: 'source', sourceType: stringOf(type).slice('source-'.length) }]
-  writer.note(`parts that say nothing to a model: ${stringOf(type)}`, line)
+  writer.note(`parts that models do not read: ${stringOf(type)}`, line)
   return []
 }
 
@@ -156,38 +160,43 @@ const READ = [
   'experimental_attachments',
 ] as const
 
-/** What a message says beside its parts: its metadata, annotations, and a time that is no text. Null for nothing. */
-export const aboutOf = (message: Found): JsonObject | null =>
+/** The other fields of a message: metadata, annotations, and a time that is not text. Null for none. */
+export const otherFields = (message: Found): JsonObject | null =>
   moreOf(message, ...READ, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
-/** All parts of a message, with `step-start` where a reply begins. What its fields say again is counted. O(size). */
+/**
+ * All parts of a message, with `step-start` at the start of each reply. Fields that repeat parts are counted.
+ * O(size).
+ */
 export function partsOf(message: Found, { line }: Origin, writer: SessionWriter): Found[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
   const calls = objectsOf(message['toolInvocations'])
   if (!Array.isArray(parts)) return [...fromFields(calls, stringOf(reasoning), content), ...files]
   const list = objectsOf(parts)
-  const again = (what: string): void => writer.note(`written twice: ${what} of a message`, line)
+  const countRepeat = (what: string): void => writer.note(`written twice: ${what} of a message`, line)
   const known = new Set(list.map(callIdOf))
   const others = calls.filter(({ toolCallId }) => !known.has(toolCallId))
-  if (others.length < calls.length) again('toolInvocations')
+  if (others.length < calls.length) countRepeat('toolInvocations')
   const thoughts = list.filter(({ type }) => type === 'reasoning')
-  if (reasoning !== undefined && thoughts.length > 0) again('reasoning')
-  const said = list.filter(({ type }) => type === 'text')
-  const isSaid = textIn(said) !== ''
-  if (typeof content === 'string' && content !== '' && isSaid) {
-    if (textIn(said).includes(content)) again('content')
-    else writer.note('a content of a message that its parts say otherwise', line)
+  if (reasoning !== undefined && thoughts.length > 0) countRepeat('reasoning')
+  const texts = list.filter(({ type }) => type === 'text')
+  const hasText = textIn(texts) !== ''
+  if (typeof content === 'string' && content !== '' && hasText) {
+    if (textIn(texts).includes(content)) countRepeat('content')
+    else writer.note('message content that differs from its parts', line)
   }
   return [
     ...(thoughts.length > 0 ? [] : thought(stringOf(reasoning))),
     ...partSteps(list),
-    ...fromFields(others, '', isSaid ? '' : content),
+    ...fromFields(others, '', hasText ? '' : content),
     ...files,
   ]
 }
 
-/** What was said in fields alone: the calls of each step, and the text behind them, or before those that are open. */
+/**
+ * Parts of a message without `parts`: the calls of each step, and the text after them, or before open calls.
+ */
 function fromFields(calls: readonly Found[], reasoning: string, content: unknown): Found[] {
   const text = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : []
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))
@@ -209,22 +218,25 @@ const fileOf = ({ url, contentType, name }: Found): Found => ({
 const callIdOf = (part: Found): unknown =>
   objectOf(part['toolInvocation'])['toolCallId'] ?? part['toolCallId']
 
-/** Parts as version 5 has them. Where no step is said to start, a new number of a call and a text behind results do. */
+/**
+ * Converts parts to version 5. Without `step-start`, a step starts at a new step number of a call, or at text
+ * after results.
+ */
 function partSteps(list: readonly Found[]): Found[] {
-  const isTold = list.some(({ type }) => type === 'step-start')
+  const hasSteps = list.some(({ type }) => type === 'step-start')
   const parts: Found[] = []
   let step: unknown
   let isDone = false
   for (const part of list) {
     const { type } = part
     const isCall = type === 'tool-invocation'
-    const { step: no, state } = isCall ? objectOf(part['toolInvocation']) : NONE
+    const { step: number, state } = isCall ? objectOf(part['toolInvocation']) : NONE
     const isNext = isCall
-      ? no !== undefined && step !== undefined && no !== step
+      ? number !== undefined && step !== undefined && number !== step
       : isDone && (type === 'text' || type === 'reasoning')
-    if (isNext && !isTold) parts.push({ type: 'step-start' })
-    // A call behind the words that begin a step is of it, whatever its number.
-    step = no ?? (isNext ? undefined : step)
+    if (isNext && !hasSteps) parts.push({ type: 'step-start' })
+    // A call after the text at the start of a step belongs to that step, whatever its number.
+    step = number ?? (isNext ? undefined : step)
     isDone = isCall && state === 'result'
     parts.push(oldPart(part))
   }
