@@ -1,6 +1,6 @@
 /**
- * Lists of the product that a service of conversations does not have. The official pages request them on every load, so
- * each is an empty list here.
+ * Features that this service does not have. The official pages request them on every load, so each responds
+ * with an empty list.
  */
 
 import { type Operation, operation } from './http/operation.ts'
@@ -8,7 +8,7 @@ import { type Operation, operation } from './http/operation.ts'
 const PAGE = { items: [], next_page_id: null } as const
 const NO_AUTOMATIONS = { status: 'ok', enabled: false, detail: 'This service has no automations.' } as const
 
-/** What each path responds; null: 204 without a body. */
+/** The response of each path; null: 204 without a body. */
 const RESPONSES: Readonly<Record<`${'get' | 'post' | 'delete'} /${string}`, object | null>> = {
   'post /api/skills': { skills: [], sources: {} },
   'post /api/skills/sync': { status: 'success', message: 'There are no public skills here.' },
@@ -34,7 +34,7 @@ const RESPONSES: Readonly<Record<`${'get' | 'post' | 'delete'} /${string}`, obje
   'get /api/automation/v1': { automations: [], total: 0 },
   'get /api/automation/server_info': NO_AUTOMATIONS,
   'get /api/automation/health': NO_AUTOMATIONS,
-  // Pages start a session before they show files in frames, whose requests cannot have a key in a header.
+  // Pages create a session before they show files in frames, whose requests cannot have a key in a header.
   'post /api/auth/workspace-session': null,
   'delete /api/auth/workspace-session': null,
 }
@@ -55,7 +55,7 @@ export const emptyListOperations = (): Operation[] =>
             ? { 204: { description: 'There is nothing to do' } }
             : {
                 200: {
-                  description: 'There are none here',
+                  description: 'Always empty',
                   schema: { type: Array.isArray(body) ? 'array' : 'object' },
                 },
               },

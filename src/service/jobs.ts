@@ -1,6 +1,7 @@
 /**
- * Durable jobs: items that one process holds by a lease. It renews the lease while it works, changes the job only while
- * the lease holds, and then releases or finishes it. If the process dies, another one claims the job when it is due.
+ * Durable jobs: items that one process holds by a lease. It renews the lease while it works, changes the job
+ * only while it holds the lease, and then releases or finishes it. If the process dies, another one claims
+ * the job when it is due.
  */
 
 import { type RunInOrder, serialQueue } from '../conversation/async.ts'
@@ -8,8 +9,8 @@ import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { Item, ItemChange, NewItem } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
+import { retryConflicts } from '../store/kit/items.ts'
 
-/** What the jobs of one kind have in common. */
 export interface JobKind<T extends object> {
   readonly store: Store
   /** Where new jobs are stored. */
@@ -66,7 +67,7 @@ export class Job<T extends object> {
   }
 
   /**
-   * Stores the record, with other changes, and gives the lease back.
+   * Stores the record, with other changes, and ends the lease.
    * @param dueIn milliseconds after which the job can be claimed; null: not until that is changed
    * @throws ColloquyError `lease_lost`.
    */
@@ -85,7 +86,7 @@ export class Job<T extends object> {
     })
   }
 
-  /** Renews the lease no longer: the job can be claimed when the lease ends. */
+  /** Stops renewing the lease: the job can be claimed when it expires. */
   abandon(): void {
     this.#isOver = true
     clearInterval(this.#renewal)
@@ -144,23 +145,18 @@ export class Jobs<T extends object> {
   }
 
   /**
-   * Takes one job from whichever process holds it, due or not, and changes its record; null for the record leaves it.
-   * The decision is repeated if another process was faster.
+   * Claims one job from whichever process holds it, due or not, and changes its record; null for the record
+   * leaves it. The decision is repeated if another process was faster.
    */
   async take(
     id: string,
     decide: (before: T | null) => T | null = (before) => before,
   ): Promise<Job<T> | null> {
-    for (;;) {
+    return retryConflicts(async () => {
       const item = await this.#kind.store.getItem(this.#kind.collection, id)
       const record = decide(item === null ? null : (item.body as object as T))
-      if (record === null) return null
-      try {
-        return await this.#put(id, record, item?.version ?? null)
-      } catch (error) {
-        if (!hasCode(error, 'version_conflict')) throw error
-      }
-    }
+      return record === null ? null : this.#put(id, record, item?.version ?? null)
+    })
   }
 
   /** Whether there is a job with this value of a key. */
@@ -205,7 +201,7 @@ export class JobWorker<T extends object> {
     this.#run(job.id, () => Promise.resolve(job))
   }
 
-  /** Takes a job and works on it now; again if this process is already working on it. */
+  /** Claims a job and works on it now; again if this process is already working on it. */
   wake(id: string): void {
     const running = this.#running.get(id)
     if (running === undefined) this.#run(id, () => this.#jobs.take(id))
@@ -226,14 +222,14 @@ export class JobWorker<T extends object> {
     await Promise.all(Array.from(this.#running.values(), ({ done }) => done))
   }
 
-  /** Ends the work, whose own signal was aborted before; what is not finished can be claimed later. */
+  /** Ends the work, whose signal was aborted before; unfinished jobs can be claimed later. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.settle()
   }
 
   #run(id: string, first: () => Promise<Job<T> | null>): void {
-    // A claim has taken the lease from earlier work of this process, which therefore ends soon.
+    // A claim has replaced the lease of earlier work in this process, which therefore ends soon.
     const before = this.#running.get(id)?.done ?? Promise.resolve()
     const running = { isStale: false, done: before }
     const work = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../event/shapes.ts'
 import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../store/contract/items.ts'
 import type { Count, CountOptions, Page } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
-/** Typed records of the service: items of its store, the same in every process, none of them cached. */
+import { itemPages, retryConflicts } from '../store/kit/items.ts'
 
 /** A record with its id and version. */
 export interface Kept<T extends object> {
@@ -77,15 +77,15 @@ export function recordsOf<T extends object>(
     const items = await store.changeItems(changes)
     return items.map((item) => item?.version ?? null)
   }
-  const update: Records<T>['update'] = async (id, decide) => {
-    for (;;) {
+  const update: Records<T>['update'] = (id, decide) =>
+    retryConflicts(async () => {
       const kept = await find(id)
       const before = kept?.record ?? null
       const after = await decide(before)
       if (after === undefined || (after === null && before === null)) return before
-      if (await tryMake(make, [changeOf(id, after, kept?.version ?? null)])) return after
-    }
-  }
+      await make([changeOf(id, after, kept?.version ?? null)])
+      return after
+    })
   return {
     find,
     list,
@@ -93,12 +93,7 @@ export function recordsOf<T extends object>(
       return store.countItems(collection, filter, options)
     },
     async *walk(query = {}) {
-      let cursor = query.cursor ?? null
-      do {
-        const page: Page<Kept<T>> = await list({ ...query, ...(cursor !== null && { cursor }) })
-        yield* page.items
-        cursor = page.next_page_id
-      } while (cursor !== null)
+      for await (const page of itemPages(store, collection, query)) yield* page.map(keptOf)
     },
     changeOf,
     make,

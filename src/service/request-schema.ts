@@ -39,7 +39,7 @@ const TRIGGERS = [
   'automation',
 ] as const
 
-/** What a conversation works on. */
+/** The repository of a conversation. */
 const repository = {
   selected_repository: text(1, 500).nullable().optional(),
   selected_branch: text(1, 500).nullable().optional(),
@@ -49,7 +49,7 @@ const repository = {
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
 /** The fields that the service itself uses. */
-const own = {
+const serviceFields = {
   sandbox_id: id.nullable().optional(),
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
@@ -78,7 +78,7 @@ const own = {
 
 /** How a conversation is started; all other fields are for its agent. */
 const start = z.looseObject({
-  ...own,
+  ...serviceFields,
   secrets: secrets.nullable().optional(),
   security_analyzer: securityAnalyzer.nullable().optional(),
 })
@@ -86,9 +86,9 @@ export type StartRequest = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
 
 /** Whether the service itself uses a field of a start request. */
-export const isOwnField = (name: string): boolean => Object.hasOwn(own, name)
+export const isServiceField = (name: string): boolean => Object.hasOwn(serviceFields, name)
 
-/** What may be changed of one. */
+/** The changes to a conversation. */
 const update = z.strictObject({
   title: title.nullable().optional(),
   public: z.boolean().nullable().optional(),

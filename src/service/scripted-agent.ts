@@ -1,4 +1,4 @@
-/** An agent that gives a list of replies one after the other, for demonstrations and tests. */
+/** An agent that replies from a list, for demonstrations and tests. */
 
 import type { Step, StepInput } from '../conversation/run/step.ts'
 import type { JsonObject } from '../event/shapes.ts'
@@ -9,7 +9,7 @@ import type { Agent } from './conversations/runs.ts'
 /** One reply: a text; calls of tools, executed together; or any event. */
 export type ScriptedReply = string | { readonly calls: readonly ScriptedCall[] } | Event
 
-/** A call of a tool. `echo` says its arguments again, `finish` ends the work; any other is an error. */
+/** One tool call. `echo` returns its arguments, `finish` ends the turn; any other tool is an error. */
 export interface ScriptedCall {
   readonly tool: string
   readonly arguments?: JsonObject
@@ -17,9 +17,9 @@ export interface ScriptedCall {
 }
 
 /**
- * An agent that says what its script holds, in order; how far it is it reads off the conversation, so that it goes on
- * where it was after a restart. When nothing is left of the script it says what the user said. Texts are streamed word
- * by word as deltas before they are said.
+ * An agent that replies from a script, in order. It derives its position in the script from the conversation,
+ * so it continues after a restart. After the end of the script it repeats the user's last message. Texts are
+ * streamed word by word as deltas before they are appended.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -32,7 +32,7 @@ export interface ScriptedCall {
  */
 export function scriptedAgent(
   replies: readonly ScriptedReply[] = [],
-): (...given: Partial<Parameters<Agent>>) => Step {
+): (...args: Partial<Parameters<Agent>>) => Step {
   return (): Step => (input) => (input.approved.length > 0 ? results(input) : reply(input, replies))
 }
 
@@ -42,7 +42,7 @@ function* results({ approved }: StepInput): Generator<Event> {
 
 function* reply(input: StepInput, replies: readonly ScriptedReply[]): Generator<Event | readonly Event[]> {
   const { messages, state } = input
-  const next = replies[messages.filter(({ role }) => role === 'assistant').length] ?? lastWords(input)
+  const next = replies[messages.filter(({ role }) => role === 'assistant').length] ?? lastUserText(input)
   if (typeof next === 'string') {
     for (const content of next.match(/\S+\s*/g) ?? []) {
       input.publish({ kind: 'StreamingDeltaEvent', source: 'agent', content })
@@ -53,36 +53,35 @@ function* reply(input: StepInput, replies: readonly ScriptedReply[]): Generator<
       llm_message: { role: 'assistant', content: [{ type: 'text', text: next }] },
     }
   } else if ('calls' in next) {
-    // One that no other reply of this conversation has.
+    // Unique in the conversation.
     const response = `scripted-${state.log.entries.length}`
-    yield next.calls.map((call, at) => action(call, response, at))
+    yield next.calls.map((call, index) => action(call, response, index))
   } else yield next
 }
 
-/** What the user said last. */
-function lastWords({ state }: StepInput): string {
+function lastUserText({ state }: StepInput): string {
   const event = state.branch.lastUserMessage?.event
   const content = event?.kind === 'MessageEvent' ? (event.llm_message.content ?? []) : []
   return content.map((part) => ('text' in part ? part.text : '')).join('') || 'Nothing was said.'
 }
 
 function action(
-  { tool, arguments: given = {}, security_risk = 'LOW' }: ScriptedCall,
+  { tool, arguments: args = {}, security_risk = 'LOW' }: ScriptedCall,
   response: string,
-  at: number,
+  index: number,
 ): ActionEvent {
-  const id = `${response}-${at}`
+  const id = `${response}-${index}`
   return {
     kind: 'ActionEvent',
     source: 'agent',
     thought: [],
     action:
       tool === 'finish'
-        ? { kind: 'FinishAction', message: String(given['message'] ?? 'Done.') }
-        : { kind: 'EchoAction', ...given },
+        ? { kind: 'FinishAction', message: String(args['message'] ?? 'Done.') }
+        : { kind: 'EchoAction', ...args },
     tool_name: tool,
     tool_call_id: id,
-    tool_call: { id, name: tool, arguments: JSON.stringify(given), origin: 'completion' },
+    tool_call: { id, name: tool, arguments: JSON.stringify(args), origin: 'completion' },
     llm_response_id: response,
     security_risk,
   }
@@ -96,7 +95,7 @@ function resultOf({ id, event }: EventEntry<ActionEvent>): Event {
       source: 'agent',
       tool_name,
       tool_call_id,
-      error: `There is no tool ${JSON.stringify(tool_name)}; the scripted agent has echo and finish.`,
+      error: `Unknown tool ${JSON.stringify(tool_name)}. The scripted agent has echo and finish.`,
     }
   }
   return {

@@ -1,4 +1,4 @@
-/** The service: a fetch-standard app over an engine, which speaks the published interface and mounts on any server. */
+/** The service: a fetch-standard app over an engine with the published HTTP interface. */
 
 import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
@@ -57,14 +57,13 @@ import { type RequestLog, observeRequests } from './observe/request-log.ts'
 import { tracing } from './observe/tracing.ts'
 import { VERSION } from './version.ts'
 
-/** How a service is made. */
 export interface ServiceOptions {
   readonly engine: Engine
   /** Session keys, sent in `X-Session-API-Key`. Default: none, and authentication is disabled. */
   readonly keys?: readonly string[]
   /** Returns the step that runs a conversation. Default: none, and nothing can be run. */
   readonly agent?: Agent
-  /** How conversations are run. */
+  /** Options of every run. */
   readonly run?: RunsOptions['options']
   /** Maximum number of concurrent runs. Default: 100. */
   readonly maxRuns?: number
@@ -86,15 +85,20 @@ export interface ServiceOptions {
   readonly maxProfiles?: number
   /** Calls a model to validate a profile. Default: the Chat Completions endpoint at its `base_url`. */
   readonly askLlm?: AskLlm
-  /** Redacts what anybody may read of public conversations, whenever it was written. Default: nothing. */
+  /**
+   * Redacts what anonymous readers read of public conversations, whenever it was written. Default: nothing.
+   */
   readonly publicRedaction?: RedactionRules
-  /** The files in which directories may be created. Default: none. */
+  /** The folder in which directories may be created. Default: none. */
   readonly workspace?: Workspace
   /** An editor next to the service. Default: none. */
   readonly editor?: Editor
-  /** Origins that may use the service from a browser, next to this machine's; `*` for all. Default: none. */
+  /**
+   * Origins that may use the service from a browser, in addition to this machine's; `*` for all. Default:
+   * none.
+   */
   readonly allowOrigins?: readonly string[]
-  /** The page of the inspector, as `inspectorPage` makes it, shown at `/inspect`. Default: none. */
+  /** The page of the inspector, as `inspectorPage` returns it, served at `/inspect`. Default: none. */
   readonly inspector?: string
   /** Version of the embedding application, for the server information. Default: the library's. */
   readonly version?: string
@@ -116,7 +120,7 @@ export interface Service {
   readonly identify: Identify
   /** Whether an origin may use the service from a browser. */
   readonly allowOrigin: AllowOrigin
-  /** API keys, valid next to the session keys. */
+  /** API keys, valid in addition to the session keys. */
   readonly keys: ApiKeys
   /** Background runs; `settle` waits until all have ended. */
   readonly runs: Runs
@@ -130,7 +134,7 @@ export interface Service {
   readonly controlPlane: ControlPlane
   /** Delivers to webhooks, from `start` to `close`. */
   readonly webhookDispatcher: WebhookDispatcher
-  /** Secrets by name, which clients can write and not read: for the embedder and its agent. */
+  /** Secrets by name, which clients can write but not read: for the embedder and its agent. */
   readonly secrets: NamedSecrets
   /** Model profiles and settings, with their secrets: for the embedder. */
   readonly profiles: Profiles
@@ -159,7 +163,7 @@ export function createService(options: ServiceOptions): Service {
     starts,
     agent: options.agent ?? null,
     options: { ...options.run, onPrefix: countLeftOut(metrics, options.run?.onPrefix) },
-    most: options.maxRuns ?? 100,
+    maxRuns: options.maxRuns ?? 100,
     onFailure: (error) => onFailure(error, null, ''),
   })
   const lifecycle = { engine, runs, starts }

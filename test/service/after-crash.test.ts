@@ -132,7 +132,7 @@ describe('a service beside another one', () => {
     }
     expire()
     const service = createService({ engine })
-    await service.lostRuns.look()
+    await service.lostRuns.check()
     expect(await store.listLeases()).toEqual([])
     expect((await (await engine.open('running')).state()).header.error?.code).toBe('RunLost')
     expect((await (await engine.open('idle')).state()).header.status).toBe('idle')

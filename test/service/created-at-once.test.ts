@@ -43,7 +43,7 @@ function processOver(real: Store, scheduler: fc.Scheduler) {
   const { store, dieAfter, isDead } = mortal(inTurn(real, scheduler))
   const engine = createEngine({ store })
   const starts = new Starts(store, BOX)
-  const options = { store, starts, agent: null, options: {}, most: 1, onFailure: () => undefined }
+  const options = { store, starts, agent: null, options: {}, maxRuns: 1, onFailure: () => undefined }
   return { lifecycle: { engine, starts, runs: new Runs(options) }, dieAfter, isDead }
 }
 
@@ -142,7 +142,7 @@ it('of those who change what it goes by none is lost, and who reads it finds all
       const secrets: Record<string, string> = { FIRST: 'sk-first' }
       const fields: Record<string, string> = {}
       const branches = new Set<string | null>()
-      await real.createConversation({ id: ID, metadata: { ...(await starts.keep({ secrets })) } })
+      await real.createConversation({ id: ID, metadata: { ...(await starts.store({ secrets })) } })
       const processes = [processOver(real, scheduler), processOver(real, scheduler)] as const
       const ask = async ([at, does]: readonly [number, string], index: number): Promise<void> => {
         const { lifecycle } = processes[at === 0 ? 0 : 1]

@@ -51,7 +51,7 @@ it('recovers a run that died where there is no agent for it any more, however la
   })
   const left = await store.acquireLease(conversation.id, 'dead', 1)
   while (Date.now() <= (left?.expiresAt ?? 0)) await new Promise((resolve) => setImmediate(resolve))
-  await lostRuns.look()
+  await lostRuns.check()
   await runs.settle()
   expect((await conversation.state()).header.status).toBe('error')
   expect(await store.getLease(conversation.id)).toBeNull()
@@ -110,7 +110,7 @@ it('looks after the other runs when one conversation cannot be opened, and tells
   Object.assign(engine, {
     open: (id: string) => (id === 'a' ? Promise.reject(new Error('No room for it.')) : open(id)),
   })
-  await lostRuns.look()
+  await lostRuns.check()
   await runs.settle()
   expect((await (await open('b')).state()).header.status).toBe('finished')
   expect(failures).toMatchObject([{ message: 'No room for it.' }])

@@ -127,7 +127,7 @@ class World {
     vi.setSystemTime(Date.now() + 60_000)
     this.#now = this.#start()
     seen.crashed += 1
-    await virtually(this.#now.service.lostRuns.look())
+    await virtually(this.#now.service.lostRuns.check())
   }
 
   async #pause(): Promise<void> {

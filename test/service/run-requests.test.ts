@@ -162,7 +162,7 @@ it.each(HAZARDS)(
     first.kill()
     vi.setSystemTime(Date.now() + 60_000)
     const second = serviceOver(store)
-    await second.service.lostRuns.look()
+    await second.service.lostRuns.check()
     await virtually(second.service.runs.settle())
     expect((await sayings(second, 'c')).length).toBeGreaterThan(said)
     expect(await keptIn(second)).toBe(0)
@@ -194,7 +194,7 @@ it.each(APPENDING)(
       seen[isVisible ? 'visible' : 'invisible'] += 1
       vi.setSystemTime(Date.now() + 60_000)
       const second = serviceOver(store)
-      await virtually(second.service.lostRuns.look())
+      await virtually(second.service.lostRuns.check())
       await virtually(second.service.runs.settle())
       const log = await store.getConversation('c').then((record) => (record === null ? [] : store.read('c')))
       const last = log.findLastIndex(({ fact }) => 'source' in fact && fact.source === 'agent')
@@ -245,7 +245,7 @@ it('looks after the other lost runs while an agent hangs', async () => {
     await store.acquireLease(id, 'dead', 1)
   }
   vi.setSystemTime(Date.now() + 10)
-  const looked = await virtually(world.service.lostRuns.look())
+  const looked = await virtually(world.service.lostRuns.check())
   expect(looked.took).toBeLessThan(3_000)
   expect((await sayings(world, 'lost')).at(-1)).toBe('agent')
   world.kill()

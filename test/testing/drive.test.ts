@@ -106,7 +106,7 @@ async function start(
         void running.engine.close().catch(() => undefined)
       }
       running = await begin()
-      await running.service.lostRuns.look()
+      await running.service.lostRuns.check()
       return address()
     },
     async close() {

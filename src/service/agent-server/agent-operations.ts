@@ -1,4 +1,7 @@
-/** What clients ask of, and tell, the agent of a conversation: its last words, a question aside, its model, secrets. */
+/**
+ * Operations on the agent of a conversation: final response, side questions, model, secrets, security
+ * analyzer.
+ */
 
 import { finalResponse } from '../../context/final-response.ts'
 import { isObject } from '../../event/json.ts'
@@ -14,12 +17,12 @@ import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from '.
 
 const tag = 'Conversations'
 const params = { conversation_id: anyText() }
-const SAID = {
+const RESPONSE = {
   200: { description: 'Successful Response', schema: objectOf({ response: { type: 'string' } }) },
 }
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 
-/** The profiles of models that a conversation can be switched to: null for a name that there is none of. */
+/** Returns the model of a profile; null for an unknown name. */
 export type FindLlm = (name: string) => Promise<JsonObject | null>
 
 export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
@@ -31,7 +34,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       tag,
       summary: 'Final Response Of The Agent',
       params,
-      replies: { ...SAID, ...UNKNOWN },
+      replies: { ...RESPONSE, ...UNKNOWN },
     },
     async ({ path }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
@@ -48,7 +51,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
       params,
       body: questionBody,
       replies: {
-        ...SAID,
+        ...RESPONSE,
         ...UNKNOWN,
         409: { description: 'There is no agent, or it returned no text' },
         429: { description: 'Too many runs' },
@@ -96,7 +99,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
   ...switchProfile(lifecycle, findLlm),
 ]
 
-/** Switches the model of a conversation to that of a profile. */
+/** Operations that switch a conversation to the model of a profile. */
 export const switchProfile = (
   lifecycle: Lifecycle,
   findLlm: FindLlm,
@@ -118,7 +121,10 @@ export const switchProfile = (
   ),
 ]
 
-/** A change of what the conversation was started with; live readers learn of it from the log. */
+/**
+ * An operation that changes the start request of a conversation; live readers learn of the change from the
+ * log.
+ */
 function changing<B>(
   verb: string,
   operationId: string,
@@ -143,11 +149,11 @@ function changing<B>(
         409: { description: 'Earlier secrets were encrypted with another secret' },
       },
     },
-    async ({ path, body: given }) => {
+    async ({ path, body: request }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
-      const { start } = await lifecycle.starts.change(conversation.id, await plan(given))
+      const { start } = await lifecycle.starts.change(conversation.id, await plan(request))
       const key = ['switch_llm', 'switch_profile'].includes(verb) ? 'agent' : verb
-      // What it is now is shown by the conversation; the value of a secret is not shown.
+      // The current value, as the conversation shows it; secrets are not shown.
       const value = key === 'secrets' ? null : (start[key] ?? null)
       await conversation.append({
         kind: 'ConversationStateUpdateEvent',
@@ -160,7 +166,7 @@ function changing<B>(
   )
 }
 
-/** Where the client that started it has its model; the agent of one that named none is made. */
+/** Replaces the model in the agent and in the agent settings. */
 function withLlm(start: JsonObject, llm: JsonObject): JsonObject {
   const { agent, agent_settings: settings } = start
   return {

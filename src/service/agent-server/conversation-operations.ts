@@ -1,4 +1,4 @@
-/** Conversations as records: create, get, search, count, update, delete and fork, as operations. */
+/** Operations on conversation records: create, get, search, count, update, delete and fork. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../../event/types.ts'
@@ -35,13 +35,13 @@ const unknown = { 404: { description: 'Unknown conversation' } }
 const byId = { conversation_id: text() }
 const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status[]]))
 
-/** Given any number of times, `key:value`: conversations that have all of these tags. */
+/** Repeatable `key:value` parameter: conversations that have all these tags. */
 const tag: Parameter<Readonly<Record<string, string>>> = {
   schema: { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9_]*:' }, default: [] },
   required: false,
-  read(given) {
+  read(values) {
     const tags = new Map<string, string>()
-    for (const text of given) {
+    for (const text of values) {
       const [, key, value = ''] = /^([A-Za-z0-9][A-Za-z0-9_]*):([^]*)$/.exec(text) ?? []
       if (key === undefined)
         return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be a key, a colon and a value' } }
@@ -56,7 +56,7 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
 /** Conversations of this owner. */
 const owner = optional(text())
 
-/** Some clients ask that skills be left out: there are none in what they are sent. */
+/** Accepted for clients that send it: responses never contain skills. */
 const include_skills = withDefault(boolean(), false)
 
 const ORDERS: Readonly<Record<string, ConversationOrder>> = {
@@ -66,18 +66,17 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   UPDATED_AT_DESC: 'updated_at_desc',
 }
 
-/** What is done with conversations for whatever is kept for them beside their own record. */
+/** Deletes and forks with the data of other parts of the service. */
 export interface Upkeep {
-  /** Deletes one with all that is kept for it. @throws HttpProblem 404. */
+  /**
+   * Deletes a conversation with everything stored for it.
+   * @throws HttpProblem 404.
+   */
   readonly delete: (id: string) => Promise<void>
   readonly inherit: Inherit
 }
 
-/**
- * The operations on conversations as records.
- *
- * @param upkeep of those that whichever face has made
- */
+/** @param upkeep handles conversations of the agent server and of the control plane */
 export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation(
     {
@@ -207,7 +206,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       const tags = body.tags ?? null
       const patch = { ...(title !== null && { title }), ...(tags !== null && { tags }) }
       await lifecycle.engine.store.updateConversation(conversation.id, patch)
-      // Live readers learn of it as of every change: from the log.
+      // Live readers learn of the change from the log.
       await conversation.append(Object.entries(patch).map(([key, value]) => update(key, value)))
       return { body: SUCCESS }
     },
@@ -259,15 +258,13 @@ const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => 
   value,
 })
 
-/** Which conversations. */
 interface Filter {
   readonly status: Status | null
-  /** Tags that must be there with these values. */
+  /** Required tags. */
   readonly tags: Readonly<Record<string, string>>
   readonly owner: string | null
 }
 
-/** Which page of which conversations. */
 interface Search extends Filter {
   readonly order: ConversationOrder
   readonly cursor: string | null
@@ -275,8 +272,9 @@ interface Search extends Filter {
 }
 
 /**
- * One page. With a status those that are listed by it, for as long as all have one; else each is looked at, so many of
- * them at most. So a page may be short, or empty, and still have one after it, as it may where conversations are large.
+ * One page. With a status, the store filters if it knows the status of every conversation; otherwise a
+ * limited number of conversations is opened. So a page may be short or empty and still have a next page, as
+ * it may when conversations are large.
  */
 async function search(
   lifecycle: Lifecycle,
@@ -284,13 +282,13 @@ async function search(
 ): Promise<Page<JsonObject>> {
   const { store } = lifecycle.engine
   const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
-  const asked = { tags, ...(owner !== null && { owner }), ...(isListed && { status }) }
+  const storeFilter = { tags, ...(owner !== null && { owner }), ...(isListed && { status }) }
   const list = { list: 'agent-conversations', order, filter: { status, tags, owner } }
   return pageInBytes({
     cursor,
     limit,
     isCompared: status === null || isListed,
-    read: (place, most) => listPage(store, asked, { ...list, cursor: place, limit: most }),
+    read: (place, most) => listPage(store, storeFilter, { ...list, cursor: place, limit: most }),
     show: async (records) => {
       const infos = await mapSequential(records, (record) => describeIfThere(lifecycle, record))
       return infos.map((info) => (info !== null && fits(info, status) ? info : null))
@@ -298,19 +296,19 @@ async function search(
   })
 }
 
-/** How many there are; to be exact, with a status, each of which none is known is looked at, once. */
+/** With `exact` and a status, each conversation of unknown status is opened once. */
 async function count(lifecycle: Lifecycle, { status, tags, owner }: Filter, exact: boolean): Promise<Count> {
   const { store } = lifecycle.engine
-  const asked = { tags, ...(owner !== null && { owner }) }
-  if (status === null) return store.countConversations(asked, { exact })
+  const storeFilter = { tags, ...(owner !== null && { owner }) }
+  if (status === null) return store.countConversations(storeFilter, { exact })
   const isListed = await settle(lifecycle, exact ? Number.POSITIVE_INFINITY : MAX_PAGE_SIZE)
-  const { count: found, more } = await store.countConversations({ ...asked, status }, { exact })
-  return { count: found, more: more || !isListed }
+  const { count: total, more } = await store.countConversations({ ...storeFilter, status }, { exact })
+  return { count: total, more: more || !isListed }
 }
 
 /**
- * Looks at conversations of which no status is known, as those that an import has left, and so has it said (`Replica`); each of them once, and so many at most. Gives whether it is known of all: where it cannot be
- * written, it never is.
+ * Opens conversations of unknown status, as an import leaves them, which stores their status. Returns whether
+ * all are known; where the store cannot be written, they never are.
  */
 async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {
   const { store } = lifecycle.engine
@@ -327,7 +325,7 @@ async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Null for a conversation that is not there, or was deleted while it was looked at. */
+/** Null for an unknown or deleted conversation. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   given: string | ConversationRecord,
@@ -341,14 +339,14 @@ async function describeIfThere(
   }
 }
 
-/** One after the other, so that a long list opens no more conversations at once than it must. */
+/** One after the other, so that a long list opens few conversations at once. */
 async function mapSequential<T, R>(list: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   for (const item of list) results.push(await work(item))
   return results
 }
 
-/** All operations under `/api/conversations` that are not about reading events. */
+/** All operations under `/api/conversations` except reading events. */
 export const lifecycleOperations = (lifecycle: Lifecycle, findLlm: FindLlm, upkeep: Upkeep): Operation[] => [
   ...agentOperations(lifecycle, findLlm),
   ...trajectoryOperations(lifecycle),

@@ -20,9 +20,9 @@ import {
 import { withMasks } from '../conversations/starts.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Lifecycle, openConversation, userMessageOf } from '../conversations/conversations.ts'
-import { beyond, type ForkBody, type StartBody } from './request-schema.ts'
+import { agentFields, type ForkBody, type StartBody } from './request-schema.ts'
 
-/** A conversation that was asked for, and the position from which on it is to be run; null where it is not. */
+/** A requested conversation, and the position from which to run it; null: do not run it. */
 interface Created {
   readonly isNew: boolean
   readonly conversation: Conversation
@@ -30,54 +30,54 @@ interface Created {
 }
 
 /**
- * Creates a conversation, unless there is one with its id, and begins with its first message. The process that
- * created one may have died before that: a client that asks again has it said.
- * @throws HttpProblem 422, 429 where it is to be run and there are too many runs.
+ * Creates a conversation, unless it exists, and appends its first message. If the process died between the
+ * two, a repeated request appends the message.
+ * @throws HttpProblem 422, or 429 for too many runs.
  */
 export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Created> {
   const { engine } = lifecycle
-  const given = body.conversation_id ?? null
-  refuseReserved(given, 'conversation_id')
-  const found = given === null ? null : await findConversation(engine.store, given)
-  if (found !== null) return again(lifecycle, found, body)
-  const id = given === null ? newConversationId() : dashedId(given)
-  // What cannot be run is refused before it is created.
-  return inPlace(lifecycle, id, body, () => make(lifecycle, id, body))
+  const requestedId = body.conversation_id ?? null
+  refuseReserved(requestedId, 'conversation_id')
+  const existing = requestedId === null ? null : await findConversation(engine.store, requestedId)
+  if (existing !== null) return resumeCreation(lifecycle, existing, body)
+  const id = requestedId === null ? newConversationId() : dashedId(requestedId)
+  // Reject a run that cannot begin before the conversation is created.
+  return withReservedRun(lifecycle, id, body, () => make(lifecycle, id, body))
 }
 
 async function make(lifecycle: Lifecycle, id: string, body: StartBody): Promise<Created> {
-  const given = { id, ...(await recordOf(lifecycle, body)) }
+  const planned = { id, ...(await recordOf(lifecycle, body)) }
   try {
-    const made = await lifecycle.starts.orForget(given, () => lifecycle.engine.create(given))
+    const made = await lifecycle.starts.orForget(planned, () => lifecycle.engine.create(planned))
     return await begin(made, body, true)
   } catch (error) {
     if (!hasCode(error, 'conversation_exists')) throw error
-    return again(lifecycle, id, body)
+    return resumeCreation(lifecycle, id, body)
   }
 }
 
-/** One that is there: what its beginning lacks is said, and run. */
-async function again(
+/** Appends, and runs, what an existing conversation lacks of its beginning. */
+async function resumeCreation(
   lifecycle: Lifecycle,
-  given: string | ConversationRecord,
+  idOrRecord: string | ConversationRecord,
   body: StartBody,
 ): Promise<Created> {
-  const { conversation } = await openConversation(lifecycle, given)
+  const { conversation } = await openConversation(lifecycle, idOrRecord)
   const { id } = conversation
   const { record, state } = await conversation.look()
   const beginning = beginningOf(id, body)
   const begins = record.metadata['begins'] === (beginning.message === null ? 'policy' : true)
   const done: Created = { isNew: false, conversation, from: null }
   if (!begins || state.header.status !== 'idle') return done
-  if (unsaid(beginning, state, false).length === 0) {
-    const from = body.initial_message?.run === false ? null : behind(beginning, state)
+  if (missingEvents(beginning, state, false).length === 0) {
+    const from = body.initial_message?.run === false ? null : positionAfter(beginning, state)
     if (from === null || (await wasHandled(lifecycle.engine.store, id, from))) return done
   }
-  return inPlace(lifecycle, id, body, () => begin(conversation, body, false))
+  return withReservedRun(lifecycle, id, body, () => begin(conversation, body, false))
 }
 
 /** Reserves a slot for the run, if the first message requests one. */
-const inPlace = (
+const withReservedRun = (
   { runs }: Lifecycle,
   id: string,
   body: StartBody,
@@ -91,7 +91,7 @@ const inPlace = (
   })
 }
 
-/** What a conversation begins with, under ids of its own. */
+/** The first events of a conversation, with fixed ids. */
 interface Beginning {
   readonly policy: ConversationStateUpdateEvent | null
   readonly message: MessageEvent | null
@@ -99,56 +99,53 @@ interface Beginning {
 
 function beginningOf(
   id: string,
-  { confirmation_policy: policy, initial_message: said }: StartBody,
+  { confirmation_policy: policy, initial_message: initialMessage }: StartBody,
 ): Beginning {
-  const sender = said?.sender
+  const sender = initialMessage?.sender
   return {
     policy:
       (policy ?? null) === null
         ? null
         : { ...policyUpdate(policy as JsonObject), id: keyedId('policy', id, 'initial') },
     message:
-      (said ?? null) === null
+      (initialMessage ?? null) === null
         ? null
         : {
-            ...userMessage(userMessageOf(said?.content ?? [])),
-            id: keyedId('message', id, said?.key ?? 'initial'),
+            ...userMessage(userMessageOf(initialMessage?.content ?? [])),
+            id: keyedId('message', id, initialMessage?.key ?? 'initial'),
             ...(sender !== undefined && { sender }),
           },
   }
 }
 
-/** What of it is to be said; nothing where another request has begun the conversation. */
-function unsaid({ policy, message }: Beginning, state: State, isNew: boolean): Event[] {
-  const stands = (event: Event): boolean => findEventIn(state.log, event.id ?? '') !== undefined
+/** The missing events of a beginning; none if another request began the conversation. */
+function missingEvents({ policy, message }: Beginning, state: State, isNew: boolean): Event[] {
+  const exists = (event: Event): boolean => findEventIn(state.log, event.id ?? '') !== undefined
   const isBegun =
     message === null
-      ? policy === null || stands(policy)
-      : stands(message) || (!isNew && state.branch.lastUserMessage !== null)
+      ? policy === null || exists(policy)
+      : exists(message) || (!isNew && state.branch.lastUserMessage !== null)
   if (isBegun) return []
   const isSet =
-    policy === null || stands(policy) || decidePolicy(state, policy.value as JsonObject).length === 0
+    policy === null || exists(policy) || decidePolicy(state, policy.value as JsonObject).length === 0
   return [...(isSet ? [] : [policy]), ...(message === null ? [] : [message])]
 }
 
-/** The position behind its message; null where that does not stand in the log. */
-function behind({ message }: Beginning, { log }: State): number | null {
+/** The position after the first message; null if the log does not contain it. */
+function positionAfter({ message }: Beginning, { log }: State): number | null {
   const entry = message === null ? undefined : findEventIn(log, message.id ?? '')
   return entry === undefined ? null : entry.seq + 1
 }
 
-/**
- * Says the policy and the first message, both at once and once, however many ask: who comes second finds what the first
- * one has said, in the same words or in others.
- */
+/** Appends the policy and the first message together and once; of concurrent requests, the first one wins. */
 async function begin(conversation: Conversation, body: StartBody, isNew: boolean): Promise<Created> {
   const beginning = beginningOf(conversation.id, body)
   for (;;) {
     const state = await conversation.state()
-    const events = unsaid(beginning, state, isNew)
+    const events = missingEvents(beginning, state, isNew)
     if (events.length === 0) {
       const isRun = body.initial_message?.run !== false
-      return { isNew, conversation, from: isRun ? behind(beginning, state) : null }
+      return { isNew, conversation, from: isRun ? positionAfter(beginning, state) : null }
     }
     try {
       await conversation.append(events, { expected: state.log.entries.length })
@@ -166,24 +163,24 @@ async function recordOf(
   const runs = (body.initial_message ?? null) !== null
   const begins = runs || ((confirmation_policy ?? null) !== null && 'policy')
   const parent = body.parent_conversation_id ?? null
-  const found = parent === null ? null : await findConversation(engine.store, parent)
-  if (parent !== null && found === null) {
+  const parentRecord = parent === null ? null : await findConversation(engine.store, parent)
+  if (parent !== null && parentRecord === null) {
     throw invalid({
       type: 'value_error',
       loc: ['body', 'parent_conversation_id'],
-      msg: `Value error, there is no conversation ${JSON.stringify(parent)}`,
+      msg: `Value error, conversation ${JSON.stringify(parent)} was not found`,
       input: parent,
     })
   }
-  // Each is shown wherever the conversation is.
-  const beside = { workspace, confirmation_policy }
+  // These are stored with the conversation, and count.
+  const shownFields = { workspace, confirmation_policy }
   return {
     title: body.title ?? null,
     tags: tags ?? {},
     owner: body.owner ?? null,
-    parentConversationId: found?.id ?? null,
+    parentConversationId: parentRecord?.id ?? null,
     metadata: {
-      ...(await starts.keep(beyond(body), beside)),
+      ...(await starts.store(agentFields(body), shownFields)),
       ...(workspace !== undefined && { workspace: withMasks(workspace as JsonObject) }),
       ...(max_iterations !== undefined && { max_iterations }),
       ...(begins !== false && { begins }),
@@ -191,14 +188,14 @@ async function recordOf(
   }
 }
 
-/** What a fork of a conversation is made with, beside what this face knows of it. */
+/** The metadata and sandbox that a fork inherits from other parts of the service. */
 export type Inherit = (
   source: ConversationRecord,
 ) => Promise<Required<Pick<NewConversation, 'metadata' | 'sandboxId'>>>
 
 /**
- * Forks a conversation; the workspace, the sandbox and the bound of its runs come along.
- * @throws HttpProblem 409 when the id is taken; ColloquyError `unknown_event`.
+ * Forks a conversation with its workspace, sandbox and maximum iterations.
+ * @throws HttpProblem 409 when the id is in use; ColloquyError `unknown_event`.
  */
 export async function fork(
   lifecycle: Lifecycle,
@@ -207,13 +204,13 @@ export async function fork(
   inherit: Inherit,
 ): Promise<Conversation> {
   const { engine, starts } = lifecycle
-  const wanted = body.id ?? null
+  const requestedId = body.id ?? null
   const title = body.title ?? null
   const from = body.from_event_id ?? null
-  refuseReserved(wanted, 'id')
-  // A UUID may be taken in its other form.
-  if (wanted !== null && (await findConversation(engine.store, wanted)) !== null) {
-    throw new HttpProblem(409, `Conversation ${JSON.stringify(wanted)} exists already.`)
+  refuseReserved(requestedId, 'id')
+  // A UUID may exist in its other form.
+  if (requestedId !== null && (await findConversation(engine.store, requestedId)) !== null) {
+    throw new HttpProblem(409, `Conversation ${JSON.stringify(requestedId)} already exists. Use another id.`)
   }
   const record = await source.record()
   const { workspace, max_iterations } = record.metadata
@@ -226,7 +223,7 @@ export async function fork(
     forked_from_conversation_id: source.id,
     forked_from_event_id: from,
   }
-  const planned = { id: wanted === null ? newConversationId() : dashedId(wanted), metadata }
+  const planned = { id: requestedId === null ? newConversationId() : dashedId(requestedId), metadata }
   const forked = await lifecycle.starts.orForget(planned, () =>
     source.fork({
       ...planned,

@@ -1,4 +1,4 @@
-/** The events of one's own conversations: search, count and get with a key, with nothing hidden but secrets. */
+/** Operations that read the events of one's own conversations. Nothing is hidden except secrets. */
 
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import { SOURCES } from '../../event/shapes.ts'
@@ -24,11 +24,11 @@ import { HttpProblem } from '../http/problem.ts'
 
 const params = { conversation_id: text() } as const
 
-const UNKNOWN = { 404: { description: 'The conversation is not known' } }
+const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 const PAGE = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
 const COUNT = { 200: { description: 'Successful Response', schema: { type: 'integer' } }, ...UNKNOWN }
 
-/** Under the version prefix of the control plane. */
+/** Under the control plane's version prefix. */
 export const ownEvents = (store: Store): Operation[] => [
   operation(
     {
@@ -86,13 +86,13 @@ export const ownEvents = (store: Store): Operation[] => [
   ),
 ]
 
-/** A kind by its name, or by the path of its class, of which only the name counts. */
+/** A kind by its name, or by the path of its class; only the name counts. */
 const kindName = (): Parameter<EventKind> => {
   const kinds = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
   return {
     schema: { type: 'string' },
     required: true,
-    read: (given) => kinds.read([(given.at(-1) ?? '').split('.').at(-1) ?? '']),
+    read: (values) => kinds.read([(values.at(-1) ?? '').split('.').at(-1) ?? '']),
   }
 }
 
@@ -104,7 +104,7 @@ const AGENT_FILTERS = {
   timestamp__lt: optional(dateTime()),
 } as const
 
-/** As an agent server has them. */
+/** Under the agent server's prefix. */
 export const agentEvents = (store: Store): Operation[] => [
   operation(
     {
@@ -148,13 +148,13 @@ export const agentEvents = (store: Store): Operation[] => [
       params: { ...params, event_id: text() },
       replies: {
         200: { description: 'Successful Response', schema: EVENT },
-        404: { description: 'The conversation or the event is not known' },
+        404: { description: 'Unknown conversation or event' },
       },
     },
     async ({ path }) => {
       const { id } = await getConversationOr404(store, path.conversation_id)
       const [event = null] = await getEvents(store, id, [path.event_id])
-      if (event === null) throw new HttpProblem(404, `Event ${JSON.stringify(path.event_id)} is not known.`)
+      if (event === null) throw new HttpProblem(404, `Event ${JSON.stringify(path.event_id)} was not found.`)
       return { body: event }
     },
   ),

@@ -1,4 +1,4 @@
-/** The bodies of the agent server's operations, as zod schemas. */
+/** The request bodies of the agent server, as zod schemas. */
 
 import * as z from 'zod'
 import { json } from '../../event/shape-schema.ts'
@@ -17,7 +17,7 @@ import {
 } from '../http/body-schema.ts'
 
 /** The fields that the service itself uses. */
-const own = {
+const serviceFields = {
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
   title: title.nullable().optional(),
@@ -32,9 +32,9 @@ const own = {
   max_iterations: integer.min(1).default(500).optional(),
 }
 
-/** How a conversation begins; all other fields are for its agent. */
+/** A start request; all other fields are for its agent. */
 const start = z.looseObject({
-  ...own,
+  ...serviceFields,
   secrets: secrets.nullable().optional(),
   security_analyzer: securityAnalyzer.nullable().optional(),
 })
@@ -42,8 +42,10 @@ export type StartBody = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
 
 /** The fields of a start request that are for its agent. */
-export const beyond = (body: object): JsonObject =>
-  Object.fromEntries(Object.entries(body as JsonObject).filter(([name]) => !Object.hasOwn(own, name)))
+export const agentFields = (body: object): JsonObject =>
+  Object.fromEntries(
+    Object.entries(body as JsonObject).filter(([name]) => !Object.hasOwn(serviceFields, name)),
+  )
 
 export const updateBody = bodyOf(
   z.strictObject({ title: title.nullable().optional(), tags: tags.nullable().optional() }),
@@ -63,14 +65,14 @@ export const rejectBody = bodyOf(
   z.strictObject({ action_ids: z.array(z.string()).min(1).max(1_000), reason: text(1, 4_096).optional() }),
 )
 
-/** How a conversation is forked. */
+/** A fork request. */
 const fork = z.strictObject({
   id: id.nullable().optional(),
   title: title.nullable().optional(),
   tags: tags.nullable().optional(),
   owner: id.nullable().optional(),
   from_event_id: z.string().nullable().optional(),
-  /** Whether what it costs is counted from the fork on. */
+  /** Whether usage is counted from the fork on. */
   reset_metrics: z.boolean().default(true).optional(),
 })
 export type ForkBody = z.input<typeof fork>

@@ -1,16 +1,17 @@
 /**
- * What can be done with a conversation's run: run, pause, interrupt, resume, navigate, condense, ask for consent, as
- * operations.
+ * Operations on a conversation's runs: run, pause, interrupt, resume, navigate, condense, send, approve,
+ * reject.
  */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'
-import { hasCode } from '../../event/errors.ts'
+
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import { findEventIn, type Log } from '../../log/log.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
+import { retryConflicts } from '../../store/kit/items.ts'
 import {
   describe,
   type Lifecycle,
@@ -38,8 +39,8 @@ const params = { conversation_id: text() }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
 const unknown = { 404: { description: 'Unknown conversation' } }
 
-/** Milliseconds that an interrupt waits for the run to give the conversation back; it is in the log before. */
-const LETTING_GO = 5_000
+/** Maximum milliseconds that an interrupt waits for the run to end; the log already contains it. */
+const INTERRUPT_WAIT = 5_000
 
 /** The operations on runs and on HEAD. */
 export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
@@ -49,14 +50,15 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     'Run Conversation',
     async (conversation) => {
       const { header, log } = await conversation.state()
-      // Who runs what waits for consent, consents: what it says then stands in the log first.
+      // To run a conversation that waits for confirmation is to approve; the log contains the approval before
+      // the run.
       if (header.status !== 'waiting_for_confirmation')
         await lifecycle.runs.start(conversation, log.entries.length)
       else {
         lifecycle.runs.checkAgent()
         await lifecycle.runs.request(conversation.id, async (reserve) => ({
           conversation,
-          from: await decideAt(conversation, approveAll, reserve),
+          from: await appendDecision(conversation, approveAll, reserve),
         }))
       }
     },
@@ -68,7 +70,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
   verb(lifecycle, 'pause', 'Pause Conversation', (conversation) => pause(lifecycle, conversation)),
   verb(lifecycle, 'interrupt', 'Interrupt Conversation', async (conversation) => {
     await conversation.interrupt()
-    if (lifecycle.runs.has(conversation.id)) await lifecycle.runs.ended(conversation.id, LETTING_GO)
+    if (lifecycle.runs.has(conversation.id)) await lifecycle.runs.ended(conversation.id, INTERRUPT_WAIT)
   }),
   verb(lifecycle, 'resume', 'Resume Conversation', (conversation) => conversation.resume()),
   verb(lifecycle, 'condense', 'Request A Condensation', (conversation) =>
@@ -91,7 +93,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     },
     async ({ path, body }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
-      // Without one, to before the first event.
+      // Null moves before the first event.
       await conversation.navigate(body?.event_id ?? null)
       return { body: await describe(lifecycle, conversation) }
     },
@@ -116,8 +118,8 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
 ]
 
 /**
- * Pauses a conversation. A paused one gets another PauseEvent only if a run was requested since that has not begun:
- * nothing in the log shows that request.
+ * Pauses a conversation. A paused one receives another PauseEvent only if a run was requested since and has
+ * not begun: that request is not in the log.
  */
 async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<void> {
   const events = await conversation.pause()
@@ -150,7 +152,6 @@ function verb(
   )
 }
 
-/** The operation that sends a message, and runs the conversation where that is asked for. */
 export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
   operation(
     {
@@ -175,36 +176,39 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
         429: { description: 'Too many runs' },
       },
     },
-    async ({ path, body: { run = false, ...said } }) => {
+    async ({ path, body: { run = false, ...message } }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
       if (run) lifecycle.runs.checkAgent()
-      const sent = await sendMessage(lifecycle, conversation, said, run)
+      const sent = await sendMessage(lifecycle, conversation, message, run)
       return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
     },
   ),
 ]
 
-/** The operations on calls that wait for a user. What is approved is run at once, where there is an agent. */
+/**
+ * Operations on calls that wait for confirmation. Approved calls are executed immediately if there is an
+ * agent.
+ */
 export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
-  consent(
+  decision(
     lifecycle,
     ['respond_to_confirmation', 'respond_to_confirmation', 'Respond To Confirmation'],
     confirmationBody,
     async (conversation, { accept, reason }) => {
-      // A second rejection, of a double click or of another tab, changes nothing.
-      if (!accept) return decideAt(conversation, (state) => rejectAll(state, reason))
+      // A second rejection, such as a double click, changes nothing.
+      if (!accept) return appendDecision(conversation, (state) => rejectAll(state, reason))
       return lifecycle.runs.request(conversation.id, async (reserve) => {
         const { header, log } = await conversation.state()
         // The calls are approved, but the process that acknowledged it died before it ran them.
         const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
-        if (!isAgain) return { conversation, from: await decideAt(conversation, approveAll, reserve) }
+        if (!isAgain) return { conversation, from: await appendDecision(conversation, approveAll, reserve) }
         await reserve(null)
         return { conversation, from: log.entries.length }
       })
     },
     FULL,
   ),
-  consent(
+  decision(
     lifecycle,
     ['approve', 'approve_actions', 'Approve Actions'],
     approveBody,
@@ -213,19 +217,19 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
         let isIdle = false
         const decide = (state: State): readonly Event[] => {
           const events = decideApprove(state, action_ids)
-          // While other calls wait, no status is appended.
+          // No status is appended while other calls wait.
           isIdle = state.header.status === 'idle' || events.some(isStatusUpdate)
           return events
         }
         const reserveIfIdle: Reserve = async (eventId) => {
           if (isIdle) await reserve(eventId)
         }
-        const end = await decideAt(conversation, decide, reserveIfIdle)
+        const end = await appendDecision(conversation, decide, reserveIfIdle)
         return { conversation, from: isIdle ? end : null }
       }),
     FULL,
   ),
-  consent(
+  decision(
     lifecycle,
     ['reject', 'reject_actions', 'Reject Actions'],
     rejectBody,
@@ -240,11 +244,11 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
 const isStatusUpdate = (event: Event): boolean =>
   event.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status'
 
-/** Consent is refused as a whole where what it asks for could not be run. */
+/** A decision that needs a run is rejected as a whole if no slot is free. */
 const FULL = { 429: { description: 'Too many runs' } }
 
-/** A user's word on calls. */
-function consent<B>(
+/** An operation that approves or rejects calls. */
+function decision<B>(
   lifecycle: Lifecycle,
   [verb, operationId, summary]: readonly [verb: string, operationId: string, summary: string],
   body: BodySpec<B>,
@@ -267,8 +271,8 @@ function consent<B>(
         ...replies,
       },
     },
-    async ({ path, body: given }) => {
-      await work((await openConversation(lifecycle, path.conversation_id)).conversation, given)
+    async ({ path, body: request }) => {
+      await work((await openConversation(lifecycle, path.conversation_id)).conversation, request)
       return { body: SUCCESS }
     },
   )
@@ -300,27 +304,23 @@ function isRejected(log: Log, actionId: string): boolean {
 }
 
 /**
- * Appends a decision on exactly the state that it was made for: a decision that arrives twice must not approve again
- * what has begun. Returns the length of the log after it.
+ * Appends a decision on exactly the state for which it was made: a repeated decision must not approve calls
+ * that were executed. Returns the length of the log after it.
  * @param reserve called before anything is appended, with the id of the first event
  */
-async function decideAt(
+async function appendDecision(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],
   reserve?: Reserve,
 ): Promise<number> {
   const id = newEventId()
-  for (;;) {
+  return retryConflicts(async () => {
     const state = await conversation.state()
     const { length } = state.log.entries
     const [first, ...rest] = decide(state)
     await reserve?.(first === undefined ? null : id)
     if (first === undefined) return length
-    try {
-      await conversation.append([{ ...first, id }, ...rest], { expected: length })
-      return length + 1 + rest.length
-    } catch (error) {
-      if (!hasCode(error, 'version_conflict')) throw error
-    }
-  }
+    await conversation.append([{ ...first, id }, ...rest], { expected: length })
+    return length + 1 + rest.length
+  })
 }

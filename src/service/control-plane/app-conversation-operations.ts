@@ -74,7 +74,8 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       query: { ids: optional(texts()), ...FILTERS, ...PAGING },
       replies: {
         200: {
-          description: 'A page as of a search; with ids those, in their order, null for each that is missing',
+          description:
+            'A page of a search; with ids the conversations in that order, null for each unknown one',
           schema: { anyOf: [PAGE, listOf(maybe(APP_CONVERSATION))] },
         },
         ...TOO_MANY_IDS,
@@ -100,7 +101,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       summary: 'Update App Conversation',
       params: byId,
       body: updateBody,
-      replies: { 200: { description: 'As it is now', schema: APP_CONVERSATION }, ...UNKNOWN },
+      replies: { 200: { description: 'The updated conversation', schema: APP_CONVERSATION }, ...UNKNOWN },
     },
     async ({ path, body, request }) => {
       const record = await changeConversation(plane, path.conversation_id, body)
@@ -134,7 +135,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       body: sendBody,
       replies: {
         200: {
-          description: 'It was said',
+          description: 'Sent',
           schema: objectOf({
             success: { type: 'boolean' },
             sandbox_status: { type: 'string', enum: SANDBOX_STATUSES },
@@ -143,7 +144,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
         },
         404: { description: 'Unknown conversation' },
         409: { description: 'The sandbox is paused or starting, or there is no agent' },
-        410: { description: 'The sandbox is gone' },
+        410: { description: 'The sandbox was deleted' },
         429: { description: 'Too many runs' },
         503: { description: 'The sandbox has failed' },
       },
@@ -151,10 +152,10 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
     async ({ path, body: { content, run = true } }) => {
       const record = await getConversationOr404(plane.store, path.conversation_id)
       const { status, status_detail: why } = await sandboxOf(plane.sandboxes, record)
-      const refused = REFUSED[status]
-      if (refused !== undefined) {
+      const refusal = REFUSED[status]
+      if (refusal !== undefined) {
         const what = `The sandbox is ${status}${why === null ? '.' : `: ${why}`}`
-        throw new HttpProblem(refused, `${what}${refused === 409 ? WHAT_TO_DO : ''}`)
+        throw new HttpProblem(refusal, `${what}${refusal === 409 ? WHAT_TO_DO : ''}`)
       }
       const { conversation } = await openConversation(plane.lifecycle, record)
       if (run) plane.lifecycle.runs.checkAgent()
@@ -173,7 +174,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
       body: pendingBody,
       replies: {
         201: {
-          description: 'It will be said when the conversation is ready',
+          description: 'Queued until the conversation is ready',
           schema: objectOf({
             id: { type: 'string' },
             queued: { const: true },
@@ -184,7 +185,7 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
         409: { description: 'The conversation could not be started' },
         410: { description: 'The sandbox was deleted' },
         429: {
-          description: `${MAX_PENDING} messages wait already, or more than ${MAX_PENDING_TEXT} characters would`,
+          description: `${MAX_PENDING} messages are queued already, or the queue would exceed ${MAX_PENDING_TEXT} characters`,
         },
       },
     },
@@ -195,10 +196,10 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   ),
 ]
 
-/** Where the service was reached. */
+/** The origin of the service in this request. */
 export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin
 
-/** A page may be short of those that were deleted while it was made, and where conversations are large. */
+/** A page may be short if conversations are large, or are deleted meanwhile. */
 const search = (
   plane: ControlPlane,
   { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof PAGING>,
@@ -212,7 +213,7 @@ const search = (
     show: (records) => describeApps(plane, records, originOf(request)),
   })
 
-/** What narrows a list, as a request has it. */
+/** The filters of a request. */
 interface FilterValues {
   readonly title__contains: string | null
   readonly created_at__gte: string | null
@@ -224,8 +225,8 @@ interface FilterValues {
 }
 
 /**
- * One page, the newest first. O(limit) by times of creation and by a sandbox; by anything else it looks at so many
- * conversations at most, and then it may be short, or empty, and have one after it.
+ * One page, the newest first. O(limit) by time of creation and by sandbox; other filters check a limited
+ * number of conversations, so a page may be short or empty and still have a next page.
  * @throws ColloquyError `invalid_query`, `invalid_cursor`.
  */
 async function searchConversations(
@@ -238,13 +239,12 @@ async function searchConversations(
   return listPage(store, asked, { list: 'app-conversations', order: 'created_at_desc', filter, ...paging })
 }
 
-/** How many there are. O(those that are looked at). @throws ColloquyError `invalid_query`. */
 async function countConversations(store: Store, filter: FilterValues, exact: boolean): Promise<Count> {
   const asked = storeFilter(filter)
   return asked === null ? { count: 0, more: false } : store.countConversations(asked, { exact })
 }
 
-/** Null where nothing can fit. */
+/** Null if nothing can match. */
 function storeFilter(filter: FilterValues): ConversationFilter | null {
   const { title__contains, created_at__gte, created_at__lt, updated_at__gte, updated_at__lt } = filter
   const { sandbox_id__eq: sandboxId } = filter
@@ -260,7 +260,7 @@ function storeFilter(filter: FilterValues): ConversationFilter | null {
   }
 }
 
-/** The response for a sandbox that no message can be sent to. */
+/** The response for a sandbox that accepts no messages. */
 const REFUSED: Readonly<Partial<Record<SandboxStatus, number>>> = {
   PAUSED: 409,
   STARTING: 409,
@@ -269,5 +269,3 @@ const REFUSED: Readonly<Partial<Record<SandboxStatus, number>>> = {
 }
 
 const WHAT_TO_DO = ' Resume it and wait until it runs, or send the message to pending-messages.'
-
-/** Operations on the control plane's conversations: search, count, read, update, delete, send. */

@@ -12,32 +12,30 @@ import type { AppUpdate } from '../request-schema.ts'
 import { NO_STATE, type SandboxState } from './sandbox-provider.ts'
 import type { Sandboxes } from './sandboxes.ts'
 
-/** What describing conversations takes. */
+/** The parts that describe conversations. */
 export interface ControlPlaneContext {
   readonly lifecycle: Lifecycle
   readonly sandboxes: Sandboxes
 }
 
 /**
- * How many are looked up, or looked at, together: a page is soon described, and its conversations do not take the
- * memory from those that are in use.
+ * Maximum number of conversations to look up or open at once, so that a page does not evict conversations
+ * that are in use.
  */
 export const AT_ONCE = 10
 
-/** A conversation that was made without a sandbox runs in the service itself, which is there. */
+/** A conversation without a sandbox runs in the service itself. */
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }
 
-/** How the sandbox of a conversation stands. */
+/** The state of a conversation's sandbox. */
 export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord): Promise<SandboxState> {
   const { sandbox_id: id } = appOf(record)
   return id === null ? ITSELF : sandboxes.state(id)
 }
 
 /**
- * What clients read of conversations, in their order; null for each that is null, or deleted meanwhile. Each sandbox is
- * asked once, and a status costs a look at the log, which for one that is not in memory is O(events since its last
- * snapshot).
- *
+ * The information that clients read, in order; null for each null or deleted record. Each sandbox is queried
+ * once. The status of a conversation that is not in memory costs O(events since its last snapshot).
  * @param origin where the service is reached
  */
 export async function describeApps(
@@ -55,14 +53,17 @@ export async function describeApps(
   })
 }
 
-/** The same of one. @throws HttpProblem 404 when it is deleted meanwhile. */
+/**
+ * The information about one conversation.
+ * @throws HttpProblem 404 when it is deleted meanwhile.
+ */
 export async function describeApp(
-  telling: ControlPlaneContext,
+  context: ControlPlaneContext,
   record: ConversationRecord,
   origin: string,
 ): Promise<JsonObject> {
-  const [told] = await describeApps(telling, [record], origin)
-  if (told !== null && told !== undefined) return told
+  const [info] = await describeApps(context, [record], origin)
+  if (info !== null && info !== undefined) return info
   throw new HttpProblem(404, `Conversation ${JSON.stringify(record.id)} was not found.`)
 }
 
@@ -101,7 +102,7 @@ async function describe(
   }
 }
 
-/** Undefined when there is no such conversation any more. */
+/** Undefined if the conversation was deleted. */
 async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promise<string | undefined> {
   try {
     return (await openConversation(lifecycle, record)).state.header.status
@@ -112,32 +113,32 @@ async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promi
 }
 
 /**
- * Null takes the title or the repository away, and means nothing for the sharing flag; what is left out stays. Gives
- * the record after it.
+ * Updates a conversation and returns its record. Null clears the title or the repository, and does not change
+ * the sharing flag; omitted fields are unchanged.
  * @throws HttpProblem 404; ColloquyError `unknown_conversation` when it is deleted meanwhile.
  */
 export function changeConversation(
   { lifecycle, inTurn }: Pick<ControlPlaneContext, 'lifecycle'> & { readonly inTurn: RunInOrder },
-  given: string,
-  { title, public: open, ...rest }: AppUpdate,
+  id: string,
+  { title, public: isPublic, ...rest }: AppUpdate,
 ): Promise<ConversationRecord> {
-  const own = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
-  const told: Readonly<Record<string, JsonValue>> = {
+  const appFields = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  const recordFields: Readonly<Record<string, JsonValue>> = {
     ...(title !== undefined && { title }),
-    ...(open !== undefined && open !== null && { public: open }),
+    ...(isPublic !== undefined && isPublic !== null && { public: isPublic }),
   }
   const { store } = lifecycle.engine
   return inTurn(async () => {
-    if (Object.keys({ ...told, ...own }).length === 0) return getConversationOr404(store, given)
-    const updated = await changeRecord(store, given, (record) => ({
-      ...told,
-      ...(Object.keys(own).length > 0 && { metadata: withApp(record, own) }),
+    if (Object.keys({ ...recordFields, ...appFields }).length === 0) return getConversationOr404(store, id)
+    const updated = await changeRecord(store, id, (record) => ({
+      ...recordFields,
+      ...(Object.keys(appFields).length > 0 && { metadata: withApp(record, appFields) }),
     }))
-    if (Object.keys(told).length === 0) return updated
-    // Live readers learn of it as of every change: from the log.
+    if (Object.keys(recordFields).length === 0) return updated
+    // Live readers learn of the change from the log.
     const conversation = await lifecycle.engine.open(updated)
     await conversation.append(
-      Object.entries(told).map(
+      Object.entries(recordFields).map(
         ([key, value]) =>
           ({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }) as const,
       ),
@@ -145,5 +146,3 @@ export function changeConversation(
     return updated
   })
 }
-
-/** Conversations as the control plane shows and updates them. */

@@ -5,10 +5,10 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Sandboxes } from './sandboxes.ts'
 
-/** Where it stands in a conversation's metadata. */
+/** Field of a conversation's metadata. */
 const APP = 'app'
 
-/** What the control plane keeps of a conversation, beside what every conversation has. */
+/** The fields that the control plane stores for a conversation. */
 export interface AppMetadata {
   readonly sandbox_id: string | null
   readonly selected_repository: string | null
@@ -20,7 +20,7 @@ export interface AppMetadata {
   readonly observability_metadata: JsonObject
   readonly observability_tags: readonly string[]
   readonly observability_span_name: string | null
-  /** The task that made it. */
+  /** The task that created it. */
   readonly start_task_id: string | null
 }
 
@@ -38,13 +38,13 @@ const NONE: AppMetadata = {
   start_task_id: null,
 }
 
-/** What was kept of a conversation; nothing of one that the control plane did not make. */
+/** The stored fields; empty for a conversation that the control plane did not create. */
 export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMetadata {
-  const kept = metadata[APP]
-  return isObject(kept) ? { ...NONE, ...(kept as Partial<AppMetadata>) } : NONE
+  const stored = metadata[APP]
+  return isObject(stored) ? { ...NONE, ...(stored as Partial<AppMetadata>) } : NONE
 }
 
-/** The metadata with some fields of it changed, to be kept. */
+/** The metadata with some of these fields changed. */
 export const withApp = (
   { metadata }: Pick<ConversationRecord, 'metadata'>,
   app: Partial<AppMetadata>,
@@ -53,7 +53,7 @@ export const withApp = (
   [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject,
 })
 
-/** A sandbox that was deleted is none to live in: such a fork runs in the service itself. */
+/** The metadata and sandbox of a fork. If the sandbox was deleted, the fork runs in the service itself. */
 export async function inheritedOf(
   sandboxes: Pick<Sandboxes, 'find'>,
   source: ConversationRecord,
@@ -64,5 +64,3 @@ export async function inheritedOf(
   const app = { ...rest, sandbox_id: sandboxId, start_task_id: null }
   return { metadata: withApp({ metadata: {} }, app), sandboxId }
 }
-
-/** The part of a conversation's metadata that the control plane uses. */

@@ -1,4 +1,4 @@
-/** Puts the control plane together: starts, sandboxes and pending messages, begun and ended as one. */
+/** Builds the control plane: starts, sandboxes and pending messages, started and closed together. */
 
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -13,39 +13,38 @@ import { Sandboxes } from './sandboxes.ts'
 import { type StartTask } from './start-task.ts'
 import { StartTasks } from './start-tasks.ts'
 
-/** How a control plane works. */
+/** Options of the control plane. */
 export interface ControlPlaneOptions {
   /** Runs the sandboxes; closed with the control plane. Default: none, and conversations run in the service itself. */
   readonly provider?: SandboxProvider
-  /** How many sandboxes may run; before one more does, the oldest are paused. Default: 5. */
+  /** Maximum number of running sandboxes; beyond it, the oldest are paused. Default: 5. */
   readonly maxSandboxes?: number
-  /** Milliseconds that a sandbox may take to come up. Default: 120,000. */
+  /** Maximum milliseconds for a sandbox to start. Default: 120,000. */
   readonly sandboxTimeout?: number
-  /** Milliseconds after which other processes continue the work of one that died. Default: 15,000. */
+  /** Milliseconds after which other processes continue the work of a crashed one. Default: 15,000. */
   readonly staleAfter?: number
-  /** Called with each start that has failed: the client that asked for it may not be there to see. Default: none. */
+  /** Called with each failed start, as its client may be disconnected. Default: none. */
   readonly onStartFailed?: (task: StartTask) => void
 }
 
-/** What the operations work on. */
 export interface ControlPlane extends ControlPlaneContext {
   readonly store: Store
   readonly tasks: StartTasks
   readonly pending: PendingMessages
   readonly deletions: Deletions
-  /** Waits until a sandbox runs, for as long as it may take, and says then what waits for it. */
+  /** Waits until a sandbox runs, up to the start timeout, and then sends the messages that wait for it. */
   readonly whenUp: (sandboxId: string) => Promise<void>
-  /** Changes of records that were read before, one after the other: none of them undoes another. */
+  /** Runs record updates one after the other, so that none undoes another. */
   readonly inTurn: RunInOrder
-  /** Lets a work go on that only the end of the service waits for. */
+  /** Continues work in the background; only the end of the service waits for it. */
   readonly inBackground: (work: Promise<void>) => void
-  /** Goes on with what was left undone when a service ended, and looks for more of it from time to time. */
+  /** Continues unfinished work of an earlier process, and checks for more at an interval. */
   readonly start: () => Promise<void>
-  /** Gives all work back, and ends the sandboxes. */
+  /** Stops all work, and closes the sandboxes. */
   readonly close: () => Promise<void>
 }
 
-/** Puts a control plane together; nothing is done before it is asked for, or started. */
+/** Builds a control plane; it does nothing before a request or `start`. */
 export function createPlane(
   lifecycle: Lifecycle,
   onFailure: (error: unknown) => void,
@@ -54,7 +53,7 @@ export function createPlane(
   const { provider = null, maxSandboxes = 5, sandboxTimeout = 120_000, staleAfter = 15_000 } = options
   const { store } = lifecycle.engine
   const report = (error: unknown): void => {
-    // Work that is cut off by the end of the service is no failure.
+    // Work that the end of the service interrupts has not failed.
     if (!hasCode(error, 'closed') && !hasCode(error, 'store_closed')) onFailure(error)
   }
   const sandboxes = new Sandboxes(store, { provider, most: maxSandboxes })
@@ -73,7 +72,7 @@ export function createPlane(
     background.add(done)
   }
   const deletions = new Deletions({ lifecycle, tasks, pending }, staleAfter, report)
-  const lookAround = async (): Promise<void> => {
+  const continueWork = async (): Promise<void> => {
     await tasks.worker.startDue()
     await deletions.worker.startDue()
     for (const id of await sandboxes.sweep()) inBackground(whenUp(id))
@@ -102,8 +101,8 @@ export function createPlane(
     inBackground,
     whenUp,
     async start() {
-      timer ??= setInterval(() => inBackground(lookAround()), staleAfter)
-      await lookAround()
+      timer ??= setInterval(() => inBackground(continueWork()), staleAfter)
+      await continueWork()
     },
     async close() {
       clearInterval(timer)

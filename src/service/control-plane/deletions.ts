@@ -1,4 +1,7 @@
-/** Deletes conversations with everything that is stored for them; another process finishes what one that died began. */
+/**
+ * Deletes conversations with everything that is stored for them. After a crash, another process finishes the
+ * deletion.
+ */
 
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
@@ -18,7 +21,7 @@ interface Deletion {
   readonly sandbox_id: string | null
 }
 
-/** What else is deleted with a conversation. */
+/** The parts from which a conversation is deleted. */
 export interface DeletionParts {
   readonly lifecycle: Lifecycle
   readonly tasks: Pick<StartTasks, 'forget' | 'release'>
@@ -29,7 +32,7 @@ export interface DeletionParts {
 export class Deletions {
   readonly #parts: DeletionParts
   readonly #jobs: Jobs<Deletion>
-  /** Those whose process has died, and the ends of all others. */
+  /** Finishes deletions in the background, including those of crashed processes. */
   readonly worker: JobWorker<Deletion>
 
   /** @param ttl milliseconds after which another process finishes a deletion */
@@ -40,8 +43,9 @@ export class Deletions {
   }
 
   /**
-   * Deletes a conversation. Its start tasks are deleted first, so that they cannot make it again; its sandbox is deleted
-   * in the background after its last conversation. O(its start tasks). @throws HttpProblem 404.
+   * Deletes a conversation. Its start tasks are deleted first, so that they cannot create it again; its
+   * sandbox is deleted in the background after its last conversation. O(its start tasks).
+   * @throws HttpProblem 404.
    */
   async delete(id: string): Promise<void> {
     const record = await getConversationOr404(this.#parts.lifecycle.engine.store, id)

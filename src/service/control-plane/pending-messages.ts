@@ -1,4 +1,4 @@
-/** Messages to conversations that are not ready: each is sent once, in order, also after a restart. */
+/** Messages to conversations that are not ready: each is sent once, in order, even after a restart. */
 
 import { hasCode } from '../../event/errors.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
@@ -39,7 +39,7 @@ interface Queue {
 interface Queued {
   readonly id: string
   readonly queued: true
-  /** From 1 on. */
+  /** Begins at 1. */
   readonly position: number
 }
 
@@ -119,7 +119,7 @@ export class PendingMessages {
     await this.worker.close()
   }
 
-  /** The conversation, or the one that a task will make. */
+  /** The conversation, or the planned conversation of a task. */
   async #resolve(target: string): Promise<{ readonly id: string; readonly incarnation: string }> {
     const { lifecycle, sandboxes } = this.#context
     const task = (await this.#tasks.find(target)) ?? (await this.#tasks.starting(target))
@@ -180,5 +180,5 @@ const TOO_LONG = `The messages that wait for this conversation would exceed ${MA
 const keysOf = ({ sandbox_id: sandbox }: Queue): Record<string, string> =>
   sandbox === null ? {} : { sandbox }
 
-/** Messages can wait for a conversation before its task makes it. */
+/** Messages can wait for a conversation before its task creates it. */
 const incarnationOf = (record: ConversationRecord): string => appOf(record).start_task_id ?? record.createdAt

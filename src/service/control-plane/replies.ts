@@ -1,4 +1,4 @@
-/** The responses of the control plane's operations, as JSON Schemas for the document. */
+/** The responses of the control plane's operations, as JSON Schemas for the OpenAPI document. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { STATUSES } from '../../state/status.ts'

@@ -103,7 +103,7 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
       tag,
       summary: 'Delete Sandbox',
       params: byId,
-      // Clients of the public service give the id twice.
+      // Clients of the public service send the id twice.
       query: { sandbox_id: optional(text()) },
       replies: done,
     },
@@ -124,9 +124,9 @@ export const sandboxOperations = ({ sandboxes, inBackground, whenUp }: ControlPl
     },
     async ({ query: { page_id, limit } }) => {
       const { specs } = sandboxes
-      const start = page_id === null ? 0 : placeAfter(page_id)
-      const found = specs.slice(start, start + limit + 1)
-      return { body: pageOf(found, limit, () => encodeCursor(SCOPE, [String(start + limit)])) }
+      const start = page_id === null ? 0 : indexAfter(page_id)
+      const page = specs.slice(start, start + limit + 1)
+      return { body: pageOf(page, limit, () => encodeCursor(SCOPE, [String(start + limit)])) }
     },
   ),
   batchGet(
@@ -150,10 +150,11 @@ const SPECS_TAG = 'Sandbox Specs'
 
 const SCOPE = scopeOf('sandbox-specs', 'configured', {})
 
-/** The place in the configuration at which a page begins. @throws ColloquyError `invalid_cursor`. */
-function placeAfter(cursor: string): number {
-  const [place = ''] = decodeCursor(SCOPE, cursor)
-  return /^\d{1,9}$/.test(place) ? Number(place) : refuseCursor('altered')
+/**
+ * The index in the configuration at which a page begins.
+ * @throws ColloquyError `invalid_cursor`.
+ */
+function indexAfter(cursor: string): number {
+  const [index = ''] = decodeCursor(SCOPE, cursor)
+  return /^\d{1,9}$/.test(index) ? Number(index) : refuseCursor('altered')
 }
-
-/** Operations on sandboxes and sandbox specs. */

@@ -2,14 +2,14 @@
 
 import type { SandboxFiles } from '../sandbox-files/contract.ts'
 
-/** What a sandbox is made from. */
+/** The template of a sandbox. */
 export interface SandboxSpec {
-  /** Names it; for container images, their reference. */
+  /** Unique name; the reference of a container image. */
   readonly id: string
-  /** What is started in it; null for nothing: a working directory alone. */
+  /** Command to start in the sandbox; null for a working directory without a process. */
   readonly command: readonly string[] | null
   readonly created_at: string
-  /** Added to what the provider sets. */
+  /** Added to the provider's variables. */
   readonly initial_env: Readonly<Record<string, string>>
   readonly working_dir: string
 }
@@ -18,27 +18,27 @@ export const SANDBOX_STATUSES = ['STARTING', 'RUNNING', 'PAUSED', 'ERROR', 'MISS
 
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number]
 
-/** Where something in a sandbox can be reached. */
+/** The address of a server in a sandbox. */
 export interface ExposedUrl {
   readonly name: string
   readonly url: string
   readonly port: number
 }
 
-/** How a sandbox stands. */
+/** The state of a sandbox. */
 export interface SandboxState {
   readonly status: SandboxStatus
-  /** Why, where that is not plain: the reason of a failure above all. */
+  /** The reason of a failure or of another unusual status. */
   readonly status_detail: string | null
-  /** What the sandbox's own server asks for; null unless it runs. */
+  /** The key that the sandbox's own server requires; null unless it runs. */
   readonly session_api_key: string | null
   /** Null unless it runs. */
   readonly exposed_urls: readonly ExposedUrl[] | null
-  /** Where its files are, for its users. */
+  /** The path of its files, for its users. */
   readonly working_dir: string | null
 }
 
-/** The state of one of which nothing is known. */
+/** The state of an unknown sandbox. */
 export const NO_STATE: SandboxState = {
   status: 'MISSING',
   status_detail: null,
@@ -48,30 +48,25 @@ export const NO_STATE: SandboxState = {
 }
 
 /**
- * What runs sandboxes. The control plane keeps the records and says when; a provider does it, and knows nothing of
- * conversations. What fails shows in `state`, as ERROR with its reason; a method throws only where not even that is
- * possible.
+ * Runs sandboxes. The control plane stores the records and decides when to start and stop; the provider knows
+ * nothing of conversations. A failure appears in `state` as ERROR with its reason; a method throws only if
+ * even that is impossible.
  */
 export interface SandboxProvider {
-  /** Their files, and commands in them. Default: none are given out. */
+  /** Their files, and commands in them. Default: no access. */
   readonly files?: SandboxFiles
   /** In order; the first is the default. */
   readonly specs: readonly SandboxSpec[]
-  /** Begins a sandbox, or begins it again where it was: its state goes by STARTING to RUNNING or ERROR. */
+  /** Starts or restarts a sandbox: its state is STARTING, then RUNNING or ERROR. */
   readonly start: (id: string, specId: string) => Promise<void>
-  /**
-   * Null for a sandbox that it knows nothing of. One of a spec without a command runs for as long as its files are
-   * there.
-   */
+  /** Null for an unknown sandbox. A sandbox whose spec has no command is RUNNING while its files exist. */
   readonly state: (id: string, specId: string) => Promise<SandboxState | null>
-  /** Holds it; nothing for one that does not run. */
+  /** Pauses it; does nothing if it does not run. */
   readonly pause: (id: string) => Promise<void>
-  /** Lets one that is held go on, and begins one that has ended again. */
+  /** Resumes a paused sandbox, and restarts one that has ended. */
   readonly resume: (id: string, specId: string) => Promise<void>
-  /** Ends it, and takes its files away. */
+  /** Ends it and deletes its files. */
   readonly delete: (id: string) => Promise<void>
-  /** Ends all of them; their files stay. May be called again. */
+  /** Ends all sandboxes; their files remain. Can be called again. */
   readonly close: () => Promise<void>
 }
-
-/** The contract of a sandbox provider, and the states of a sandbox. */

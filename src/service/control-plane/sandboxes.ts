@@ -1,4 +1,4 @@
-/** The sandboxes of a service: their records outlive it, and the oldest are paused beyond the limit. */
+/** The sandboxes of a service: stored records, and a limit beyond which the oldest are paused. */
 
 import { pause } from '../../conversation/async.ts'
 import { serialQueue } from '../../conversation/async.ts'
@@ -11,46 +11,46 @@ import { type Records, recordsOf, risingClock } from '../records.ts'
 import type { SandboxFiles } from '../sandbox-files/contract.ts'
 import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from './sandbox-provider.ts'
 
-/** What is kept of a sandbox; how it stands its provider knows. */
+/** The stored part of a sandbox; its provider knows its state. */
 interface SandboxRecord {
   readonly id: string
   readonly sandbox_spec_id: string
   readonly created_at: string
 }
 
-/** The record, and since when the sandbox may be up: those that may be are asked when there is no room for one more. */
-interface KeptSandbox extends SandboxRecord {
-  /** Null: it is not. */
+/**
+ * The stored record, with the time since when the sandbox may be running: only these are checked when the
+ * limit is reached.
+ */
+interface StoredSandbox extends SandboxRecord {
+  /** Null: it does not run. */
   readonly up: string | null
-  /** What the process that runs it is asked to do by another one. */
+  /** A request of another process to the one that runs it. */
   readonly wanted?: 'PAUSED' | 'RUNNING' | null
 }
 
-/** Milliseconds after which one that was begun and is not up has ended. */
-const LONG_AGO = 600_000
+/** Milliseconds after which a started sandbox that does not run has ended. */
+const START_TIMEOUT = 600_000
 
-/** What clients read of a sandbox. */
+/** The information about a sandbox that clients read. */
 interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
   readonly created_by_user_id: null
 }
 
-/** How sandboxes are kept. */
 interface SandboxesOptions {
   readonly provider: SandboxProvider | null
-  /** How many may run; before one more does, the oldest are paused. */
+  /** Maximum number of running sandboxes; beyond it, the oldest are paused. */
   readonly most: number
 }
 
-/**
- * The sandboxes. What changes which of them run happens one after the other, so that there are never more than may be.
- */
+/** The sandboxes. Starts, pauses and resumes run one after the other, so that the limit is never exceeded. */
 export class Sandboxes {
   readonly #provider: SandboxProvider | null
   readonly #most: number
-  readonly #records: Records<KeptSandbox>
+  readonly #records: Records<StoredSandbox>
   readonly #now = risingClock()
   readonly #inTurn = serialQueue()
-  /** Those that were begun here, and not deleted. */
+  /** Sandboxes that this process started and did not delete. */
   readonly #begun = new Set<string>()
 
   constructor(store: Store, { provider, most }: SandboxesOptions) {
@@ -58,22 +58,22 @@ export class Sandboxes {
       invalidArgument('maxSandboxes', 'must be a whole number above 0')
     this.#provider = provider
     this.#most = most
-    this.#records = recordsOf<KeptSandbox>(store, 'sandboxes', ({ created_at, up }) => ({
+    this.#records = recordsOf<StoredSandbox>(store, 'sandboxes', ({ created_at, up }) => ({
       keys: { created_at, ...(up !== null && { up: created_at }) },
     }))
   }
 
-  /** Whether there is a provider to start any. */
+  /** Whether a provider exists. */
   get possible(): boolean {
     return this.#provider !== null
   }
 
-  /** Their files; null where none are given out. */
+  /** Files of the sandboxes; null without access. */
   get files(): SandboxFiles | null {
     return this.#provider?.files ?? null
   }
 
-  /** In order; all values of the environment are masked. */
+  /** In order, with all values of the environment masked. */
   get specs(): readonly SandboxSpec[] {
     return (this.#provider?.specs ?? []).map((spec) => ({
       ...spec,
@@ -81,7 +81,10 @@ export class Sandboxes {
     }))
   }
 
-  /** A page, the newest first. @throws ColloquyError `invalid_cursor`. */
+  /**
+   * A page, the newest first.
+   * @throws ColloquyError `invalid_cursor`.
+   */
   async list(cursor: string | null, limit: number): Promise<Page<SandboxRecord>> {
     const { items, next_page_id } = await this.#records.list({
       by: 'created_at',
@@ -93,25 +96,25 @@ export class Sandboxes {
   }
 
   async find(id: string): Promise<SandboxRecord | null> {
-    const kept = await this.#records.find(id)
-    return kept === null ? null : withoutUp(kept.record)
+    const stored = await this.#records.find(id)
+    return stored === null ? null : withoutUp(stored.record)
   }
 
-  /** How one stands; MISSING for one that is not known, here or to the provider. */
+  /** The state of a sandbox; MISSING if it is unknown, here or to the provider. */
   async state(id: string): Promise<SandboxState> {
     return (await this.states([id])).get(id) ?? NO_STATE
   }
 
-  /** The same of several, each asked once. */
+  /** The states of several sandboxes, each queried once. */
   async states(ids: Iterable<string>): Promise<ReadonlyMap<string, SandboxState>> {
-    const wanted = new Set(ids)
-    if (wanted.size === 0) return new Map()
+    const unique = new Set(ids)
+    if (unique.size === 0) return new Map()
     return new Map(
-      await Promise.all([...wanted].map(async (id) => [id, await this.#ask(await this.find(id))] as const)),
+      await Promise.all([...unique].map(async (id) => [id, await this.#ask(await this.find(id))] as const)),
     )
   }
 
-  /** What clients read of those with these ids, in their order; null for each that is missing. */
+  /** The information about sandboxes, in order; null for each unknown one. */
   async infos(ids: readonly string[]): Promise<(SandboxInfo | null)[]> {
     return Promise.all(
       ids.map(async (id) => {
@@ -127,7 +130,7 @@ export class Sandboxes {
   }
 
   /**
-   * Begins one. O(sandboxes that may run), each of which is asked how it stands, like a resume.
+   * Starts a sandbox. O(sandboxes that may run), whose states are queried, as for a resume.
    * @throws HttpProblem 409 without a provider, 404 for an unknown spec.
    */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
@@ -147,7 +150,10 @@ export class Sandboxes {
     })
   }
 
-  /** Nothing for one that does not run. @throws HttpProblem 404. */
+  /**
+   * Pauses a sandbox; does nothing if it does not run.
+   * @throws HttpProblem 404.
+   */
   async pause(id: string): Promise<void> {
     await this.#inTurn(async () => {
       await this.#known(id)
@@ -155,12 +161,18 @@ export class Sandboxes {
     })
   }
 
-  /** Nothing for one that runs. @throws HttpProblem 404, 409 without a provider. */
+  /**
+   * Resumes a sandbox; does nothing if it runs.
+   * @throws HttpProblem 404, 409 without a provider.
+   */
   async resume(id: string): Promise<void> {
     await this.#inTurn(async () => this.#resume(await this.#known(id)))
   }
 
-  /** Ends one, and takes its files away. @throws HttpProblem 404. */
+  /**
+   * Ends a sandbox and deletes its files.
+   * @throws HttpProblem 404.
+   */
   async delete(id: string): Promise<void> {
     await this.#inTurn(async () => {
       await this.#known(id)
@@ -171,8 +183,8 @@ export class Sandboxes {
   }
 
   /**
-   * Does with those of this process what another service has asked for: deletes, pauses and resumes them. Gives the ids
-   * of those that go on.
+   * Deletes, pauses and resumes this process's sandboxes as other processes requested. Returns the ids of
+   * those it resumed.
    */
   async sweep(): Promise<readonly string[]> {
     return this.#inTurn(async () => {
@@ -192,14 +204,14 @@ export class Sandboxes {
     })
   }
 
-  /** One that goes on all the same is another process's, which is asked to hold it. */
+  /** A sandbox that still runs belongs to another process, which is requested to pause it. */
   async #pause(id: string): Promise<void> {
     await this.#provider?.pause(id)
     const isElsewhere = isUp(await this.state(id))
     await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
   }
 
-  /** One that is held all the same is another process's, which is asked to let it go on. */
+  /** A sandbox that is still paused belongs to another process, which is requested to resume it. */
   async #resume(record: SandboxRecord): Promise<void> {
     const { id } = record
     const provider = this.#required()
@@ -214,13 +226,13 @@ export class Sandboxes {
     await this.#mark(id, { wanted: 'RUNNING' })
   }
 
-  /** Writes down since when one may be up, and what is asked for; nothing for one that was deleted. */
-  async #mark(id: string, change: Partial<Pick<KeptSandbox, 'up' | 'wanted'>>): Promise<void> {
+  /** Stores the time and the request; does nothing for a deleted sandbox. */
+  async #mark(id: string, change: Partial<Pick<StoredSandbox, 'up' | 'wanted'>>): Promise<void> {
     await this.#records.update(id, (before) => {
-      const isSo = Object.entries(change).every(
+      const isUnchanged = Object.entries(change).every(
         ([name, value]) => (before?.[name as keyof typeof change] ?? null) === value,
       )
-      return before === null || isSo ? undefined : { ...before, ...change }
+      return before === null || isUnchanged ? undefined : { ...before, ...change }
     })
   }
 
@@ -229,7 +241,7 @@ export class Sandboxes {
     return (await this.#provider?.state(record.id, record.sandbox_spec_id)) ?? NO_STATE
   }
 
-  /** Whether anything runs in it; a working directory alone takes no place. */
+  /** Whether it counts towards the limit: a working directory without a process does not. */
   #counts({ sandbox_spec_id: specId }: SandboxRecord): boolean {
     return this.#provider?.specs.find(({ id }) => id === specId)?.command !== null
   }
@@ -246,12 +258,12 @@ export class Sandboxes {
   }
 
   /**
-   * Pauses the oldest of the others, until one more may run: first of those that run, so that no start is lost that
-   * need not be.
+   * Pauses the oldest of the other sandboxes until one more may run: running ones first, so that starts are
+   * not lost without need.
    */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
-    const others = new Map<string, KeptSandbox>()
+    const others = new Map<string, StoredSandbox>()
     for await (const { id, record: other } of this.#records.walk({ by: 'up' }))
       if (id !== record.id && this.#counts(other)) others.set(id, other)
     const states = await this.states(others.keys())
@@ -259,9 +271,9 @@ export class Sandboxes {
       [...others.keys()].filter((other) => states.get(other)?.status === status)
     const up = [...of('RUNNING'), ...of('STARTING')]
     for (const oldest of up.slice(0, Math.max(0, up.length - this.#most + 1))) await this.#pause(oldest)
-    // Those that ended by themselves are not asked again.
+    // Sandboxes that ended by themselves are not queried again.
     for (const [id, { up: since }] of others)
-      if (!up.includes(id) && Date.parse(since ?? '') < Date.now() - LONG_AGO)
+      if (!up.includes(id) && Date.parse(since ?? '') < Date.now() - START_TIMEOUT)
         await this.#mark(id, { up: null })
   }
 }
@@ -271,7 +283,7 @@ export const newId = (): string => crypto.randomUUID().replaceAll('-', '')
 
 const isoNow = (): string => new Date().toISOString()
 
-const withoutUp = ({ up: _up, wanted: _wanted, ...record }: KeptSandbox): SandboxRecord => record
+const withoutUp = ({ up: _up, wanted: _wanted, ...record }: StoredSandbox): SandboxRecord => record
 
 const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
 
@@ -284,7 +296,7 @@ interface BringUpOptions {
   /** Milliseconds. */
   readonly sandboxTimeout: number
   readonly signal: AbortSignal
-  /** Called when it was started, before the wait. */
+  /** Called after the start, before the wait. */
   readonly onStarted: () => Promise<void>
 }
 
@@ -313,5 +325,3 @@ export async function bringUp(
     signal.throwIfAborted()
   }
 }
-
-/** The sandboxes of a service: their records outlive it, and the oldest are paused beyond the limit. */

@@ -16,7 +16,7 @@ import { operation, type Operation } from '../http/operation.ts'
 import { pageInBytes } from '../http/page-bytes.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { MOST_BYTES, REFUSED, required, type SandboxFiles } from '../sandbox-files/contract.ts'
+import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from '../sandbox-files/contract.ts'
 import { CHANGES, changesOf, checkRef, DIFF, diffOf } from '../sandbox-files/git-operations.ts'
 import { originOf } from './app-conversation-operations.ts'
 import type { ControlPlane } from './control-plane.ts'
@@ -43,23 +43,23 @@ const SHARED = objectOf({
   updated_at: string,
 })
 
-/** What anybody may know of a conversation that is shared: of its texts what is no secret. O(size). */
+/** The information about a shared conversation that anybody may read, without secrets. O(size). */
 function sharedOf(record: ConversationRecord, rules: RedactionRules | null): JsonObject {
   const { sandbox_id, selected_repository, selected_branch, git_provider, pr_number, llm_model } =
     appOf(record)
-  // Masked first: without its user, a URL may not hold the whole of a secret any more.
-  const open = (text: string | null): string | null =>
+  // Redact first: without its user, a URL may no longer contain the whole secret.
+  const redacted = (text: string | null): string | null =>
     text === null ? null : shownText(rules === null ? text : redactText(text, rules))
   return {
     id: shownId(record.id),
     created_by_user_id: null,
     sandbox_id: sandbox_id ?? '',
-    selected_repository: open(selected_repository),
-    selected_branch: open(selected_branch),
+    selected_repository: redacted(selected_repository),
+    selected_branch: redacted(selected_branch),
     git_provider,
-    title: open(record.title),
+    title: redacted(record.title),
     pr_number: [...pr_number],
-    llm_model: open(llm_model),
+    llm_model: redacted(llm_model),
     metrics: null,
     parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
     sub_conversation_ids: [],
@@ -68,10 +68,10 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
   }
 }
 
-/** Characters of a summary. */
-const MOST = 500
+/** Maximum characters of a summary. */
+const MAX_SUMMARY = 500
 
-/** @param rules what is masked in what anybody may read; null: nothing but the secrets of URLs */
+/** @param rules redaction of texts that anybody may read; null: only the secrets of URLs are masked */
 export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   {
     ...batchGet(
@@ -102,8 +102,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       query: PAGING,
       replies: {
         200: {
-          description:
-            'The newest first, each with what its agent said last, shortened; null where it said nothing',
+          description: 'The newest first, each with the final response of its agent, shortened, or null',
           schema: pageOfSchema(
             objectOf({
               id: string,
@@ -163,7 +162,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       query: { path: withDefault(text(), '') },
       replies: {
         200: {
-          description: 'What is in a folder of its sandbox, by name',
+          description: 'The contents of a folder of its sandbox, by name',
           schema: objectOf({
             items: listOf(
               objectOf({
@@ -179,7 +178,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       },
     },
     async ({ path, query }) => {
-      const place = await placeOf(plane, path.conversation_id, query.path)
+      const place = await fileOf(plane, path.conversation_id, query.path)
       return { body: { items: await place.files.list(place.path) } }
     },
   ),
@@ -199,8 +198,8 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       },
     },
     async ({ path, query }) => {
-      const place = await placeOf(plane, path.conversation_id, query.file_path)
-      const bytes = await place.files.read(place.path, MOST_BYTES)
+      const place = await fileOf(plane, path.conversation_id, query.file_path)
+      const bytes = await place.files.read(place.path, MAX_BYTES)
       return new Response(bytes, { headers: { 'content-type': 'text/plain; charset=utf-8' } })
     },
   ),
@@ -216,7 +215,7 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
     },
     async ({ path, query }) => {
-      const place = await placeOf(plane, path.conversation_id, query.path)
+      const place = await fileOf(plane, path.conversation_id, query.path)
       return {
         body: await changesOf(place.files, place.path, query.ref === null ? null : checkRef(query.ref)),
       }
@@ -238,14 +237,14 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       },
     },
     async ({ path, query }) => {
-      const place = await placeOf(plane, path.conversation_id, query.path)
+      const place = await fileOf(plane, path.conversation_id, query.path)
       const given = { ref: query.ref === null ? null : checkRef(query.ref), commit: null }
-      return { body: await diffOf(place.files, place.path, given, MOST_BYTES) }
+      return { body: await diffOf(place.files, place.path, given, MAX_BYTES) }
     },
   ),
 ]
 
-/** Null for one that was deleted meanwhile. O(events since its agent spoke). */
+/** Null if it was deleted meanwhile. O(events since the agent's last message). */
 async function summaryOf(
   { lifecycle }: ControlPlane,
   record: ConversationRecord,
@@ -253,14 +252,14 @@ async function summaryOf(
   try {
     const conversation = await lifecycle.engine.open(record)
     const { header } = await conversation.state()
-    const said = await conversation.read(finalResponse)
+    const response = await conversation.read(finalResponse)
     return {
       id: shownId(record.id),
       title: record.title,
       created_at: record.createdAt,
       updated_at: record.updatedAt,
       execution_status: header.status,
-      summary: said === '' ? null : ellipsize(said, MOST),
+      summary: response === '' ? null : ellipsize(response, MAX_SUMMARY),
     }
   } catch (error) {
     if (isUnknown(error)) return null
@@ -272,17 +271,18 @@ const FILES = 'Files'
 const params = { conversation_id: text() }
 const BASE = '/api/v1/app-conversations/{conversation_id}'
 
-/** The files, and the absolute path of one of a conversation. @throws HttpProblem 403, 404. */
-async function placeOf(
+/**
+ * The files, and the absolute path of a file of a conversation.
+ * @throws HttpProblem 403, 404.
+ */
+async function fileOf(
   { store, sandboxes }: ControlPlane,
   id: string,
   path: string,
 ): Promise<{ readonly files: SandboxFiles; readonly path: string }> {
-  const files = required(sandboxes.files)
+  const files = requireFiles(sandboxes.files)
   const { sandbox_id: sandboxId } = appOf(await getConversationOr404(store, id))
   const folder = sandboxId === null ? null : (await sandboxes.state(sandboxId)).working_dir
   if (folder === null) throw new HttpProblem(404, 'The conversation has no sandbox with files.')
   return { files, path: path.startsWith('/') ? path : `${folder}/${path}` }
 }
-
-/** Operations on shared conversations, summaries, downloads and files. */

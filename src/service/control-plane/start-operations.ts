@@ -80,7 +80,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       const order = { by: byOf(sort_order), descending: sort_order.endsWith('_DESC') }
       const scope = scopeOf('start-tasks', sort_order, filter)
       const [inner = null] = page_id === null ? [] : decodeCursor(scope, page_id)
-      const { items, next_page_id: next } = await find(plane, filter, order, { cursor: inner, limit })
+      const { items, next_page_id: next } = await findTasks(plane, filter, order, { cursor: inner, limit })
       const next_page_id = next === null ? null : encodeCursor(scope, [next])
       return { body: { items: items.map(shown), next_page_id } }
     },
@@ -95,7 +95,7 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       query: { ...FILTERS, exact },
       replies: COUNTED,
     },
-    async ({ query: { exact, ...filter } }) => countReply(await count(plane, filter, exact)),
+    async ({ query: { exact, ...filter } }) => countReply(await countTasks(plane, filter, exact)),
   ),
   batchGet(
     {
@@ -122,16 +122,16 @@ interface Filter {
   readonly created_at__gte: string | null
 }
 
-/** The key that an order goes by. */
+/** The index of a sort order. */
 const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
 /**
- * A page of the tasks that a filter lets through. O(limit) by creation, and by change without a time of creation; else
- * it looks at so many at most, and then it may be short, or empty, and have one after it. It is short, too, where its
- * requests are large: they are read a few at a time.
+ * A page of the tasks that match a filter. O(limit) by creation, and by update without a time of creation;
+ * otherwise it checks a limited number of tasks, so a page may be short or empty and still have a next page.
+ * Large requests also make a page short, as they are read a few at a time.
  */
-async function find(
+async function findTasks(
   { tasks }: ControlPlane,
   { conversation_id__eq: id, created_at__gte: since }: Filter,
   { by, descending }: { readonly by: 'created_at' | 'updated_at'; readonly descending: boolean },
@@ -159,23 +159,22 @@ async function find(
   })
 }
 
-/** How many there are. O(those). */
-async function count(plane: ControlPlane, filter: Filter, exact: boolean): Promise<Count> {
+async function countTasks(plane: ControlPlane, filter: Filter, exact: boolean): Promise<Count> {
   const { conversation_id__eq: id, created_at__gte: since } = filter
   if (id === null)
     return plane.tasks.records.count(since === null ? {} : { by: 'created_at', from: atLeast(since) }, {
       exact,
     })
   const order = { by: 'created_at', descending: false } as const
-  const { items } = await find(plane, filter, order, { cursor: null, limit: 1 })
+  const { items } = await findTasks(plane, filter, order, { cursor: null, limit: 1 })
   return { count: items.length, more: false }
 }
 
-/** The first time of a task that is at or after an instant. */
+/** The first possible creation time of a task at or after an instant. */
 const atLeast = (instant: string): string =>
   new Date(Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)).toISOString()
 
-/** A list in JSON, each item as soon as it is there. A client that stops reading stops nothing but that. */
+/** A JSON list that sends each item immediately. A disconnected client does not stop the task. */
 function jsonStream(items: AsyncGenerator<unknown, void, undefined>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let begin = '['
@@ -191,10 +190,8 @@ function jsonStream(items: AsyncGenerator<unknown, void, undefined>): ReadableSt
       begin = ','
     },
     cancel() {
-      // It comes back when the task has made its next step.
+      // Resolves at the task's next step.
       void items.return()
     },
   })
 }
-
-/** Operations that start conversations and show the progress. */

@@ -1,4 +1,4 @@
-/** A start task: its plan, what clients read of it, and the conversation that it makes. */
+/** A start task: its plan, the information that clients read, and the conversation that it creates. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { hasCode } from '../../event/errors.ts'
@@ -16,10 +16,10 @@ import {
 import { HttpProblem, invalid } from '../http/problem.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
 import { type AppMetadata, appOf, withApp } from './app-metadata.ts'
-import { isOwnField, type StartRequest } from '../request-schema.ts'
+import { isServiceField, type StartRequest } from '../request-schema.ts'
 import { newId } from './sandboxes.ts'
 
-/** In order; the last two are ends. */
+/** In order; the last two are final. */
 export const TASK_STATUSES = [
   'WORKING',
   'WAITING_FOR_SANDBOX',
@@ -34,14 +34,14 @@ export const TASK_STATUSES = [
 
 export type TaskStatus = (typeof TASK_STATUSES)[number]
 
-/** What clients read of a task. */
+/** The information about a task that clients read. */
 export interface StartTask {
   readonly id: string
   readonly created_by_user_id: null
   readonly status: TaskStatus
-  /** Why it failed. */
+  /** The reason of a failure. */
   readonly detail: string | null
-  /** Null until the conversation is there. */
+  /** Null until the conversation exists. */
   readonly app_conversation_id: string | null
   readonly sandbox_id: string | null
   readonly agent_server_url: string | null
@@ -50,21 +50,21 @@ export interface StartTask {
   readonly updated_at: string
 }
 
-/** What is kept of a task. */
+/** The stored part of a task. */
 export interface StoredTask extends StartTask {
-  /** The id that the conversation will have, so that the process that goes on with the task makes no second one. */
+  /**
+   * The id that the conversation will have, so that a process that continues the task creates no second one.
+   */
   readonly planned_id: string
-  /** Whether its sandbox is its own, to be started, and not one that was there. */
+  /** Whether the task starts a new sandbox. */
   readonly makes_sandbox: boolean
   /** Where the secrets of the request are stored; null without secrets. */
   readonly start_ref: string | null
 }
 
-/** Whether it is over. */
 export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
   status === 'READY' || status === 'ERROR'
 
-/** What clients read of it. */
 export const shown = ({
   planned_id: _planned,
   makes_sandbox: _makes,
@@ -75,18 +75,16 @@ export const shown = ({
   return { ...task, app_conversation_id: made === null ? null : shownId(made) }
 }
 
-/** What it is made with, beside the task. */
 interface Making {
-  /** Null where there is no sandbox. */
+  /** Null without a sandbox. */
   readonly workingDir: string | null
   readonly signal: AbortSignal
 }
 
 /**
- * Each part may be done again, and changes nothing then; when it has come out, its first message is said, and a run of
- * it has begun.
- * @throws HttpProblem 409 when the id was taken meanwhile; the reason of the signal; ColloquyError
- * `unknown_conversation` when it was deleted meanwhile.
+ * Creates a task's conversation, sends its first message and starts a run. Each part can be repeated.
+ * @throws HttpProblem 409 if the id was used meanwhile; the reason of the signal; ColloquyError
+ *   `unknown_conversation` when it was deleted meanwhile.
  */
 export async function makeConversation(
   lifecycle: Lifecycle,
@@ -98,24 +96,26 @@ export async function makeConversation(
   const conversation = (await isMade(engine.store, task))
     ? await engine.open(task.planned_id)
     : await make(lifecycle, task, workingDir)
-  const said = request.initial_message ?? null
-  if (said !== null) {
-    const { content, run = true } = said
+  const message = request.initial_message ?? null
+  if (message !== null) {
+    const { content, run = true } = message
     await sendOnce(lifecycle, conversation, { content, run, key: `start-${task.id}`, signal })
   }
   return conversation
 }
 
-/** Whether the conversation of a task is there. @throws HttpProblem 409 when another one has its id. */
+/**
+ * Whether the conversation of a task exists.
+ * @throws HttpProblem 409 if another one has its id.
+ */
 export async function isMade(store: Store, task: StoredTask): Promise<boolean> {
-  const found = await findConversation(store, task.planned_id)
-  if (found === null) return false
-  if (appOf(found).start_task_id === task.id) return true
-  throw taken(plainId(task.planned_id))
+  const record = await findConversation(store, task.planned_id)
+  if (record === null) return false
+  if (appOf(record).start_task_id === task.id) return true
+  throw idInUse(plainId(task.planned_id))
 }
 
-/** That an id has been given. */
-export const taken = (id: string): HttpProblem =>
+export const idInUse = (id: string): HttpProblem =>
   new HttpProblem(409, `Conversation ${JSON.stringify(id)} already exists.`)
 
 async function make(
@@ -124,7 +124,7 @@ async function make(
   workingDir: string | null,
 ): Promise<Conversation> {
   const { title, public: open, tags, parent_conversation_id } = task.request as StartRequest
-  const start = Object.fromEntries(Object.entries(task.request).filter(([name]) => !isOwnField(name)))
+  const start = Object.fromEntries(Object.entries(task.request).filter(([name]) => !isServiceField(name)))
   const parentId = parent_conversation_id ?? null
   const parent = parentId === null ? null : await findConversation(engine.store, parentId)
   const id = task.planned_id
@@ -149,13 +149,13 @@ async function make(
     })
   } catch (error) {
     if (!hasCode(error, 'conversation_exists')) throw error
-    // Another service works on the same task, or another process was faster.
+    // Another process works on the same task, or used the id.
     if (await isMade(engine.store, task)) return engine.open(id)
-    throw taken(plainId(id))
+    throw idInUse(plainId(id))
   }
 }
 
-/** A child works on what its parent does, unless it is given its own. */
+/** A child inherits its parent's repository and model unless the request sets them. */
 function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadata {
   const request = task.request as StartRequest
   const inherited = parent === null ? null : appOf(parent)
@@ -175,11 +175,10 @@ function appFor(task: StoredTask, parent: ConversationRecord | null): AppMetadat
 }
 
 /**
- * Nothing is begun, and nothing kept. What the task will make gets its name now, so that the process that goes on with
- * it makes nothing twice.
- *
+ * Plans a task. Nothing is started, and only secrets are stored. Ids are chosen now, so that a process that
+ * continues the task creates nothing twice.
  * @param origin where the service is reached
- * @throws HttpProblem 409 for a taken id, 422 for what is not there.
+ * @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox.
  */
 export async function planTask(
   { lifecycle, sandboxes }: ControlPlaneContext,
@@ -189,20 +188,21 @@ export async function planTask(
   const { store } = lifecycle.engine
   const wanted = request.conversation_id ?? null
   const parentId = request.parent_conversation_id ?? null
-  const given = request.sandbox_id ?? null
+  const sandboxId = request.sandbox_id ?? null
   refuseReserved(wanted, 'conversation_id')
-  if (wanted !== null && (await findConversation(store, wanted)) !== null) throw taken(wanted)
+  if (wanted !== null && (await findConversation(store, wanted)) !== null) throw idInUse(wanted)
   const parent = parentId === null ? null : await findConversation(store, parentId)
   if (parentId !== null && parent === null) throw missing('parent_conversation_id', 'conversation', parentId)
-  if (given !== null && (await sandboxes.find(given)) === null) throw missing('sandbox_id', 'sandbox', given)
-  // A child lives where its parent does, for as long as that is there.
+  if (sandboxId !== null && (await sandboxes.find(sandboxId)) === null)
+    throw missing('sandbox_id', 'sandbox', sandboxId)
+  // A child uses its parent's sandbox while it exists.
   const inherited = parent === null ? null : appOf(parent).sandbox_id
-  const isThere = inherited !== null && (await sandboxes.find(inherited)) !== null
-  const known = given ?? (isThere ? inherited : null)
-  const at = new Date().toISOString()
+  const isInheritable = inherited !== null && (await sandboxes.find(inherited)) !== null
+  const known = sandboxId ?? (isInheritable ? inherited : null)
+  const now = new Date().toISOString()
   const fields = Object.entries(request as object as JsonObject)
-  const { start, start_ref } = await lifecycle.starts.keep(
-    Object.fromEntries(fields.filter(([name]) => !isOwnField(name))),
+  const { start, start_ref } = await lifecycle.starts.store(
+    Object.fromEntries(fields.filter(([name]) => !isServiceField(name))),
     { observability_metadata: request.observability_metadata },
   )
   return {
@@ -213,11 +213,11 @@ export async function planTask(
     app_conversation_id: null,
     sandbox_id: known ?? (sandboxes.possible ? newId() : null),
     agent_server_url: origin,
-    request: { ...Object.fromEntries(fields.filter(([name]) => isOwnField(name))), ...start },
+    request: { ...Object.fromEntries(fields.filter(([name]) => isServiceField(name))), ...start },
     start_ref,
-    created_at: at,
-    updated_at: at,
-    // As the agent server writes it, so that of two who make it at once, one at each, the store lets one.
+    created_at: now,
+    updated_at: now,
+    // The agent server's form, so that the store rejects a second conversation that is created there.
     planned_id: wanted === null ? newId() : dashedId(wanted),
     makes_sandbox: known === null && sandboxes.possible,
   }
@@ -230,5 +230,3 @@ const missing = (field: string, what: string, id: string): HttpProblem =>
     msg: `Value error, ${what} ${JSON.stringify(id)} was not found`,
     input: id,
   })
-
-/** Plans the ids that a start task will use, and makes its conversation: both can be repeated after a crash. */

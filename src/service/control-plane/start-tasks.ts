@@ -1,13 +1,14 @@
-/** Works on start tasks in the background: each makes a conversation, and its sandbox where it has one. */
+/** Works on start tasks in the background: each creates a conversation, and its sandbox if it has one. */
 
 import { hasCode } from '../../event/errors.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
+import { retryConflicts } from '../../store/kit/items.ts'
 import { isUnknown } from '../conversations/conversations.ts'
 import { formsOf, plainId } from '../conversations/find-conversation.ts'
 import { isTransient } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { type Job, type JobKind, Jobs, JobWorker } from '../jobs.ts'
-import { type Records, recordsOf, tryMake } from '../records.ts'
+import { type Records, recordsOf } from '../records.ts'
 import type { StartRequest } from '../request-schema.ts'
 import type { ControlPlaneContext } from './app-conversations.ts'
 import { appOf } from './app-metadata.ts'
@@ -20,13 +21,13 @@ import {
   shown,
   type StartTask,
   type StoredTask,
-  taken,
+  idInUse,
 } from './start-task.ts'
 
 interface StartTasksOptions {
-  /** Milliseconds that a sandbox may take to start. */
+  /** Maximum milliseconds for a sandbox to start. */
   readonly sandboxTimeout: number
-  /** Milliseconds after which another process works on the tasks of one that died. */
+  /** Milliseconds after which another process works on the tasks of a crashed one. */
   readonly staleAfter: number
   /** Called when a conversation is ready. */
   readonly onReady: (conversationId: string) => void
@@ -74,7 +75,7 @@ export class StartTasks {
     return null
   }
 
-  /** The task that made a conversation. */
+  /** The task that created a conversation. */
   async maker(conversationId: string): Promise<StoredTask | null> {
     for (const value of formsOf(conversationId)) {
       const { items } = await this.records.list({ by: 'conversation', value, limit: 1 })
@@ -83,21 +84,27 @@ export class StartTasks {
     return null
   }
 
-  /** The task that will make a conversation with this id. */
+  /** The task that will create a conversation with this id. */
   async starting(conversationId: string): Promise<StoredTask | null> {
     const planned = await this.#planned.find(plainId(conversationId))
     const task = planned === null ? null : await this.find(planned.record.task)
     return task === null || isOver(task) ? null : task
   }
 
-  /** Starts a task in the background. @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox. */
+  /**
+   * Starts a task in the background.
+   * @throws HttpProblem 409 for a used id, 422 for an unknown parent or sandbox.
+   */
   async create(request: StartRequest, origin: string): Promise<StartTask> {
     const job = await this.#add(request, origin)
     this.worker.start(job)
     return shown(job.record)
   }
 
-  /** Starts a task, and yields it after each step until it is over, or this process stops. @throws as `create`. */
+  /**
+   * Starts a task, and yields it after each step until it is over, or this process stops.
+   * @throws as `create`.
+   */
   async follow(request: StartRequest, origin: string): Promise<AsyncGenerator<StartTask, void, undefined>> {
     const job = await this.#add(request, origin)
     const task = job.record
@@ -123,24 +130,27 @@ export class StartTasks {
     })()
   }
 
-  /** Deletes the tasks of a conversation, which ends the work on them; false if there are none. O(its tasks). */
+  /**
+   * Deletes the tasks of a conversation, which ends the work on them; false if it has no tasks. O(its tasks).
+   */
   async forget(conversationId: string): Promise<boolean> {
     let existed = false
     for await (const { id } of this.records.walk({ by: 'planned', value: plainId(conversationId) })) {
-      for (;;) {
+      await retryConflicts(async () => {
         const stored = await this.records.find(id)
-        if (stored === null) break
-        const changes = [this.records.changeOf(id, null, stored.version), ...this.#freed(stored.record)]
-        if (!(await tryMake(this.records.make, changes))) continue
+        if (stored === null) return
+        await this.records.make([
+          this.records.changeOf(id, null, stored.version),
+          ...this.#freed(stored.record),
+        ])
         existed = true
-        break
-      }
+      })
     }
     return existed
   }
 
   /**
-   * Deletes a sandbox unless a conversation lives in it, or will: each of these was made by a task, or is a fork.
+   * Deletes a sandbox unless it has, or will have, a conversation: each was created by a task or is a fork.
    * O(tasks of the sandbox).
    */
   async release(sandboxId: string): Promise<void> {
@@ -172,7 +182,7 @@ export class StartTasks {
     } catch (error) {
       await this.#context.lifecycle.starts.forget({ metadata: { start_ref: task.start_ref } })
       // Two requests for one id can both find it free.
-      if (hasCode(error, 'version_conflict')) throw taken(plannedId)
+      if (hasCode(error, 'version_conflict')) throw idInUse(plannedId)
       throw error
     }
   }
@@ -240,7 +250,7 @@ export class StartTasks {
     await this.#releaseOwn(job.record)
   }
 
-  /** Deletes what was made for a task whose conversation was deleted in the meantime. */
+  /** Deletes what was created for a task whose conversation was deleted in the meantime. */
   async #undo(task: StoredTask): Promise<void> {
     const { engine } = this.#context.lifecycle
     if (await isMade(engine.store, task).catch(() => false)) await engine.delete(task.planned_id)

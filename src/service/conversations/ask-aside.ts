@@ -1,4 +1,4 @@
-/** Asks the agent of a conversation something aside, in a copy that is gone when it has said something. */
+/** Side questions: the agent answers in a temporary copy of the conversation. */
 
 import { finalResponse } from '../../context/final-response.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
@@ -10,39 +10,38 @@ import { memoryStore } from '../../store/memory/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { openConversation, type Lifecycle } from './conversations.ts'
 
-/** How often the model may be asked about it. */
-const MOST = 3
-/** Milliseconds that it may take. */
-const LONGEST = 120_000
+const MAX_ITERATIONS = 3
+const TIMEOUT = 120_000
 
 /**
- * Nothing of it is in the conversation, whatever becomes of it: a run of that may be live. No tool is called, since in
- * the copy every call needs a consent that is not given. O(events), as the log is copied.
+ * Returns the agent's response to a question. The question is asked in a copy, so the conversation is
+ * unchanged, even while a run is active. The copy confirms every call and nothing approves, so no tool is
+ * executed. O(events), as the log is copied.
  *
- * @param left aborted when its client has left: the place that it takes is free then
- * @throws HttpProblem 404, 409 without an agent, or where it says nothing, 429 where there are too many runs, 504 where
- * it says nothing in time; what the agent throws.
+ * @param disconnected aborted when the client disconnects, which frees the run's slot
+ * @throws HttpProblem 404, 409 without an agent or a response, 429 for too many runs, 504 on timeout; what
+ *   the agent throws.
  */
 export async function askAside(
   lifecycle: Lifecycle,
-  given: string,
+  conversationId: string,
   question: string,
-  left: AbortSignal,
+  disconnected: AbortSignal,
 ): Promise<string> {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), LONGEST)
-  const signal = AbortSignal.any([left, late.signal])
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(), TIMEOUT)
+  const signal = AbortSignal.any([disconnected, timeout.signal])
   const { promise: ended, reject } = Promise.withResolvers<never>()
   ended.catch(() => undefined)
   const end = (): void =>
-    reject(new HttpProblem(504, `The agent did not respond within ${LONGEST / 1_000} seconds.`))
+    reject(new HttpProblem(504, `The agent did not respond within ${TIMEOUT / 1_000} seconds.`))
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
   try {
     return await lifecycle.runs.withCopy((run) =>
-      askCopy(lifecycle, given, question, (copy, start) =>
-        // An agent may hang before there is a run that could be interrupted.
-        Promise.race([run(copy, start, { maxIterations: MOST, signal }), ended]),
+      askCopy(lifecycle, conversationId, question, (copy, start) =>
+        // An agent may hang before it begins a run that can be interrupted.
+        Promise.race([run(copy, start, { maxIterations: MAX_ITERATIONS, signal }), ended]),
       ),
     )
   } finally {
@@ -53,12 +52,12 @@ export async function askAside(
 
 async function askCopy(
   lifecycle: Lifecycle,
-  given: string,
+  conversationId: string,
   question: string,
   run: (copy: Conversation, start: JsonObject) => Promise<void>,
 ): Promise<string> {
   const { engine, starts } = lifecycle
-  const { record } = await openConversation(lifecycle, given)
+  const { record } = await openConversation(lifecycle, conversationId)
   const { id } = record
   const copies = memoryStore()
   const aside = createEngine({ store: copies })
@@ -77,14 +76,14 @@ async function askCopy(
     await copy.append(decideReject(state, undefined, 'It is still under way.'))
     await copy.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     await copy.resume()
-    const [asked] = await copy.sendMessage(question)
+    const [sent] = await copy.sendMessage(question)
     await run(copy, await starts.of(record))
-    const said = await copy.read((after) => {
+    const answer = await copy.read((after) => {
       const { head } = after.log
-      return head !== null && head.id !== asked?.id ? finalResponse(after) : ''
+      return head !== null && head.id !== sent?.id ? finalResponse(after) : ''
     })
-    if (said === '') throw new HttpProblem(409, 'The agent did not respond.')
-    return said
+    if (answer === '') throw new HttpProblem(409, 'The agent did not respond.')
+    return answer
   } finally {
     await aside.close()
   }

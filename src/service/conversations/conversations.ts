@@ -1,4 +1,6 @@
-/** What all faces share: conversations by id, with those left running by a dead process recovered. */
+/**
+ * Conversations by id, as all parts of the service open them: runs of crashed processes are recovered first.
+ */
 
 import { monotonicFactory } from 'ulid'
 import type { Conversation } from '../../conversation/conversation.ts'
@@ -21,7 +23,7 @@ import type { Starts } from './starts.ts'
 export interface Lifecycle {
   readonly engine: Engine
   readonly runs: Runs
-  /** What they were started with. */
+  /** The requests that started them. */
   readonly starts: Starts
 }
 
@@ -31,8 +33,9 @@ export interface OpenConversation extends Look {
 }
 
 /**
- * Opens a conversation by its record, or by its id as the client wrote it. If its process died during a run, the run is
- * taken over first. @throws HttpProblem 404.
+ * Opens a conversation by its record, or by its id as the client wrote it. If its process died during a run,
+ * the run is recovered first.
+ * @throws HttpProblem 404.
  */
 export async function openConversation(
   { engine, runs }: Lifecycle,
@@ -47,11 +50,14 @@ export async function openConversation(
   return { conversation, ...(isChanged ? await conversation.look() : { state, record }) }
 }
 
-/** Whether an error says that there is no such conversation, or no more. */
+/** Whether a conversation does not exist. */
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
-/** What clients read of a conversation. @throws ColloquyError `unknown_conversation`. */
+/**
+ * The information about a conversation that clients read.
+ * @throws ColloquyError `unknown_conversation`.
+ */
 export async function describe({ engine }: Lifecycle, conversation: Conversation): Promise<JsonObject> {
   const { record, state } = await conversation.look()
   return wholeInfoOf(engine.store, record, state)
@@ -60,10 +66,9 @@ export async function describe({ engine }: Lifecycle, conversation: Conversation
 /** Makes ids for events that the service appends. */
 export const newEventId: () => string = monotonicFactory()
 
-/** The length of the log after these events. */
 const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
 
-/** A message of a client, which its schema has checked. */
+/** A message whose schema was checked. */
 interface ClientMessage {
   readonly content: readonly object[]
   /** A message with the same key is appended once. */
@@ -72,8 +77,8 @@ interface ClientMessage {
 }
 
 /**
- * Appends a user message and runs the conversation if that is requested. A run that cannot begin is rejected before
- * the message is appended, so a retry does not append it twice.
+ * Appends a user message and runs the conversation if `run` is true. A run that cannot begin is rejected
+ * before the message is appended, so a retry does not append it twice.
  * @throws ColloquyError as `conversation.sendMessage` does; HttpProblem 429 for too many runs.
  */
 export async function sendMessage(
@@ -93,7 +98,6 @@ export async function sendMessage(
   return sent
 }
 
-/** A user message with the content of a client, which its schema has checked. */
 export const userMessageOf = (content: readonly object[]): Message => ({
   role: 'user',
   content: content as readonly Content[],
@@ -103,13 +107,13 @@ interface OutgoingMessage {
   readonly content: readonly object[]
   readonly key: string
   readonly run: boolean
-  /** Ends the wait for the run, and nothing else. */
+  /** Ends only the wait for the run. */
   readonly signal: AbortSignal
 }
 
 /**
- * Appends a user message once for its key, also after a crash, and resolves when a run will handle it. Can be repeated.
- * O(events since it was appended).
+ * Appends a user message once for its key, even after a crash, and resolves when a run will handle it. Can be
+ * repeated. O(events since it was appended).
  * @throws the reason of `signal`; ColloquyError as `conversation.sendMessage` does.
  */
 export async function sendOnce(
@@ -119,7 +123,7 @@ export async function sendOnce(
 ): Promise<void> {
   signal.throwIfAborted()
   const end = endOf(await conversation.sendMessage(userMessageOf(content), { key }))
-  // A crash may have come before the run, or after it.
+  // An earlier attempt may have crashed after the run.
   if (!run || (await wasHandled(engine.store, conversation.id, end))) return
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
   const stop = (): void => resolve()

@@ -1,33 +1,33 @@
-/** Ids of conversations as clients write them, and the records behind them. */
+/** Conversation ids as clients write them, and their records. */
 
-import { hasCode } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { ConversationPatch, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { retryConflicts } from '../../store/kit/items.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 
-/** Most that the counter of a millisecond holds: 12 bits. */
-const MOST = 0xfff
+/** Maximum of the 12-bit counter of a millisecond. */
+const MAX_COUNT = 0xfff
 
-let last = 0
+let lastTime = 0
 let counter = 0
 
 /**
- * A UUID of version 7 (RFC 9562): its first 48 bits are the time in milliseconds, the next 12 count within one, from a
- * random number on. So the ids of a process sort by when they were made, also when its clock
- * stands still or goes back.
+ * A UUID of version 7 (RFC 9562): 48 bits of time in milliseconds, then a 12-bit counter that begins at a
+ * random number. The ids of a process therefore sort by creation, even when its clock stops or moves back.
  * @example
  * newConversationId().length // 36
  */
 export function newConversationId(now = Date.now()): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   const [high = 0, low = 0] = bytes.subarray(6, 8)
-  if (now > last || counter === MOST) {
-    last = Math.max(now, last + 1)
-    // Its first bit is left free, for those to come.
+  if (now > lastTime || counter === MAX_COUNT) {
+    lastTime = Math.max(now, lastTime + 1)
+    // The first bit is 0, so that later ids of this millisecond fit.
     counter = ((high & 0x07) << 8) | low
   } else counter += 1
-  for (let at = 0; at < 6; at += 1) bytes[at] = Math.floor(last / 2 ** (8 * (5 - at))) % 256
+  for (let index = 0; index < 6; index += 1)
+    bytes[index] = Math.floor(lastTime / 2 ** (8 * (5 - index))) % 256
   bytes[6] = 0x70 | (counter >> 8)
   bytes[7] = counter & 0xff
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
@@ -37,7 +37,7 @@ export function newConversationId(now = Date.now()): string {
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
-/** Words that stand in paths where an id may, and steps that no path keeps. */
+/** Path segments with another meaning, and dot segments. */
 const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'count'])
 
 /** Rejects an id for a new conversation that no URL could contain. @throws HttpProblem 422. */
@@ -47,22 +47,22 @@ export function refuseReserved(id: string | null, field: string): void {
   throw invalid({ type: 'value_error', loc: ['body', field], msg, input: id })
 }
 
-/** A text as it is, and a UUID then in its other forms, in small letters. */
+/** An id, and for a UUID also its forms with and without dashes, in small letters. */
 export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), dashedId(id)])]
 
 /**
- * An id as the agent server makes a conversation under it: a UUID in small letters with dashes, so that those who ask
- * for it at once, each in a form of its own, ask for one conversation; any other as it is.
+ * An id as the agent server writes it: a UUID in small letters with dashes, so that all forms of one UUID
+ * create one conversation; any other id unchanged.
  */
 export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
-/** An id as the control plane writes it: a UUID in small letters without dashes, any other as it is. */
+/** An id as the control plane writes it: a UUID in small letters without dashes; any other id unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/** The same where it is found by that again: what an earlier version has kept in capitals goes as it is. */
+/** The plain form of an id, if that form finds the conversation: a UUID stored in capitals is unchanged. */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
-/** The record of a conversation, or null; also null for what can be no id. */
+/** The record of a conversation, or null; also null for an invalid id. */
 export async function findConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,
@@ -74,42 +74,37 @@ export async function findConversation(
 }
 
 /**
- * The record of a conversation that everybody may read; null for another. Whether that is private or unknown does not
- * show in the number of calls to the store.
+ * The record of a public conversation; null for any other. The number of store calls does not reveal whether
+ * a private conversation exists.
  */
 export async function findPublicConversation(
   store: Pick<Store, 'getConversation'>,
   id: string,
 ): Promise<ConversationRecord | null> {
   const records = await Promise.all(formsOf(id).map((form) => store.getConversation(form)))
-  const found = records.find((record) => record !== null) ?? null
-  return found?.public === true ? found : null
+  const record = records.find((each) => each !== null) ?? null
+  return record?.public === true ? record : null
 }
 
-/** The record of a conversation, for callers that need it. @throws HttpProblem 404. */
+/**
+ * The record of a conversation.
+ * @throws HttpProblem 404.
+ */
 export async function getConversationOr404(store: Store, id: string): Promise<ConversationRecord> {
-  const found = await findConversation(store, id)
-  if (found !== null) return found
+  const record = await findConversation(store, id)
+  if (record !== null) return record
   throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} was not found.`)
 }
 
-/** Says what becomes of a record. */
 type Decide = (before: ConversationRecord) => ConversationPatch | Promise<ConversationPatch>
 
 /**
- * Changes a record to what a decision over it says, which is asked again when another request was faster, in whatever
- * process. @throws HttpProblem 404; what the decision and the store throw.
+ * Changes a record to the result of a decision, which is repeated if another request was faster.
+ * @throws HttpProblem 404; what the decision and the store throw.
  */
 export async function changeRecord(store: Store, id: string, decide: Decide): Promise<ConversationRecord> {
-  for (;;) {
+  return retryConflicts(async () => {
     const before = await getConversationOr404(store, id)
-    const patch = await decide(before)
-    try {
-      return await store.updateConversation(before.id, patch, { expected: before })
-    } catch (error) {
-      if (!hasCode(error, 'version_conflict')) throw error
-    }
-  }
+    return store.updateConversation(before.id, await decide(before), { expected: before })
+  })
 }
-
-/** Ids of conversations as clients write them, and the records behind them. */

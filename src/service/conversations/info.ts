@@ -1,4 +1,4 @@
-/** What clients see of a conversation, as JSON without secrets. */
+/** The information about a conversation that clients read: JSON without secrets. */
 
 import { COUNTING, type ModelUsage, usageCount, type UsageCount } from '../../context/usage.ts'
 import { openCallsOf } from '../../conversation/decide.ts'
@@ -18,35 +18,34 @@ import { maybe } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
 import { Latest, startOf } from './starts.ts'
 
-/** How far the log of a conversation was counted. */
-interface Counted {
+/** The usage counted so far. */
+interface CountedUsage {
   readonly count: UsageCount
   readonly start: number
   readonly next: number
-  /** Id of the last entry that was counted: another log has another one there. Null before the first. */
+  /** Id of the last counted entry, which shows whether the log was replaced. Null before the first. */
   readonly last: string | null
 }
 
-const MOST = 10_000
+const MAX_CACHED = 10_000
 
-/** One for each store, for as long as that is there. */
-const counts = new WeakMap<Store, Latest<Promise<Counted>>>()
+const counts = new WeakMap<Store, Latest<Promise<CountedUsage>>>()
 
 /**
- * The totals of a conversation: `usage_to_metrics` by usage id, and one `metrics` of all. O(events since it was asked
- * before); they come from memory, and from the store where they are there no more.
+ * The usage of a conversation: `usage_to_metrics` by usage id, and the total as `metrics`. O(events since the
+ * last call); evicted events are read from the store.
  */
 async function statsOf(
   store: Store,
   { id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>,
   { log }: State,
 ): Promise<{ readonly stats: JsonObject; readonly metrics: JsonObject }> {
-  const known = counts.get(store) ?? new Latest<Promise<Counted>>(MOST)
+  const known = counts.get(store) ?? new Latest<Promise<CountedUsage>>(MAX_CACHED)
   counts.set(store, known)
-  // What a fork has copied need not count.
+  // A fork does not count the events that it copied.
   const { counted_from: from } = metadata
   const start = typeof from === 'number' ? from : 0
-  // One after the other: no event is counted twice.
+  // One after the other, so that no event is counted twice.
   const counting = (known.get(id) ?? Promise.resolve(null)).then((before) =>
     countOn(store, id, log, before ?? startAt(start)),
   )
@@ -56,7 +55,7 @@ async function statsOf(
     throw error
   })
   const usage = count.usage()
-  // What state updates say stands under its own id; what replies say of themselves, under that of their model.
+  // State updates carry usage ids; replies are counted by model.
   const each =
     usage.by_id.size > 0
       ? [...usage.by_id]
@@ -68,9 +67,14 @@ async function statsOf(
   }
 }
 
-async function countOn(store: Store, id: string, log: State['log'], before: Counted): Promise<Counted> {
+async function countOn(
+  store: Store,
+  id: string,
+  log: State['log'],
+  before: CountedUsage,
+): Promise<CountedUsage> {
   const idAt = (seq: number): string | null => log.entries.get(seq)?.id ?? null
-  // A look at an earlier state changes nothing; a log that was replaced is counted anew.
+  // An older state changes nothing; a replaced log is counted again from its start.
   if (before.next > log.entries.length) return before
   const holds = before.last === null || idAt(before.next - 1) === before.last
   const { count, next, start } = holds ? before : startAt(before.start)
@@ -78,9 +82,9 @@ async function countOn(store: Store, id: string, log: State['log'], before: Coun
   return { count, start, next: reached, last: reached === start ? null : idAt(reached - 1) }
 }
 
-const startAt = (start: number): Counted => ({ count: usageCount(), start, next: start, last: null })
+const startAt = (start: number): CountedUsage => ({ count: usageCount(), start, next: start, last: null })
 
-/** Gives the position up to which it was counted. */
+/** Returns the position up to which events are counted. */
 async function countFrom(
   store: Store,
   id: string,
@@ -111,7 +115,6 @@ async function countFrom(
   return next
 }
 
-/** As agent servers write it. */
 function metricsOf(usage: ModelUsage): JsonObject {
   const { model_name, cost, prompt_tokens, completion_tokens, context_window, ...rest } = usage
   const model = model_name ?? 'default'
@@ -133,12 +136,12 @@ function metricsOf(usage: ModelUsage): JsonObject {
   }
 }
 
-/** The policy of a conversation that was given none. */
+/** The policy of a conversation without one. */
 const NEVER = { kind: 'NeverConfirm' } as const
 
 /**
- * What clients read of a conversation. What it was started with stands beside what the service knows, secrets masked.
- * O(pending calls + skills).
+ * The information about a conversation without its usage: the fields of its start request and what the
+ * service knows, secrets masked. O(pending calls + skills).
  */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
   const { header, branch, log } = state
@@ -168,22 +171,19 @@ export function infoOf(record: ConversationRecord, state: State): JsonObject {
     forked_from_conversation_id: textAt(metadata, 'forked_from_conversation_id'),
     forked_from_event_id: textAt(metadata, 'forked_from_event_id'),
     workspace: { kind: 'LocalWorkspace', working_dir: 'workspace', ...(isObject(workspace) && workspace) },
-    // Where it is kept, for clients that ask: a name, and no folder.
+    // Clients expect this field; it is a name, not a folder.
     persistence_dir: `conversations/${record.id}`,
     max_iterations: metadata['max_iterations'] ?? 500,
   } satisfies JsonObject)
 }
 
-/** The agent of a conversation that was started with no whole one: whatever the service runs. */
+/** The agent shown for a conversation that was started without one. */
 function agentOf({ agent_settings: settings }: JsonObject): JsonObject {
   const llm = isObject(settings) ? settings['llm'] : undefined
   return { kind: 'Agent', llm: { model: 'default', usage_id: 'agent', ...(isObject(llm) && llm) }, tools: [] }
 }
 
-/**
- * The same with what its models have cost, as the value of the `full_state` that a live reader is sent. O(events since
- * it was asked before).
- */
+/** The information with usage: the value of a `full_state` frame. O(events since the last call). */
 export async function wholeInfoOf(
   store: Store,
   record: ConversationRecord,
@@ -193,7 +193,8 @@ export async function wholeInfoOf(
 }
 
 /**
- * The same with its children: what a client reads of one conversation alone, and a webhook is sent. O(children), too.
+ * The information with usage and child ids: the response for one conversation, and the payload of webhooks.
+ * O(children + events since the last call).
  */
 export async function infoWithChildrenOf(
   store: Store,
@@ -208,7 +209,6 @@ const text: JsonObject = { type: 'string' }
 const instant: JsonObject = { type: 'string', format: 'date-time' }
 const integer: JsonObject = { type: 'integer', minimum: 0 }
 
-/** The same for the document. */
 export const INFO_SCHEMA: JsonObject = {
   type: 'object',
   required: ['id', 'created_at', 'updated_at', 'execution_status', 'event_count'],
@@ -245,7 +245,6 @@ export const INFO_SCHEMA: JsonObject = {
   },
 }
 
-/** That something was done. */
 export const SUCCESS = { success: true } as const
 
 export const SUCCESS_SCHEMA: JsonObject = {

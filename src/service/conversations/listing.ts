@@ -1,4 +1,7 @@
-/** Pages and counts of conversations for all faces, whose own cursors stay valid whichever index a page was read by. */
+/**
+ * Pages and counts of conversations. Their cursors stay valid whichever index of the store a page was read
+ * by.
+ */
 
 import type {
   ConversationFilter,
@@ -12,52 +15,51 @@ import { checkConversationQuery } from '../../store/kit/query/conversation-query
 import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 
-/** What a face lists. */
+/** One page to list. */
 export interface Listing {
-  /** Name of the list: a cursor of another one, of another order or of another filter is refused. */
+  /** Name of the list. A cursor of another list, order or filter is rejected. */
   readonly list: string
   readonly order: ConversationOrder
-  /** What was asked for; the store may be asked for less, and the face then compares by itself. */
+  /** The client's filter. The store's filter may be wider; the caller then filters again. */
   readonly filter: object
   readonly cursor: string | null
   readonly limit: number
 }
 
 /**
- * One page of what the store's filter lets through. A page may be short, or empty, and have one after it.
+ * One page of the conversations that match the store's filter. A page may be short or empty and still have a
+ * next page.
  * @throws ColloquyError `invalid_query`, `invalid_cursor`.
  */
 export async function listPage(
   store: Pick<Store, 'listConversations'>,
-  asked: ConversationFilter,
+  storeFilter: ConversationFilter,
   { list, order, filter, cursor, limit }: Listing,
 ): Promise<Page<ConversationRecord>> {
-  const own = scopeOf(list, order, filter)
-  const { scope } = checkConversationQuery({ ...asked, order })
-  const place = cursor === null ? null : encodeCursor(scope, decodeCursor(own, cursor))
+  const listScope = scopeOf(list, order, filter)
+  const { scope } = checkConversationQuery({ ...storeFilter, order })
+  const storeCursor = cursor === null ? null : encodeCursor(scope, decodeCursor(listScope, cursor))
   const { items, next_page_id: next } = await store.listConversations({
-    ...asked,
+    ...storeFilter,
     order,
     limit,
-    ...(place !== null && { cursor: place }),
+    ...(storeCursor !== null && { cursor: storeCursor }),
   })
-  return { items, next_page_id: next === null ? null : encodeCursor(own, decodeCursor(scope, next)) }
+  return { items, next_page_id: next === null ? null : encodeCursor(listScope, decodeCursor(scope, next)) }
 }
 
-/** How a request asks for a count. */
 export const exact = withDefault(boolean(), false)
 
-/** What a count responds, for the document. */
+/** Response of a count in the OpenAPI document. */
 export const COUNTED = {
   200: {
-    description: `As many as a search finds, counted to ${MOST_COUNTED} unless it is to be exact; the header X-Count says \`exact\`, or \`at-least\` where there may be more`,
+    description: `The number of results of a search, counted to ${MOST_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,
     schema: { type: 'integer' },
   },
 } as const
 
 /**
- * A count as the interface has it, a number alone; the header says whether everything was counted. O(1).
- *
+ * The response of a count: a number, with a header that says whether everything was counted. O(1).
  * @example
  * countReply({ count: 10_000, more: true }).headers.get('x-count') // 'at-least'
  */
@@ -66,7 +68,10 @@ export const countReply = ({ count, more }: Count): Response =>
     headers: { 'content-type': 'application/json', 'x-count': more ? 'at-least' : 'exact' },
   })
 
-/** Those that a query finds, in its order. O(conversations). @throws ColloquyError `invalid_query`. */
+/**
+ * All conversations that match a query, in its order. O(conversations).
+ * @throws ColloquyError `invalid_query`.
+ */
 export async function* walkConversations(
   store: Pick<Store, 'listConversations'>,
   query: ConversationQuery = {},
@@ -82,7 +87,7 @@ export async function* walkConversations(
   } while (next !== null)
 }
 
-/** The ids of the conversations that were made for one, or forked from it, the oldest first. O(those). */
+/** The ids of a conversation's children and forks, the oldest first. O(children). */
 export async function childIdsOf(store: Pick<Store, 'listConversations'>, id: string): Promise<string[]> {
   const ids: string[] = []
   const query = { parentConversationId: id, order: 'created_at' } as const

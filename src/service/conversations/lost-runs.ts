@@ -1,4 +1,4 @@
-/** The look that a service takes now and then after runs of processes that died, and have left work to do. */
+/** Continues runs whose process died, at an interval. */
 
 import type { Engine } from '../../conversation/engine.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
@@ -8,12 +8,12 @@ import { wasHandled } from './run-progress.ts'
 import { positionOf, type Runs, type WantedRun } from './runs.ts'
 import { isOfService } from './transient.ts'
 
-/** A failure of the store alone, as a service's own log has it. */
+/** Called with failures, for the service's log. */
 type OnFailure = (error: unknown) => void
 
 const PAGE = 100
 
-/** Looks after the runs of processes that died: when it starts, and then at an interval. */
+/** Checks for lost runs when it starts, and then at an interval. */
 export class LostRuns {
   readonly #engine: Engine
   readonly #runs: Runs
@@ -23,7 +23,7 @@ export class LostRuns {
   #looking: Promise<void> = Promise.resolve()
   #closed = false
 
-  /** @param interval milliseconds between two looks */
+  /** @param interval milliseconds between two checks */
   constructor(engine: Engine, runs: Runs, interval: number, onFailure: OnFailure) {
     this.#engine = engine
     this.#runs = runs
@@ -31,10 +31,10 @@ export class LostRuns {
     this.#onFailure = onFailure
   }
 
-  /** Begins to look; what it finds is run in the background. */
+  /** Starts to check; lost runs continue in the background. */
   start(): void {
     if (this.#closed) return
-    this.#looking = this.look()
+    this.#looking = this.check()
       .catch((error: unknown) => {
         if (!hasCode(error, 'closed') && !hasCode(error, 'store_closed')) this.#onFailure(error)
       })
@@ -43,7 +43,7 @@ export class LostRuns {
       })
   }
 
-  /** Looks no more; resolves when nothing is under way. */
+  /** Stops; resolves when no check is active. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -51,11 +51,11 @@ export class LostRuns {
   }
 
   /**
-   * Takes over every conversation whose lease has expired: those with work to do are run, for as long as there is room,
-   * and all others are recovered; and every command to run that such a process has kept. O(leases that were not given
-   * back, commands that are due), and a fold of each that has expired.
+   * Handles every conversation whose lease has expired: unfinished runs continue while slots are free, all
+   * others are recovered. Then carries out the run commands that such processes stored. O(expired leases +
+   * due commands), and a fold of each.
    */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { store } = this.#engine
     await this.#carryOutCommands()
     let page
@@ -70,7 +70,8 @@ export class LostRuns {
         } catch (error) {
           if (hasCode(error, 'unknown_conversation')) continue
           if (isOfService(error)) throw error
-          // What one conversation suffers from keeps no other one back.
+          // A failure of one conversation does not affect the others.
+          // @ 22 #looking #checking
           this.#onFailure(error)
         }
       }

@@ -1,4 +1,4 @@
-/** What the log shows of runs: whether one has handled a message, and whether it was paused. */
+/** What a log shows about its runs. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { hasNoPrompt, isTurnOver } from '../../conversation/turn.ts'
@@ -10,12 +10,12 @@ import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 
 /**
- * How often a run is repeated after its process died, until the user sends a message: the run itself may be what
- * crashes the process.
+ * How many times a run is repeated after its process died, until the user sends a message: the run itself may
+ * be what crashes the process.
  */
 const MAX_LOST_RUNS = 2
 
-/** Whether a run that died has left work that was requested. O(events since the last user message). */
+/** Whether a crashed run left requested work. O(events since the last user message). */
 export function hasUnfinishedRun(state: State): boolean {
   const { header, branch, log } = state
   const message = branch.lastUserMessage
@@ -33,16 +33,16 @@ export function hasUnfinishedRun(state: State): boolean {
   return lost < MAX_LOST_RUNS
 }
 
-/** How many events are read at once. */
+/** Events per read. */
 const PAGE = 100
 
 /**
- * Whether a run has begun, or has gone on, from a position of the log on. A state in memory may have evicted what shows
- * it; the store has it. O(events up to the first that shows it).
+ * Whether a run has begun or continued since a position of the log. Reads the store, as the state may have
+ * evicted the events. O(events up to the first that shows it).
  */
 export async function wasHandled(store: Pick<Store, 'read'>, id: string, from: number): Promise<boolean> {
-  for (let at = from; ; at += PAGE) {
-    const events = await store.read(id, { from: at, limit: PAGE })
+  for (let start = from; ; start += PAGE) {
+    const events = await store.read(id, { from: start, limit: PAGE })
     if (events.some(({ fact }) => isOfRun(fact))) return true
     if (events.length < PAGE) return false
   }
@@ -56,21 +56,21 @@ const isOfRun = (fact: Fact): boolean =>
       fact.value === 'running'))
 
 /** Minimum and maximum milliseconds between two checks of another process's lease. */
-const SOON = 1_000
-const LATEST = 60_000
+const MIN_WAIT = 1_000
+const MAX_WAIT = 60_000
 
 /**
- * Whether a run of another process goes on after a message: what it appends from a position of the log on shows that it
- * lives. False when its status is running no more, and when its lease would have expired.
+ * Whether the active run of another process handles a message: an event after the position shows that it is
+ * alive. False when its status is no longer `running`, and when its lease would have expired.
  */
 export async function isHandledByOtherRun(
   conversation: Conversation,
   from: number,
   expiresAt: number,
 ): Promise<boolean> {
-  const left = expiresAt - Date.now()
+  const remaining = expiresAt - Date.now()
   const due = new AbortController()
-  const timer = setTimeout(() => due.abort(), Math.min(Math.max(left, SOON), LATEST))
+  const timer = setTimeout(() => due.abort(), Math.min(Math.max(remaining, MIN_WAIT), MAX_WAIT))
   try {
     for await (const item of conversation.subscribe({ after: from - 1, signal: due.signal })) {
       if (item.type !== 'event' || isQuarantined(item.fact)) continue
@@ -85,15 +85,13 @@ export async function isHandledByOtherRun(
   }
 }
 
-/** Whether it was paused or interrupted, from a position of the log on. O(events from there). */
+/** Whether the conversation was paused or interrupted since a position of the log. O(events since). */
 export async function wasPausedSince(conversation: Conversation, from: number): Promise<boolean> {
   const { log } = await conversation.state()
-  for (let at = from; at < log.entries.length; at += 1) {
-    const entry = log.entries.get(at)
+  for (let index = from; index < log.entries.length; index += 1) {
+    const entry = log.entries.get(index)
     const kind = entry === undefined ? null : eventKindOf(entry)
     if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
   }
   return false
 }
-
-/** What the log shows of runs: whether one has handled a message, and whether it was paused. */

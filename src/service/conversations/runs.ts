@@ -1,6 +1,6 @@
 /**
- * Runs conversations in the background with the service's agent; the sender of a message learns when a run will look at
- * it.
+ * Runs conversations in the background with the service's agent. The sender of a message learns when a run
+ * will handle it.
  */
 
 import type { Conversation } from '../../conversation/conversation.ts'
@@ -17,26 +17,29 @@ import type { Starts } from './starts.ts'
 import { canBeginLater, isOfService } from './transient.ts'
 
 /** Milliseconds for which a request waits for work that can continue without it. */
-const IN_TIME = 1_000
+const RESPONSE_TIME = 1_000
 
-/** Whether some work ends within a second; otherwise it continues. @throws what it throws within that time. */
+/**
+ * Whether work ends within a second; otherwise it continues.
+ * @throws what the work throws within that time.
+ */
 async function isInTime(work: Promise<unknown>): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), IN_TIME)
+  const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(false), RESPONSE_TIME)
   try {
-    return await Promise.race([work.then(() => true), late])
+    return await Promise.race([work.then(() => true), timeout])
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 where that is not known. */
+/** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 if unknown. */
 const expiryOf = (error: unknown): number =>
   hasCode(error, 'already_running') && typeof error.data['expiresAt'] === 'number'
     ? error.data['expiresAt']
     : 0
 
-/** Whether an end is no failure. */
+/** Whether the end of a run is no failure. */
 const isExpected = (error: unknown): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
 
@@ -47,7 +50,6 @@ const alreadyRunning = (conversationId: string): ColloquyError =>
     { conversationId },
   )
 
-/** Limits how many runs there are at once. */
 class Slots {
   readonly #limit: number
   /** How many callers use each slot: a conversation needs one, however many callers request its run. */
@@ -58,7 +60,7 @@ class Slots {
   }
 
   /**
-   * Acquires the slot of a conversation, or of something else, until the returned function is called.
+   * Acquires the slot of a conversation, or of a symbol, until the returned function is called.
    * @throws HttpProblem 429 when no slot is free.
    */
   acquire(key: string | symbol): () => void {
@@ -78,29 +80,28 @@ class Slots {
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
- * Gives the step that runs a conversation. `start` is what a client started it with beyond what the service goes by:
- * its agent or agent settings, secrets, plugins, and whatever else.
+ * Returns the step that runs a conversation. `start` contains the fields of the start request that the
+ * service itself does not use: agent or agent settings, secrets, plugins and others.
  */
 export type Agent = (conversation: Conversation, start: JsonObject) => Step | Promise<Step>
 
-/** How the runs of a service are run. */
 export interface RunsOptions {
   readonly store: Store
   readonly starts: Pick<Starts, 'of'>
   /** Null: no conversation can be run. */
   readonly agent: Agent | null
-  /** Options of every run; the iterations that a conversation was created with come before those that stand here. */
+  /** Options of every run. A conversation's own `max_iterations` takes precedence. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>
   /** Maximum number of runs at once. */
-  readonly most: number
-  /** Called with a run that ended for want of the store, and not by its own log. */
+  readonly maxRuns: number
+  /** Called with a failed run whose log cannot report the failure. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** What asks for a run, once it was said. */
+/** The result of an append that requests a run. */
 export interface RunRequest {
   readonly conversation: Conversation
-  /** The position of the log behind it; null where nothing is to be run after all. */
+  /** The length of the log after it; null if nothing needs to be run. */
   readonly from: number | null
 }
 
@@ -120,19 +121,21 @@ export type RunCopy = (
 const noSlot = (): void => undefined
 
 /** Milliseconds between two checks for a free slot, and of another process's run that is about to end. */
-const LOOK_INTERVAL = 100
+const CHECK_INTERVAL = 100
 /** Maximum number of milliseconds between two retries while the store is away. */
-const LONGEST_WAIT = 2_000
+const MAX_RETRY_WAIT = 2_000
 
-/** That a conversation is to be run, for what was appended before a position of its log. */
+/** A stored command to run a conversation for the events before a position of its log. */
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
-  /** The event whose sender wants the run. It is stored before the event is appended, whose place is not known then. */
+  /**
+   * The event that requests the run. It is stored before the event is appended, when its position is unknown.
+   */
   readonly event_id?: string
 }
 
-/** The position of the log from which on a run is wanted; null if what requests it was never appended. */
+/** The position from which a run is wanted; null if its event was never appended. */
 export async function positionOf(
   store: Pick<Store, 'get'>,
   { conversation_id: id, event_id: eventId, from }: WantedRun,
@@ -153,14 +156,14 @@ interface Waiter {
  * the command is a job in the store, which another process carries out if this one dies.
  */
 class RunCommand {
-  /** The length of the log when it was requested; later messages move it on. */
+  /** The length of the log when the run was requested; later messages increase it. */
   from: number
   readonly #jobs: Jobs<WantedRun>
   readonly #conversationId: string
   readonly #waiters = new Set<Waiter>()
-  /** By their ids: its own, which has the id of the conversation, and those of requests whose process died. */
+  /** By job id: this command's job has the conversation's id; jobs of crashed processes have other ids. */
   readonly #claimed = new Map<string, Job<WantedRun>>()
-  /** One write at a time, so that the last position is the one that is stored. */
+  /** One write at a time, so that the last position is stored. */
   #storing: Promise<void> | null = null
 
   constructor(jobs: Jobs<WantedRun>, conversationId: string, from: number) {
@@ -175,32 +178,38 @@ class RunCommand {
     this.#claimed.set(job.id, job)
   }
 
-  /** Resolves when the command is durable. @throws what the store throws when it cannot store the job. */
+  /**
+   * Resolves when the command is durable.
+   * @throws what the store throws when it cannot store the job.
+   */
   wait(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
       this.#storing = (this.#storing ?? Promise.resolve()).then(() => this.#store()).then(resolve, reject)
-    }, IN_TIME)
+    }, RESPONSE_TIME)
     this.#waiters.add({ resolve, reject, timer })
     return promise
   }
 
-  /** Ends the waiting: a run will handle it, or it is obsolete. */
+  /** Resolves the waiting callers: a run will handle the command, or it is obsolete. */
   release(): void {
     for (const { resolve } of this.#leave()) resolve()
   }
 
-  /** Reports to the waiting callers that it failed; its job stays for another process. */
+  /** Rejects the waiting callers; the job remains for another process. */
   fail(error: unknown): void {
     for (const { reject } of this.#leave()) reject(error)
     for (const job of this.#claimed.values()) job.abandon()
   }
 
-  /** The command was carried out: deletes its job. @throws what the store throws. */
+  /**
+   * Deletes the jobs of a command that was carried out.
+   * @throws what the store throws.
+   */
   async end(): Promise<void> {
     this.release()
     await this.#storing
-    // The store may have stored a job and failed to say so.
+    // The store may have stored the job although the write failed.
     if (this.#storing !== null && !this.#claimed.has(this.#conversationId)) {
       const job = await this.#jobs.take(this.#conversationId, (before) => this.#covered(before))
       if (job !== null) this.adopt(job)
@@ -230,7 +239,10 @@ class RunCommand {
   }
 }
 
-/** Deletes a job, unless another process has claimed it. @throws what the store throws. */
+/**
+ * Deletes a job, unless another process has claimed it.
+ * @throws what the store throws.
+ */
 async function finish(job: Job<WantedRun>): Promise<void> {
   try {
     await job.finish()
@@ -255,7 +267,7 @@ export class Runs {
 
   constructor(options: RunsOptions) {
     this.#options = options
-    this.#slots = new Slots(options.most)
+    this.#slots = new Slots(options.maxRuns)
     const ttl = options.options.leaseTtl ?? 45_000
     this.wanted = new Jobs({
       store: options.store,
@@ -265,7 +277,7 @@ export class Runs {
     })
   }
 
-  /** Whether there is an agent to run anything. */
+  /** Whether the service has an agent. */
   get possible(): boolean {
     return this.#options.agent !== null
   }
@@ -275,22 +287,22 @@ export class Runs {
     return this.#live.size
   }
 
-  /** Whether this service runs a conversation now. */
+  /** Whether this service runs the conversation now. */
   has(id: string): boolean {
     return this.#live.has(id)
   }
 
-  /**
-   * Whether a run is active, or was requested and has not begun, in any process. A request that was acknowledged is one
-   * of these.
-   */
+  /** Whether a run is active, or was requested and has not begun, in any process. */
   async isWanted(id: string): Promise<boolean> {
     const { store } = this.#options
     if (this.#live.has(id) || this.#commands.has(id)) return true
     return (await store.getLease(id)) !== null || (await this.wanted.has('conversation', id))
   }
 
-  /** Calls a listener whenever a run of a conversation in this service has ended, whatever it did. */
+  /**
+   * Calls a listener whenever a run of a conversation in this service has ended. Returns a function that
+   * removes the listener.
+   */
   onEnd(id: string, listener: () => void): () => void {
     const listeners = this.#endListeners.get(id) ?? new Set()
     this.#endListeners.set(id, listeners.add(listener))
@@ -300,7 +312,7 @@ export class Runs {
     }
   }
 
-  /** Refuses what no service like this one could run. @throws HttpProblem 409 without an agent. */
+  /** @throws HttpProblem 409 without an agent. */
   checkAgent(): void {
     if (!this.possible) {
       throw new HttpProblem(409, 'This service has no agent, so it cannot run conversations.')
@@ -308,10 +320,11 @@ export class Runs {
   }
 
   /**
-   * Appends what requests a run, and sees to that run, as `join` does. `append` calls `reserve` before it appends
-   * anything: then a slot is reserved and the request is stored, so that the run is certain once anybody can see the
-   * event. Without an agent, `append` is just called. Returns its result.
-   * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join` throw.
+   * Appends an event that requests a run, and starts that run as `join` does. `append` calls `reserve` before
+   * it appends: a slot is then reserved and the request stored, so the run is certain once anybody can see
+   * the event. Without an agent, only `append` is called. Returns its result.
+   * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join`
+   *   throw.
    */
   async request<T extends RunRequest>(id: string, append: (reserve: Reserve) => Promise<T>): Promise<T> {
     let free = noSlot
@@ -323,7 +336,7 @@ export class Runs {
       const wanted = { conversation_id: id, from: 0, event_id: eventId }
       job ??= await this.wanted.add(crypto.randomUUID(), wanted)
     }
-    // It is assigned in a function, which the compiler does not follow.
+    // The compiler does not see the assignment inside the function.
     const jobNow = (): Job<WantedRun> | null => job
     try {
       const request = await append(reserve)
@@ -331,7 +344,7 @@ export class Runs {
       await this.#forget(jobNow())
       return request
     } catch (error) {
-      // The event may have been appended all the same: then another look at the job finds it.
+      // The event may have been appended: the next check of the job finds it.
       if (isOfService(error)) jobNow()?.abandon()
       else await this.#forget(jobNow())
       throw error
@@ -348,54 +361,56 @@ export class Runs {
   }
 
   /**
-   * Begins a run; resolves when it has begun, or ended. Where that takes longer than a second, it is seen to as `join`
-   * does. @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 where there are too many runs;
-   * what the agent, the store and `join` throw.
+   * Starts a run; resolves when it has begun or ended. After a second, `join` handles it.
    * @param from the length of the log
+   * @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 for too many runs; what
+   *   the agent, the store and `join` throw.
    */
   async start(conversation: Conversation, from: number): Promise<void> {
     const begun = this.#begin(conversation, from)
     if (!(await isInTime(begun))) await this.join(conversation, from)
   }
 
-  /** @param from the length of the log when it was asked for: a pause that came since keeps it from beginning */
+  /**
+   * @param from the length of the log when the run was requested: if it was paused since, it does not begin
+   */
   async #begin(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
     this.checkAgent()
     if (this.has(id)) throw alreadyRunning(id)
     const free = this.#slots.acquire(id)
-    const over = new AbortController()
-    let asked = true
+    const runOver = new AbortController()
+    let isWaiting = true
     const { promise: begun, resolve } = Promise.withResolvers<unknown>()
-    // Not before there is an agent: the status of a run that died says that it is running already.
+    // Wait until the agent exists: the status of a crashed run is still `running`.
     const ended = this.#run(conversation, from, () =>
-      resolve(conversation.waitFor('running', { signal: over.signal })),
+      resolve(conversation.waitFor('running', { signal: runOver.signal })),
     )
     const live = ended
       .catch((error: unknown) => {
-        // The caller that asked gets it, for as long as it waits.
-        if (!asked && !isExpected(error)) this.#options.onFailure(error)
+        // The waiting caller receives the error itself.
+        if (!isWaiting && !isExpected(error)) this.#options.onFailure(error)
       })
       .finally(() => {
         this.#live.delete(id)
         free()
-        over.abort()
+        runOver.abort()
         for (const listener of this.#endListeners.get(id) ?? []) listener()
       })
     this.#live.set(id, live)
     begun.catch(() => undefined)
     await Promise.race([ended, begun.catch(() => ended)])
-    asked = false
+    isWaiting = false
   }
 
   /**
-   * Sees to it that a conversation is run from now on: by the run that is live, or when that is ending already, by
-   * another one after it. So what was sent while a run ended is not left lying, unless it was paused since; where there
-   * are too many runs, it waits for room, and where the store is away, for the store. Resolves when a run that has a
-   * lease is to look at it, or after a second, when the command is kept in the store: so it is carried out, whichever
-   * process dies. Resolves also when nothing need be run, or the run has failed, which its own log or `onFailure` has.
-   * @param job the command of a process that died
-   * @throws what the store throws that cannot keep the command, and ColloquyError `closed`.
+   * Ensures that a conversation is run from a position on: by the active run, or by another run after it if
+   * that one is already ending. A later pause cancels the command. It waits for a free slot and for the
+   * store. Resolves when a run with a lease will handle it, or after a second, when the command is stored as
+   * a job that any process can carry out. Also resolves when no run is needed or the run has failed; its log
+   * or `onFailure` reports that.
+   * @param job the command of a crashed process
+   * @throws what the store throws when it cannot store the command, and ColloquyError `closed`.
    */
   join(conversation: Conversation, from: number, job?: Job<WantedRun>): Promise<void> {
     const { id } = conversation
@@ -406,18 +421,17 @@ export class Runs {
       this.#commands.set(id, command)
       this.#carryOut(conversation, command)
     }
-    // A message after a pause asks for a run.
+    // A message after a pause requests a run.
     command.from = Math.max(command.from, from)
     if (job !== undefined) command.adopt(job)
     return command.wait()
   }
 
   /**
-   * Settles what a run of a process that died has left: where there is work to do that it was asked for, it is run on,
-   * else recovered, and its lease given back. Nothing while another process runs it, which is false; where there are
-   * too many runs, it is left for later. Resolves when the run has begun, or after a second, with false, while that
-   * goes on; a failure of the agent goes to `onFailure`.
-   * @param expired whether the store has said that the lease has expired; else this process's clock says it
+   * Takes over what a crashed run left: an unfinished run continues, any other is recovered, and the lease
+   * ends. Resolves to false while another process runs it, when no slot is free, and after a second, while
+   * the work continues. A failure of the agent is passed to `onFailure`.
+   * @param expired whether the store reported the lease as expired; otherwise this process's clock decides
    * @throws ColloquyError `unknown_conversation`, and what the store throws.
    */
   async takeOver(conversation: Conversation, expired = false): Promise<boolean> {
@@ -432,14 +446,14 @@ export class Runs {
     const { onFailure, store } = this.#options
     const lease = await store.getLease(id)
     if (lease !== null && !expired && lease.expiresAt > Date.now()) return false
-    // Without a lease it was no run of this library that left it so.
+    // Without a lease, another library wrote that status.
     const state = await conversation.state()
     if (this.possible && lease !== null && hasUnfinishedRun(state)) {
       try {
         await this.#begin(conversation, state.log.entries.length)
         return true
       } catch (error) {
-        // Its lease stays, for the next look.
+        // The lease stays for the next check.
         if (hasCode(error, 'already_running') || isFull(error) || canBeginLater(error)) return false
         if (isExpected(error)) throw error
         onFailure(error)
@@ -450,7 +464,7 @@ export class Runs {
     return true
   }
 
-  /** Resolves when the run that is live has ended, or after so many milliseconds. */
+  /** Resolves when the active run has ended, or after some milliseconds. */
   async ended(id: string, milliseconds: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, milliseconds)
@@ -459,7 +473,6 @@ export class Runs {
     clearTimeout(timer)
   }
 
-  /** The conversations with an active run. */
   get ids(): readonly string[] {
     return [...this.#live.keys()]
   }
@@ -474,15 +487,19 @@ export class Runs {
     const { agent, options, starts } = this.#options
     if (agent === null) return
     const record = await conversation.record()
-    const own = record.metadata['max_iterations']
+    const maxIterations = record.metadata['max_iterations']
     const step = await agent(conversation, await starts.of(record))
     onAgent()
-    await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }), from })
+    await conversation.run(step, {
+      ...options,
+      ...(typeof maxIterations === 'number' && { maxIterations: maxIterations }),
+      from,
+    })
   }
 
   /**
-   * Works with a copy that its caller alone knows, in a place for a run: `run` runs it without hooks.
-   * @throws HttpProblem 409 without an agent, 429 where there are too many runs.
+   * Runs a copy of a conversation in a slot, without hooks.
+   * @throws HttpProblem 409 without an agent, 429 for too many runs.
    */
   async withCopy<T>(work: (run: RunCopy) => Promise<T>): Promise<T> {
     this.checkAgent()
@@ -504,7 +521,7 @@ export class Runs {
         await this.#join(conversation, command)
       } catch (error) {
         if (!isExpected(error)) this.#options.onFailure(error)
-        // It is another process's to carry out, where it is kept.
+        // Another process can carry out the stored job.
         if (isOfService(error)) return command.fail(error)
       } finally {
         if (this.#commands.get(id) === command) this.#commands.delete(id)
@@ -518,51 +535,55 @@ export class Runs {
   }
 
   async #join(conversation: Conversation, command: RunCommand): Promise<void> {
-    for (let wait = LOOK_INTERVAL; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+    for (let wait = CHECK_INTERVAL; ; wait = Math.min(2 * wait, MAX_RETRY_WAIT)) {
       try {
         if (await this.#isJoined(conversation, command, wait)) return
       } catch (error) {
         if (!canBeginLater(error)) throw error
-        if (wait === LOOK_INTERVAL) this.#options.onFailure(error)
+        if (wait === CHECK_INTERVAL) this.#options.onFailure(error)
         await this.ended(conversation.id, wait)
       }
     }
   }
 
-  /** One try. False: it is to be tried again. @param wait milliseconds to wait before that, at most */
+  /**
+   * One attempt; false: retry.
+   * @param wait maximum milliseconds to wait before the retry
+   */
   async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {
     const { id } = conversation
     const { from } = command
-    // What was said meanwhile is not covered by what was found out before.
+    // A message that arrived meanwhile needs a check of its own.
     const isLatest = (): boolean => command.from === from
-    // From then on what is said is a command of its own: this one looks no more.
+    // Later messages create a new command.
     const isDone = (): boolean => isLatest() && this.#commands.delete(id)
     try {
       if (!(await wasPausedSince(conversation, from))) await this.#begin(conversation, from)
       return isDone()
     } catch (error) {
       if (isFull(error)) {
-        await this.ended(id, LOOK_INTERVAL)
+        await this.ended(id, CHECK_INTERVAL)
         return false
       }
       if (!hasCode(error, 'already_running')) throw error
       const { status } = (await conversation.state()).header
-      // A step may go on long after a pause; who dies meanwhile leaves a conversation that says that it is paused.
+      // A step may continue long after a pause; if the process dies meanwhile, the conversation is left as
+      // paused.
       if (status === 'paused' && isLatest()) command.release()
       if (status !== 'running') {
-        // It begins, or has all but ended; where its process is dead, its lease expires.
-        await this.ended(id, Math.min(wait, Math.max(LOOK_INTERVAL, expiryOf(error) - Date.now())))
+        // The run is beginning or ending; if its process is dead, its lease expires.
+        await this.ended(id, Math.min(wait, Math.max(CHECK_INTERVAL, expiryOf(error) - Date.now())))
         return false
       }
-      // The run that is live has yet to look at what was said.
+      // The active run has yet to handle the message.
       if (isLatest()) command.release()
-      // That of another process may be dead; then its lease expires.
+      // The run of another process may be dead; then its lease expires.
       return (this.has(id) || (await isHandledByOtherRun(conversation, from, expiryOf(error)))) && isDone()
     }
   }
 }
 
-/** Ends a lease that a process which died has left, unless another took it meanwhile. */
+/** Ends the expired lease of a crashed process, unless another process holds it now. */
 async function endExpired(store: Store, id: string): Promise<void> {
   try {
     await endLease(store, id, briefOwner(crypto.randomUUID()))

@@ -1,7 +1,7 @@
 /**
- * Finds the secrets in JSON, and masks them. A value is a secret by the name of its field; by where it is, as all values
- * of an environment and of headers, and the arguments of a command that are named as secrets; or by its form, as
- * well-known tokens and the users of URLs.
+ * Finds and masks the secrets in JSON. A value is a secret by the name of its field; by its position, as all
+ * values of an environment and of headers, and command arguments named as secrets; or by its form, as known
+ * tokens and the users of URLs.
  */
 
 import { BUILT_IN, builtInFinder } from '../../context/redaction/known-forms.ts'
@@ -9,15 +9,15 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { decoded } from '../http/parameters.ts'
 
-/** In place of a secret. */
+/** Replaces a secret. */
 export const MASK = '**********'
 
 /** Names of fields that hold a secret. */
 const NAMES =
   /api[-_]?key|access[-_]?key|secret|token(?!s)|passw|passphrase|credential|private[-_]?key|authorization|cookie/i
-/** Names of fields of which every value is a secret. */
+/** Names of fields whose values are all secrets. */
 const MAPS = /(?:env|environment|env_?vars?|headers)$/i
-/** Names of fields that hold a command line. */
+/** Names of fields that contain a command line. */
 const COMMANDS = /(?:command|cmd|args|arguments|argv|script)$/i
 
 /** Names of parameters of a URL, of options and of variables that hold a secret. */
@@ -30,7 +30,7 @@ const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
 
-/** Whether a field with this name holds a secret. Numbers and flags are none: `max_output_tokens` is 4096. */
+/** Whether a field with this name is a secret. Numbers and flags are not: `max_output_tokens` is 4096. */
 export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   NAMES.test(name) &&
   value !== null &&
@@ -45,14 +45,14 @@ export const isSecretMap = (name: string, value: JsonValue | undefined): boolean
 
 const findKnownForms = builtInFinder(BUILT_IN)
 
-/** Calls back with each part of a text that is a secret by its form, in order. O(length). */
+/** The parts of a text that are secrets by their form, in order. O(length). */
 function knownForms(text: string): readonly (readonly [start: number, end: number])[] {
   const hits: (readonly [number, number])[] = []
   findKnownForms?.(text, (start, end) => void hits.push([start, end]))
   return hits.toSorted(([a], [b]) => a - b)
 }
 
-/** A text as it is shown: its URLs without their users and without the keys in their queries, known tokens masked. */
+/** A text with known tokens masked, and its URLs without users and keys. */
 export function shownText(text: string): string {
   const shown = URL_LIKE.test(text) ? shownUrl(text) : text.replace(URLS, shownUrl)
   return maskParts(shown, knownForms(shown))
@@ -62,18 +62,18 @@ const shownUrl = (url: string): string => maskParts(url, secretParameters(url)).
 
 function maskParts(text: string, parts: Iterable<readonly [start: number, end: number]>): string {
   let shown = ''
-  let last = 0
+  let position = 0
   for (const [start, end] of parts) {
-    if (end <= last) continue
-    shown += text.slice(last, Math.max(start, last)) + (start < last ? '' : MASK)
-    last = end
+    if (end <= position) continue
+    shown += text.slice(position, Math.max(start, position)) + (start < position ? '' : MASK)
+    position = end
   }
-  return shown + text.slice(last)
+  return shown + text.slice(position)
 }
 
 /**
- * Where the values of secrets are in the query of a URL, or in that of a URL within it. By hand, since a pattern is
- * quadratic. O(length).
+ * The positions of secrets in the query of a URL, or in the query of a URL within it. A regular expression
+ * would be quadratic. O(length).
  */
 function* secretParameters(url: string): Generator<readonly [start: number, end: number]> {
   for (const { 0: part, index } of url.matchAll(/[&;#]?[^&;#]*/g)) {
@@ -90,10 +90,10 @@ function* secretParameters(url: string): Generator<readonly [start: number, end:
   }
 }
 
-/** Whether there is a secret at any depth. O(size). */
+/** Whether a value contains a secret at any depth. O(size). */
 export const hasSecret = (value: JsonValue): boolean => secretsIn(value, 1).length > 0
 
-/** The same, each secret masked. O(size). */
+/** A value with each secret masked. O(size). */
 export function masked(value: JsonValue): JsonValue {
   if (typeof value === 'string') return shownText(value)
   if (typeof value !== 'object' || value === null) return value
@@ -111,7 +111,7 @@ export function maskedField(name: string, value: JsonValue): JsonValue {
   return masked(value)
 }
 
-/** Every text and number in a value masked. O(size). */
+/** A value with every string and number masked. O(size). */
 export function allMasked(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(allMasked)
   if (isObject(value))
@@ -119,10 +119,10 @@ export function allMasked(value: JsonValue): JsonValue {
   return (typeof value === 'string' && value !== '') || typeof value === 'number' ? MASK : value
 }
 
-/** The words of a command line, and what is between them. */
+/** The arguments of a command line, and the space between them. */
 const wordsOf = (command: string): string[] => command.match(/\s+|[^\s"']+|"[^"]*"?|'[^']*'?/g) ?? []
 
-/** A list as the arguments of a command: the values of options that are named as secrets are masked. O(size). */
+/** A list as command arguments: the values of options that are named as secrets are masked. O(size). */
 function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   let option = ''
   return list.map((item) => {
@@ -139,7 +139,7 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
   })
 }
 
-/** The same without its secrets, and without what would be shown with a mask in it. O(size). */
+/** A value without its secrets and without the fields that contain one. O(size). */
 export function withoutSecrets(value: JsonObject): JsonObject {
   const open = Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(
     ([name, inner]): [string, JsonValue][] => {
@@ -152,8 +152,8 @@ export function withoutSecrets(value: JsonObject): JsonObject {
 }
 
 /**
- * The texts of all secrets in a value. O(size).
- * @param minLength of the values of environments and headers, which may be as short as `1`
+ * All secrets in a value. O(size).
+ * @param minLength minimum length of the values of environments and headers, which may be as short as `1`
  */
 export function secretsIn(value: JsonValue, minLength = 5): string[] {
   if (typeof value === 'string') return secretsOfText(value)
@@ -173,9 +173,9 @@ function secretsOfArguments(list: readonly JsonValue[], minLength: number): stri
     if (typeof item !== 'string') return secretsIn(item, minLength)
     const text = shown[index]
     if (text === item || typeof text !== 'string') return []
-    // Of `NAME=VALUE` the value is the secret.
-    const found = secretsOfText(item)
-    return found.length > 0 || !text.endsWith(MASK) ? found : [item.slice(text.length - MASK.length)]
+    // The secret of `NAME=VALUE` is the value.
+    const secrets = secretsOfText(item)
+    return secrets.length > 0 || !text.endsWith(MASK) ? secrets : [item.slice(text.length - MASK.length)]
   })
 }
 
@@ -193,7 +193,7 @@ function secretsOfUrl(text: string): string[] {
     .flatMap((part) => [part, decoded(part)])
 }
 
-/** All texts and numbers in a value, at any depth. O(size). */
+/** All strings and numbers in a value, at any depth. O(size). */
 export function textsIn(value: JsonValue): string[] {
   if (typeof value === 'string') return value === '' ? [] : [value]
   if (typeof value === 'number') return [String(value)]

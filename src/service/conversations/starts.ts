@@ -1,6 +1,6 @@
 /**
- * What a client starts a conversation with beyond what the service itself goes by: its agent, its secrets, its plugins.
- * All of it is kept for the service's own agent, and shown without secrets.
+ * Start requests: the fields that the service itself does not use, such as agent, secrets and plugins. They
+ * are stored for the service's agent, and shown without secrets.
  */
 
 import { isObject } from '../../event/json.ts'
@@ -9,51 +9,49 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
-import type { Kept, SecretBox } from '../settings/secret-box.ts'
+import type { Sealed, SecretBox } from '../settings/secret-box.ts'
 import { changeRecord, findConversation } from './find-conversation.ts'
 import { hasSecret, MASK, masked, withoutSecrets } from './secrets.ts'
 
-/** Characters that one start may hold, written as JSON. */
-const MOST = 2 ** 19
-/** Characters of those that are held in memory only. */
-const MOST_HELD = 2 ** 26
+/** Maximum characters of a start request as JSON. */
+const MAX_CHARS = 2 ** 19
+/** Maximum characters of the start requests that are only in memory. */
+const MAX_CHARS_IN_MEMORY = 2 ** 26
 
-/** What stands in the metadata of a conversation. */
+/** The part of a start request in the metadata of its conversation. */
 export interface StartMetadata {
   /** Secrets masked. */
   readonly start: JsonObject
-  /** Where all of it is kept; null where nothing of it is a secret. */
+  /** Id of the record with the secrets; null without secrets. */
   readonly start_ref: string | null
 }
 
-/** A conversation to be made. */
 type Planned = Pick<ConversationRecord, 'id' | 'metadata'>
 
 /**
- * The starts of a service. Without a secret to seal with, none of their secrets is stored: they are held for as long as
- * the process lives.
+ * The start requests of a service. Without a sealing key, secrets are not stored: they are held in memory
+ * while the process lives.
  */
 export class Starts {
   readonly #store: Store
   readonly #box: SecretBox
-  readonly #records: Records<Kept>
-  readonly #held = new Latest<JsonObject>(MOST_HELD)
+  readonly #records: Records<Sealed>
+  readonly #held = new Latest<JsonObject>(MAX_CHARS_IN_MEMORY)
 
   constructor(store: Store, box: SecretBox) {
     this.#store = store
     this.#box = box
-    this.#records = recordsOf<Kept>(store, 'conversation-starts')
+    this.#records = recordsOf<Sealed>(store, 'conversation-starts')
   }
 
   /**
-   * Keeps what was given; a mask that a client was shown stands for nothing.
-   *
-   * @param beside what else of the request will be kept with the conversation: it counts, and is not kept here
-   * @throws HttpProblem 413 for more than may be kept.
+   * Stores the secrets of a start request; masked values are dropped.
+   * @param otherFields the other fields of the request: they count, and are not stored here
+   * @throws HttpProblem 413 for too many characters.
    */
-  async keep(given: JsonObject, beside: object = {}): Promise<StartMetadata> {
-    const start = withoutMasks(given)
-    checkSize({ ...start, ...beside })
+  async store(request: JsonObject, otherFields: object = {}): Promise<StartMetadata> {
+    const start = withoutMasks(request)
+    checkSize({ ...start, ...otherFields })
     if (!hasSecret(start)) return { start, start_ref: null }
     const ref = crypto.randomUUID()
     await this.#put(ref, start)
@@ -61,45 +59,46 @@ export class Starts {
   }
 
   /**
-   * All of it, for the agent. Without its secrets where they were held by a process that is gone. @throws HttpProblem
-   * 409 for what was sealed with another secret.
+   * The whole start request, for the agent. Secrets that a process held only in memory are missing after its
+   * end.
+   * @throws HttpProblem 409 for secrets that were sealed with another key.
    */
   async of({ id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<JsonObject> {
     const { start, start_ref: ref } = startOf(metadata)
     if (ref === null) return start
-    const held = this.#held.get(ref)
-    if (held !== undefined) return held
-    const kept = (await this.#records.find(ref))?.record ?? null
-    if (kept !== null) return this.#box.open(ref, kept)
+    const inMemory = this.#held.get(ref)
+    if (inMemory !== undefined) return inMemory
+    const sealed = (await this.#records.find(ref))?.record ?? null
+    if (sealed !== null) return this.#box.open(ref, sealed)
     const now = await this.#store.getConversation(id)
-    // It may have been changed since the record was read.
+    // The conversation may have changed since the record was read.
     return now === null || startOf(now.metadata).start_ref === ref ? withoutSecrets(start) : this.of(now)
   }
 
-  /** The same for another conversation, which goes on by itself. */
+  /** Copies the start request for another conversation. */
   async copy(record: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<StartMetadata> {
-    return this.keep(await this.of(record))
+    return this.store(await this.of(record))
   }
 
   /**
-   * Changes that of a conversation; of changes at once, in whatever process, none is lost.
+   * Changes a start request; concurrent changes are all applied.
    * @throws HttpProblem 404, 413.
    */
   async change(id: string, change: (before: JsonObject) => JsonObject): Promise<StartMetadata> {
     let before: Pick<ConversationRecord, 'metadata'> = { metadata: {} }
     let after: StartMetadata = { start: {}, start_ref: null }
     await changeRecord(this.#store, id, async (record) => {
-      // What was kept by a try that came too late.
+      // Remove the secrets of an attempt that lost the race.
       await this.forget({ metadata: { ...after } })
       before = record
-      after = await this.keep(change(await this.of(record)))
+      after = await this.store(change(await this.of(record)))
       return { metadata: { ...record.metadata, ...after } }
     })
     await this.forget(before)
     return after
   }
 
-  /** Takes out what was kept for a conversation. */
+  /** Removes the secrets of a conversation. */
   async forget({ metadata }: Pick<ConversationRecord, 'metadata'>): Promise<void> {
     const { start_ref: ref } = startOf(metadata)
     if (ref === null) return
@@ -107,7 +106,10 @@ export class Starts {
     await this.#records.remove(ref)
   }
 
-  /** Removes what was stored for a conversation, unless that exists with it: the failure may have come later. */
+  /**
+   * Removes the secrets of a planned conversation, unless it was created: the error may have occurred after
+   * that.
+   */
   async forgetUnlessMade({ id, metadata }: Planned): Promise<void> {
     const { start_ref: ref } = startOf(metadata)
     if (ref === null) return
@@ -115,12 +117,15 @@ export class Starts {
     if (record === null || startOf(record.metadata).start_ref !== ref) await this.forget({ metadata })
   }
 
-  /** Does some work, and calls `forgetUnlessMade` if it fails. @throws what the work throws. */
+  /**
+   * Calls a function, and `forgetUnlessMade` if it fails.
+   * @throws what the function throws.
+   */
   async orForget<T>(planned: Planned, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      // If the store fails now, the first error is still the one to report.
+      // If the store fails now too, the first error is reported.
       await this.forgetUnlessMade(planned).catch(() => undefined)
       throw error
     }
@@ -132,21 +137,20 @@ export class Starts {
   }
 }
 
-/** What the metadata of a conversation has of it. */
+/** The start request in the metadata of a conversation. */
 export function startOf(metadata: JsonObject): StartMetadata {
   const { start, start_ref: ref } = metadata
   return { start: isObject(start) ? start : {}, start_ref: typeof ref === 'string' ? ref : null }
 }
 
-/** As it is shown: its secrets masked. O(size). */
 export const withMasks = (value: JsonObject): JsonObject => masked(value) as JsonObject
 
 function checkSize(start: object): void {
-  if (JSON.stringify(start).length <= MOST) return
-  throw new HttpProblem(413, `The start request exceeds ${MOST} characters.`)
+  if (JSON.stringify(start).length <= MAX_CHARS) return
+  throw new HttpProblem(413, `The start request exceeds ${MAX_CHARS} characters.`)
 }
 
-/** Without the masks, at any depth. O(size). */
+/** Without masked values, at any depth. O(size). */
 function withoutMasks(value: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(([name, inner]) =>
@@ -155,22 +159,22 @@ function withoutMasks(value: JsonObject): JsonObject {
   )
 }
 
-/** Values by key; their sizes together stay within the bound. */
+/** Caches the latest values by key; their total size is limited. */
 export class Latest<T> {
   readonly #most: number
   readonly #kept = new Map<string, { readonly value: T; readonly size: number }>()
   #size = 0
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(maxSize: number) {
+    this.#most = maxSize
   }
 
   get(key: string): T | undefined {
-    const kept = this.#kept.get(key)
-    if (kept === undefined) return undefined
+    const entry = this.#kept.get(key)
+    if (entry === undefined) return undefined
     this.#kept.delete(key)
-    this.#kept.set(key, kept)
-    return kept.value
+    this.#kept.set(key, entry)
+    return entry.value
   }
 
   set(key: string, value: T, size = 1): void {

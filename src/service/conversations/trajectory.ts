@@ -1,4 +1,4 @@
-/** A conversation as the files of a zip, in the two layouts of its clients; without secrets. */
+/** A conversation as the files of a zip, in two layouts, without secrets. */
 
 import { wireEvent } from '../events/pages.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -8,16 +8,16 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Store } from '../../store/contract/store.ts'
 import { plainId } from './find-conversation.ts'
 
-/** How the files are called: `meta` what is known of it, `event` the event at a position. */
+/** File names: `meta` of the conversation's information, `event` of the event at a position. */
 interface Layout {
   readonly meta: string
   readonly event: (seq: number, id: string) => string
 }
 
-/** A part of a path, whatever an id has in it. */
+/** An id as a part of a path. */
 const safe = (id: string): string => encodeURIComponent(id).replaceAll('.', '%2E').slice(0, 200)
 
-/** As an agent server keeps a conversation: a folder of its own. */
+/** The layout of an agent server: one folder. */
 export const folderLayout = ({ id }: ConversationRecord): Layout => {
   const folder = safe(plainId(id))
   return {
@@ -26,19 +26,23 @@ export const folderLayout = ({ id }: ConversationRecord): Layout => {
   }
 }
 
-/** As the hosted service gives one. */
+/** The layout of the hosted service. */
 export const FLAT: Layout = {
   meta: 'meta.json',
   event: (seq, event) => `event_${String(seq).padStart(6, '0')}_${safe(event)}.json`,
 }
 
 /**
- * The zip, made while it is sent: `meta` and each event of the log, as it is shown. Lines that are no events are left
- * out. @throws HttpProblem 413 for more events than a zip may have files.
+ * The zip, written while it is sent: `meta` and each event of the log. Lines that are not events are left
+ * out.
+ * @throws HttpProblem 413 for more events than a zip can contain files.
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {
   if (record.version >= MOST_FILES)
-    throw new HttpProblem(413, 'The log is too long for a zip: `colloquy export` writes it to a folder.')
+    throw new HttpProblem(
+      413,
+      'The log is too long for a zip. Use `colloquy export` to write it to a folder.',
+    )
   return zipResponse(filesOf(store, record, meta, layout), plainId(record.id))
 }
 
@@ -52,7 +56,7 @@ async function* filesOf(
   let from = 0
   while (from < version) {
     const events = await store.read(id, { from, limit: Math.min(MAX_PAGE_SIZE, version - from) })
-    // It was deleted just now, and what was sent is what there is.
+    // The conversation was deleted meanwhile.
     if (events.length === 0) return
     for (const stored of events) {
       const event = wireEvent(stored)

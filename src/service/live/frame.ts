@@ -1,4 +1,4 @@
-/** The text of a frame in either format, written once for all readers. */
+/** Frames of live streams, each serialized once for all readers. */
 
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import { type ReplyOffset, writeReplyOffset } from '../../conversation/streamed.ts'
@@ -8,25 +8,26 @@ import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../.
 import { wireEvent, withDefaults } from '../events/pages.ts'
 
 /**
- * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, of a delta with `said`.
+ * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, and `said`
+ * for a delta.
  *
- * Types: `event` is an event of the log; `state` a state update that is not in the log, of key `full_state` or
- * `execution_status`; `caught_up` the marker that all that stood there was given; `reset` that what was given before
- * does not hold, as the log has it no longer; `delta` a StreamingDeltaEvent; `error` a ServerErrorEvent of this stream.
+ * Types: `event` is an event of the log; `state` a state update that is not in the log, with the key
+ * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` tells the client to
+ * discard everything it received, because the log was replaced; `delta` a StreamingDeltaEvent; `error` a
+ * ServerErrorEvent of this stream.
  */
 export type Format = 'event' | 'envelope'
 
-/** Which frames there are. */
 export type FrameType = 'event' | 'state' | 'caught_up' | 'reset' | 'delta' | 'error'
 
 const encoder = new TextEncoder()
 
-/** One frame. Its event is written as JSON once, however many readers it goes to. */
+/** One frame. Its event is serialized once, for all readers. */
 export class Frame {
   readonly type: FrameType
-  /** All of the log up to here was given with this frame: a reader goes on after it. -1: nothing was. */
+  /** The reader has received the log up to this position and resumes after it. -1: nothing yet. */
   readonly position: number
-  /** Of a delta: how far it goes, as `after_delta` takes it. */
+  /** The end of a delta in its reply, as `after_delta` accepts it. */
   readonly said: string | null
   readonly #event: string
   readonly #bytes: Partial<Record<Format, Uint8Array>> = {}
@@ -43,30 +44,32 @@ export class Frame {
     return this.#event.length
   }
 
-  /** JSON in one line. */
+  /** One line of JSON. */
   text(format: Format): string {
     if (format === 'event') return this.#event
     const said = this.said === null ? '' : `"said":"${this.said}",`
     return `{"type":"${this.type}","position":${this.position},${said}"event":${this.#event}}`
   }
 
-  /** The same as UTF-8, which must not be written to. */
+  /** The text as UTF-8. Do not write to it. */
   bytes(format: Format): Uint8Array {
     return (this.#bytes[format] ??= encoder.encode(this.text(format)))
   }
 }
 
-/** The frame of an event of the log; null for a line that is no event. O(size). */
+/** The frame of an event of the log; null for a line that is not an event. O(size). */
 export function eventFrame(item: LoggedEvent): Frame | null {
   const event = wireEvent(item)
   return event === null ? null : new Frame('event', item.seq, event)
 }
 
-/** The frame of a delta, which goes as far as `said`. It has an id and a time: clients pass over what has none. */
+/**
+ * The frame of a delta that ends at `said`. It has an id and a time, as clients ignore events without them.
+ */
 export const deltaFrame = (position: number, event: Event, said: ReplyOffset): Frame =>
   new Frame('delta', position, withDefaults({ ...fresh(), ...maskSecrets(event) }), writeReplyOffset(said))
 
-/** The frame of a state update that stands nowhere in the log. */
+/** The frame of a state update that is not in the log. */
 export const stateFrame = (
   position: number,
   key: string,
@@ -81,7 +84,7 @@ export const stateFrame = (
     ...fresh(),
   } satisfies ConversationStateUpdateEvent)
 
-/** The frame that says what failed on this stream, and on no other; it is stored nowhere. */
+/** The frame that reports a failure of this stream; it is not stored. */
 export const errorFrame = (position: number, code: string, detail: string): Frame =>
   new Frame('error', position, {
     kind: 'ServerErrorEvent',
@@ -96,24 +99,24 @@ const fresh = (): { readonly id: string; readonly timestamp: string } => ({
   timestamp: new Date().toISOString(),
 })
 
-/** Codes of RFC 6455 where one fits, else of the range for applications. */
+/** Close codes: those of RFC 6455 where one fits, else application codes. */
 export const CLOSE = {
-  /** The server goes away: connect again, to the process that serves then, and go on after the last position. */
+  /** Close codes: from RFC 6455 where one fits, else application codes. */
   away: 1001,
-  /** A frame was too large; sent by the transport itself. */
+  /** A frame was too large; the transport itself sends it. */
   tooLarge: 1009,
-  /** The stream failed: go on after the last position, later. */
+  /** The stream failed: resume after the last position, later. */
   failed: 1011,
-  /** There are too many streams: try again later. */
+  /** Too many streams: try again later. */
   busy: 1013,
-  /** No key, a wrong one, or one in the URL: do not try again with it. */
+  /** The key is missing, wrong, or in the URL: do not retry with it. */
   unauthorized: 4001,
-  /** There is no such conversation, or it was deleted: do not try again. */
+  /** The conversation does not exist: do not retry. */
   unknown: 4004,
-  /** The reader was too slow: go on after the last position, and read faster. */
+  /** The reader was too slow: resume after the last position, and read faster. */
   slow: 4008,
-  /** Nothing came from the client, not even the response to a ping: go on after the last position. */
+  /** The client did not respond to a ping: resume after the last position. */
   idle: 4009,
-  /** The query is wrong: do not try again with it. */
+  /** The query is invalid: do not retry with it. */
   badRequest: 4400,
 } as const

@@ -11,7 +11,7 @@ import type { Status } from '../../state/status.ts'
 import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
 import type { Runs } from '../conversations/runs.ts'
-import { isTransient, MOST_TRIES, waitBefore } from '../conversations/transient.ts'
+import { isTransient, MAX_RETRIES, waitBefore } from '../conversations/transient.ts'
 import { describeFailure, HttpProblem } from '../http/problem.ts'
 import { deltaFrame, errorFrame, eventFrame, type Frame, stateFrame } from './frame.ts'
 import { resumePlace, startAfter, type StartValues } from './start.ts'
@@ -32,7 +32,7 @@ export interface LiveOptions {
   readonly onFailure?: (error: unknown) => void
 }
 
-/** An open stream; counts until `end` is called. */
+/** An open stream; it counts until `end` is called. */
 export interface LiveSession {
   readonly conversation: Conversation
   readonly frames: AsyncGenerator<Frame, void, undefined>
@@ -74,9 +74,9 @@ export class Live {
   }
 
   /**
-   * Begins a stream.
-   * @throws HttpProblem 404 for an unknown conversation, 422 for a position that it does not have, 429 for too many
-   * readers; what the store throws.
+   * Starts a stream.
+   * @throws HttpProblem 404 for an unknown conversation, 422 for a position that it does not have, 429 for
+   *   too many readers; what the store throws.
    */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine, runs } = this.lifecycle
@@ -126,7 +126,6 @@ export class Live {
   }
 }
 
-/** What a stream reads. */
 interface SessionParts {
   readonly engine: Engine
   readonly conversation: Conversation
@@ -185,14 +184,15 @@ class RunEnds {
 }
 
 /**
- * Checks the start position before the stream begins. @throws HttpProblem 422; what the store throws.
+ * Checks the start position, then returns the stream.
+ * @throws HttpProblem 422; what the store throws.
  *
- * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new events and
- * deltas, until the signal is aborted or the engine is closed. A `full_state` follows when the conversation is paused,
- * and is the last frame of every run, whatever it did: a client that started a run waits for it.
- * When the reader's log is not this one, at the start or later, it yields a `reset` and begins again at the log's first
- * event. A slow client does not delay others. The stream throws `unknown_conversation` when the conversation is deleted,
- * and the store's error when the store stays unavailable.
+ * The stream yields a `full_state` that is not stored, the log after the position, a `caught_up`, then new
+ * events and deltas, until the signal is aborted or the engine is closed. A `full_state` follows when the
+ * conversation is paused, and is the last frame of every run: a client that started a run waits for it. If
+ * the reader's log is not this one, at the start or later, it yields a `reset` and starts again at the log's
+ * first event. A slow client does not delay others. The stream throws `unknown_conversation` when the
+ * conversation is deleted, and the store's error when the store stays unavailable.
  */
 export async function session(
   parts: SessionParts,
@@ -304,7 +304,7 @@ async function* stream(
       }
       return
     } catch (error) {
-      if (signal.aborted || !isTransient(error) || tries >= MOST_TRIES) throw error
+      if (signal.aborted || !isTransient(error) || tries >= MAX_RETRIES) throw error
       const { code, detail } = describeFailure(error)
       yield errorFrame(last, code, detail)
       await waitBefore(tries, signal)
@@ -332,7 +332,9 @@ interface CachedFrame {
   readonly frame: Frame | null
 }
 
-/** Caches the latest frames of all streams; the last one stays, however large, since many readers may need it. */
+/**
+ * Caches the latest frames of all streams. It always retains the last one, since many readers may need it.
+ */
 export class FrameCache {
   readonly #chars: number
   /** By the event itself: another log may have another event with the same id and position. */
@@ -366,7 +368,7 @@ export class FrameCache {
     return frame
   }
 
-  /** The frame of a delta, which is there as long as the delta is. */
+  /** The frame of a delta, cached while the delta exists. */
   delta(position: number, event: Event, offset: ReplyOffset): Frame {
     const cached = this.#deltas.get(event)
     if (cached?.position === position) return cached

@@ -22,8 +22,8 @@ export const LIVE_QUERY = {
   resend_mode: optional(oneOf(['all', 'since'])),
   after_timestamp: optional(dateTime()),
   /**
-   * What the reader has received of the current reply: `said` of its last delta. Default: the stream repeats the reply so
-   * far.
+   * `said` of the last delta that the reader has received of the current reply. Default: the stream repeats
+   * the reply so far.
    */
   after_delta: optional(text()),
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
@@ -39,15 +39,15 @@ export interface StartValues {
 }
 
 /** What a reader has received of a reply. @throws HttpProblem 422 for an invalid value. */
-export function resumePlace({ after_delta: given }: StartValues): ReplyOffset | null {
-  if (given === null) return null
-  const place = readReplyOffset(given)
-  if (place !== null) return place
+export function resumePlace({ after_delta: text }: StartValues): ReplyOffset | null {
+  if (text === null) return null
+  const position = readReplyOffset(text)
+  if (position !== null) return position
   throw invalid({
     type: 'value_error',
     loc: ['query', 'after_delta'],
     msg: 'Value error, it is not a position in a reply',
-    input: given.slice(0, 200),
+    input: text.slice(0, 200),
   })
 }
 

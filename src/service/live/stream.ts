@@ -1,6 +1,6 @@
 /**
- * The live stream as server-sent events, an operation: `id` is the position, so that `Last-Event-ID` goes on where the
- * reader was.
+ * The live stream as server-sent events. `id` is the position, so `Last-Event-ID` resumes where the reader
+ * was.
  */
 
 import { credentialOf, type Identify } from '../auth/caller.ts'
@@ -12,23 +12,23 @@ import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
 
-/** Bytes that wait for a reader; nothing more is read for them then. */
+/** Maximum bytes queued for a reader; then no further frame is read. */
 const QUEUE = 256 * 2 ** 10
 
 /**
- * In so many parts a slow reader is waited for: after the process was held up, timers come before the news that
- * something was taken.
+ * The write timeout is checked in parts: after the process was blocked, timers fire before the event that the
+ * reader read something.
  */
-const TURNS = 4
+const PARTS = 4
 
 const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
-  // Asks proxies that hold responses back not to.
+  // Tells proxies not to buffer.
   'x-accel-buffering': 'no',
 }
 
-/** The operation. `identify` finds whom a key belongs to, which may be deleted while the stream goes on. */
+/** The operation. `identify` returns the caller of a key, which may be deleted while the stream is open. */
 export const streamOperations = (live: Live, identify: Identify): Operation[] => {
   const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
   return [
@@ -58,7 +58,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         const caller = await identify(credential, org)
         if (caller === null) throw new HttpProblem(401, 'Unauthorized')
         const stream = await live.connect(path.conversation_id, start)
-        // The body would never be read, nor ended.
+        // The body would never be read or cancelled.
         if (request.method === 'HEAD' || request.signal.aborted) stream.end()
         if (request.method === 'HEAD') return new Response(null, { headers: HEADERS })
         const watch = (end: () => void) => keys.watch({ caller, credential, org }, end)
@@ -70,22 +70,22 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
 }
 
 function lastEventId({ headers }: Request): Partial<StartValues> {
-  const given = headers.get('last-event-id')?.trim() ?? ''
-  if (given === '') return {}
-  const [, position, said] = /^(-1|\d+)(?:;(.+))?$/.exec(given) ?? []
+  const header = headers.get('last-event-id')?.trim() ?? ''
+  if (header === '') return {}
+  const [, position, said] = /^(-1|\d+)(?:;(.+))?$/.exec(header) ?? []
   const after = Number(position)
-  // It is what the reader has now; the address says what it had when it began.
+  // The header is the reader's latest position; the URL has the first one.
   if (Number.isSafeInteger(after))
     return { after, after_event_id: null, ...(said !== undefined && { after_delta: said }) }
   throw invalid({
     type: 'int_parsing',
     loc: ['header', 'last-event-id'],
     msg: 'Input should be a position of the stream',
-    input: given.slice(0, 200),
+    input: header.slice(0, 200),
   })
 }
 
-/** One frame as an event of the stream. Its id says how far a reader has come with the log and with a reply. */
+/** One frame as an event of the stream. Its id contains the position in the log and in the reply. */
 const written = (frame: Frame, format: Format, said: string | null): string =>
   `id: ${frame.position}${said === null ? '' : `;${said}`}\ndata: ${frame.text(format)}\n\n`
 
@@ -102,26 +102,26 @@ function bodyOf(
   let position = -1
   let { said } = stream
   let heartbeats: ReturnType<typeof setInterval>
-  let wait: ReturnType<typeof setTimeout> | undefined
-  let over = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isOver = false
   let unwatch: (() => void) | undefined
   const stop = (): void => {
-    over = true
+    isOver = true
     clearInterval(heartbeats)
-    clearTimeout(wait)
+    clearTimeout(timer)
     signal.removeEventListener('abort', stop)
     unwatch?.()
     end()
   }
-  /** Says why, and ends. */
+  /** Sends a last frame, and ends. */
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>, last: Frame): void => {
     stop()
-    // Who does not read would hold on to what waits.
+    // The last frame would stay in the queue of a reader that does not read.
     if ((controller.desiredSize ?? 0) <= 0) return controller.error(new SlowReader('The reader is too slow.'))
     controller.enqueue(encoder.encode(written(last, format, said)))
     controller.close()
   }
-  // Not every server that loses a client cancels the body.
+  // Not every server cancels the body when the client disconnects.
   signal.addEventListener('abort', stop)
   return new ReadableStream<Uint8Array>(
     {
@@ -130,15 +130,15 @@ function bodyOf(
           if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': beat\n\n'))
         }, heartbeatInterval)
         unwatch = watchKey(() => {
-          if (!over) finish(controller, errorFrame(position, 'HTTP401', 'The key is no longer valid.'))
+          if (!isOver) finish(controller, errorFrame(position, 'HTTP401', 'The key is no longer valid.'))
         })
       },
       async pull(controller) {
-        clearTimeout(wait)
+        clearTimeout(timer)
         try {
           const { done, value } = await frames.next()
-          // A stream that its reader has left takes nothing more, not even its end.
-          if (over) return
+          // The reader has disconnected.
+          if (isOver) return
           if (done === true) {
             stop()
             controller.close()
@@ -148,17 +148,17 @@ function bodyOf(
           said = value.said ?? said
           controller.enqueue(encoder.encode(written(value, format, said)))
           if ((controller.desiredSize ?? 0) > 0) return
-          // Nothing is read for a reader who takes nothing; after a while the place goes to another.
-          let turns = TURNS
-          const look = (): void => {
-            turns -= 1
-            if (turns > 0) return void (wait = setTimeout(look, writeTimeout / TURNS))
+          // A reader that reads nothing is disconnected after the write timeout.
+          let remaining = PARTS
+          const check = (): void => {
+            remaining -= 1
+            if (remaining > 0) return void (timer = setTimeout(check, writeTimeout / PARTS))
             stop()
             controller.error(new SlowReader(`The reader is too slow; resume after ${position}.`))
           }
-          wait = setTimeout(look, writeTimeout / TURNS)
+          timer = setTimeout(check, writeTimeout / PARTS)
         } catch (error) {
-          if (over) return
+          if (isOver) return
           const { code, detail } = describeFailure(error)
           if (code === 'InternalError') onFailure(error)
           finish(controller, errorFrame(position, code, detail))

@@ -9,13 +9,12 @@ import { HttpProblem } from '../http/problem.ts'
 import { userBody } from '../request-schema.ts'
 import { type Records, recordsOf } from '../records.ts'
 
-/** One of them. */
 interface User {
   readonly user_id: string
-  /** In small letters. */
+  /** In lowercase. */
   readonly email: string
   readonly org_id: string
-  /** Id of the API key that was made for it. */
+  /** Id of the API key that was created for the user. */
   readonly key_id: string | null
 }
 
@@ -32,19 +31,19 @@ export class Users {
   }
 
   /**
-   * Makes one with an API key that is bound to its organization; one that is there stays as it is, and no second key is
-   * made. The key itself is given to who made it, this once.
+   * Creates a user with an API key that is bound to the organization. An existing user is unchanged and
+   * receives no second key. The key is returned only once.
    */
   async provision(
     org_id: string,
-    given: string,
+    address: string,
     keyName: string | null,
   ): Promise<{ readonly user: User; readonly key: string | null; readonly isNew: boolean }> {
-    const email = given.toLowerCase()
+    const email = address.toLowerCase()
     const id = await sha256(`${org_id}\n${email}`)
     const known = await this.#records.find(id)
     if (known !== null) return { user: known.record, key: null, isNew: false }
-    const made = await this.#keys.create({
+    const created = await this.#keys.create({
       name: keyName ?? email.slice(0, 255),
       not_before: null,
       expires_at: null,
@@ -53,14 +52,14 @@ export class Users {
     let isNew = false
     const user = await this.#records.update(id, (before) => {
       isNew = before === null
-      return before ?? { user_id: crypto.randomUUID(), email, org_id, key_id: made.id }
+      return before ?? { user_id: crypto.randomUUID(), email, org_id, key_id: created.id }
     })
     // Another request was faster: the user has one key.
-    if (!isNew) await this.#keys.remove(made.id)
-    return { user: user as User, key: isNew ? made.key : null, isNew }
+    if (!isNew) await this.#keys.remove(created.id)
+    return { user: user as User, key: isNew ? created.key : null, isNew }
   }
 
-  /** Whose key it is; null for one that was made by itself. */
+  /** The user of a key; null for another key. */
   async byKey(keyId: string): Promise<User | null> {
     const { items } = await this.#records.list({ by: 'key', value: keyId, limit: 1 })
     return items[0]?.record ?? null
@@ -74,10 +73,12 @@ export class Users {
   }
 }
 
-/** Says what an organization, or who names none, has left, as a decimal number; null where nothing says so. */
+/**
+ * Returns the remaining credits of an organization, or of callers without one, as a decimal number; null if
+ * unknown.
+ */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
-/** What the operations work on. */
 interface OrganizationParts {
   readonly users: Users
   readonly identify: (request: Request) => Promise<Caller>
@@ -87,7 +88,10 @@ interface OrganizationParts {
 const tag = 'Organizations'
 const string = { type: 'string' } as const
 
-/** The organization that a caller may speak for: that of its key, or the one that it names where no key is bound. */
+/**
+ * The organization of a caller: its key's organization, or the `X-Org-Id` header of a caller without a bound
+ * key.
+ */
 export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
   if (caller.type === 'api_key') return caller.key.org_id
   const named = headers.get('x-org-id')
@@ -112,7 +116,7 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
       summary: 'List Organizations',
       replies: {
         200: {
-          description: 'That of the caller, and those that users were provisioned in',
+          description: "The caller's organization, and all with provisioned users",
           schema: objectOf({
             items: listOf(objectOf({ id: string, name: string, is_personal: { type: 'boolean' } })),
             current_org_id: maybe(string),
@@ -138,21 +142,21 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
       summary: 'Provision User',
       body: userBody,
       replies: {
-        200: { description: 'It was there, with its key, which is not shown again', schema: USER },
-        201: { description: 'With its API key, which is shown this once', schema: USER },
-        403: { description: 'An API key may not, nor a page of another site' },
+        200: { description: 'The existing user; the key is not shown again', schema: USER },
+        201: { description: 'Created, with an API key that is shown only once', schema: USER },
+        403: { description: 'Not allowed for API keys and pages of other sites' },
         404: { description: 'No organization was named, in X-Org-Id' },
       },
     },
     async ({ body: { email, api_key_name }, request }) => {
       const caller = await identify(request)
       if (caller.type === 'api_key')
-        throw new HttpProblem(403, 'An API key cannot provision users: use a session key.')
+        throw new HttpProblem(403, 'An API key cannot provision users. Use a session key.')
       const org = await organizationOf(request, caller)
       if (org === null) throw new HttpProblem(404, 'Name the organization in X-Org-Id.')
       const { user, key, isNew } = await users.provision(org, email, api_key_name ?? null)
       const { user_id, org_id } = user
-      // No password is kept: there is no login, only keys.
+      // No password is stored: there is no login, only keys.
       const reply = { email: user.email, password: null, api_key: key, user_id, org_id }
       return { status: isNew ? 201 : 200, body: reply }
     },
@@ -177,5 +181,3 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
     },
   ),
 ]
-
-/** Organizations of a service with one tenant: names, provisioned users, credits. */

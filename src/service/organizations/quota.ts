@@ -1,4 +1,4 @@
-/** How many conversations may be started in a day, by organization. */
+/** A daily quota of started conversations by organization. */
 
 import type { StartBody } from '../agent-server/request-schema.ts'
 import { sha256 } from '../auth/api-keys.ts'
@@ -10,13 +10,16 @@ import { type Records, recordsOf } from '../records.ts'
 
 /** A daily quota. */
 export interface Quota {
-  /** Most conversations that are started or forked in a day, UTC, by each organization, and by those who name none. */
+  /**
+   * Maximum number of conversations that each organization may start or fork in a day (UTC); callers without
+   * an organization share one quota.
+   */
   readonly perDay: number
-  /** Ids of organizations that may start as many as they like. Default: none. */
+  /** Ids of organizations without a limit. Default: none. */
   readonly exempt?: readonly string[]
 }
 
-/** The operation that gives a conversation that is there, with 200, where it has the id that was asked for. */
+/** The operation that responds with 200 if the conversation exists. */
 const CREATION = 'start_conversation'
 
 interface Day {
@@ -24,10 +27,9 @@ interface Day {
 }
 
 /**
- * The operations with the quota: each takes one of the day's before it begins, and gives it back when nothing was
- * started. Any number of processes share it.
- *
- * @param orgOf the organization that a request is for
+ * The operations with the quota, which all processes share: each consumes one unit before it begins, and
+ * returns it if nothing was started.
+ * @param orgOf returns the organization of a request
  */
 export function withQuota(
   operations: readonly Operation[],
@@ -50,30 +52,30 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
-  /** Who repeats a creation starts nothing: it is told of what is there, however many there were today. */
-  const isThere = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
+  /** A repeated creation starts nothing, so it is allowed beyond the quota. */
+  const exists = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null
   }
-  /** The day that was begun last: those before it are of no use. */
-  let swept = ''
+  /** The latest day; earlier records are deleted. */
+  let latestDay = ''
   return operations.map((one) => ({
     ...one,
     replies: { ...one.replies, 429: { description: 'Too many runs, or as many as may be started in a day' } },
     async handle(input) {
       const org = await orgOf(input.request)
       if (org !== null && exempt.has(org)) return one.handle(input)
-      if (await isThere(one, input.body)) return one.handle(input)
+      if (await exists(one, input.body)) return one.handle(input)
       const today = new Date().toISOString().slice(0, 10)
-      if (swept !== today) {
-        swept = today
+      if (latestDay !== today) {
+        latestDay = today
         await sweep(today)
       }
       const id = `${today} ${org === null ? '' : await sha256(org)}`
       await add(id, 1)
       try {
         const reply = await one.handle(input)
-        // One that was there already was not started.
+        // An existing conversation was not started.
         if (one.operationId === CREATION && 'body' in reply && reply.status === 200) await add(id, -1)
         return reply
       } catch (error) {

@@ -1,4 +1,4 @@
-/** Commands in the folders of sandboxes, as an agent server runs them. */
+/** Operations that run commands in the folders of sandboxes. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
@@ -14,9 +14,9 @@ import {
 } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { commandBody } from '../request-schema.ts'
-import { REFUSED, required, type SandboxFiles } from './contract.ts'
+import { REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
-/** A command, or what came of one. */
+/** A command, or its output. */
 type CommandEvent =
   | {
       readonly kind: 'BashCommand'
@@ -37,7 +37,6 @@ type CommandEvent =
       readonly stderr: string
     }
 
-/** What is run. */
 interface Command {
   readonly command: string
   readonly cwd: string
@@ -45,16 +44,16 @@ interface Command {
   readonly timeout: number
 }
 
-const MOST = 1_000
-/** Characters of the output of them all. */
-const MOST_TEXT = 2 ** 26
+const MAX_EVENTS = 1_000
+/** Maximum characters of all output. */
+const MAX_CHARS = 2 ** 26
 
-/** The commands of a service. */
+/** The latest commands of a process, with their output. */
 class Commands {
   readonly #events = new Map<string, CommandEvent>()
   #text = 0
 
-  /** In the order in which they came. */
+  /** In order of arrival. */
   get all(): readonly CommandEvent[] {
     return [...this.#events.values()]
   }
@@ -63,7 +62,7 @@ class Commands {
     return this.#events.get(id) ?? null
   }
 
-  /** Gives how many there were. */
+  /** Returns the number of deleted events. */
   clear(): number {
     const { size } = this.#events
     this.#events.clear()
@@ -71,7 +70,7 @@ class Commands {
     return size
   }
 
-  /** Begins one; `output` resolves when it has ended, and rejects for what cannot be run. */
+  /** Starts a command. `output` resolves when it has ended, and rejects if it cannot be run. */
   start(
     files: SandboxFiles,
     { command, cwd, timeout }: Command,
@@ -79,7 +78,9 @@ class Commands {
     const event = this.#add({ kind: 'BashCommand', ...fresh(), command, cwd, timeout })
     const output = files
       .run(command, cwd, timeout * 1_000)
-      .then((told) => this.#add({ kind: 'BashOutput', ...fresh(), command_id: event.id, order: 0, ...told }))
+      .then((result) =>
+        this.#add({ kind: 'BashOutput', ...fresh(), command_id: event.id, order: 0, ...result }),
+      )
     return { event, output }
   }
 
@@ -87,7 +88,7 @@ class Commands {
     this.#events.set(event.id, event)
     this.#text += sizeOf(event)
     for (const [id, oldest] of this.#events) {
-      if (this.#events.size <= MOST && this.#text <= MOST_TEXT) break
+      if (this.#events.size <= MAX_EVENTS && this.#text <= MAX_CHARS) break
       this.#events.delete(id)
       this.#text -= sizeOf(oldest)
     }
@@ -106,9 +107,9 @@ const fresh = (): { readonly id: string; readonly timestamp: string } => ({
 const tag = 'Commands'
 
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
-const UNKNOWN = { 404: { description: 'There is no such event, or no more' } }
+const UNKNOWN = { 404: { description: 'Unknown event' } }
 
-/** A command says in which sandbox it is run by its folder: there may be several. */
+/** The folder determines the sandbox of a command. */
 function commandOf(body: {
   readonly command: string
   readonly cwd?: string | null | undefined
@@ -130,9 +131,9 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         tag,
         summary: 'Run A Command',
         body: commandBody,
-        replies: { 200: { description: 'What came of it', schema: EVENT }, ...REFUSED },
+        replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
       },
-      async ({ body }) => ({ body: await commands.start(required(files), commandOf(body)).output }),
+      async ({ body }) => ({ body: await commands.start(requireFiles(files), commandOf(body)).output }),
     ),
     operation(
       {
@@ -140,19 +141,19 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         path: '/api/bash/start_bash_command',
         operationId: 'start_bash_command_api_bash_start_bash_command_post',
         tag,
-        summary: 'Begin A Command',
+        summary: 'Start A Command',
         body: commandBody,
         replies: {
-          200: { description: 'It goes on; what comes of it is among the events', schema: EVENT },
+          200: { description: 'Started; its output is appended to the events', schema: EVENT },
           ...REFUSED,
         },
       },
       async ({ body }) => {
-        const place = required(files)
+        const available = requireFiles(files)
         const command = commandOf(body)
-        // Refused before it is begun: its caller does not wait for the end.
-        await place.list(command.cwd)
-        const { event, output } = commands.start(place, command)
+        // Report an invalid folder now: the client does not wait for the end.
+        await available.list(command.cwd)
+        const { event, output } = commands.start(available, command)
         output.catch(() => undefined)
         return { body: event }
       },
@@ -163,7 +164,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         path: '/api/bash/bash_events/search',
         operationId: 'search_bash_events_api_bash_bash_events_search_get',
         tag,
-        summary: 'Search Commands And What Came Of Them',
+        summary: 'Search Commands And Their Output',
         query: {
           kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
           command_id__eq: optional(anyText()),
@@ -177,15 +178,15 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         replies: {
           200: {
             description:
-              'The latest 1,000 of this process; `page_id` is the id of the last of the page before, and must be kept still',
+              'The latest 1,000 of this process; `page_id` is the id of the last event of the previous page, which must still be stored',
             schema: objectOf({ items: listOf(EVENT), next_page_id: maybe({ type: 'string' }) }),
           },
-          422: { description: 'The query is wrong' },
+          422: { description: 'Invalid query' },
         },
       },
       ({ query: { sort_order, page_id: after, limit, ...filter } }) => {
         const sorted = sort_order === 'TIMESTAMP' ? commands.all : commands.all.toReversed()
-        const all = sorted.slice(placeAfter(sorted, after)).filter((event) => fits(event, filter))
+        const all = sorted.slice(indexAfter(sorted, after)).filter((event) => fits(event, filter))
         const items = firstInBytes(all, limit)
         return {
           body: { items, next_page_id: all.length > items.length ? (items.at(-1)?.id ?? null) : null },
@@ -198,7 +199,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         path: '/api/bash/bash_events/{event_id}',
         operationId: 'get_bash_event_api_bash_bash_events__event_id__get',
         tag,
-        summary: 'Get A Command, Or What Came Of One',
+        summary: 'Get A Command, Or Its Output',
         params: { event_id: anyText() },
         replies: { 200: { description: 'Successful Response', schema: EVENT }, ...UNKNOWN },
       },
@@ -214,10 +215,10 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         path: '/api/bash/bash_events',
         operationId: 'clear_all_bash_events_api_bash_bash_events_delete',
         tag,
-        summary: 'Forget Commands',
+        summary: 'Delete Command Events',
         replies: {
           200: {
-            description: 'How many there were',
+            description: 'The number of deleted events',
             schema: objectOf({ cleared_count: { type: 'integer' } }),
           },
         },
@@ -227,11 +228,14 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
   ]
 }
 
-/** Where the page after an event begins. @throws ColloquyError `invalid_cursor` for one that is not there any more. */
-function placeAfter(events: readonly CommandEvent[], id: string | null): number {
+/**
+ * The index after an event.
+ * @throws ColloquyError `invalid_cursor` if the event is no longer stored.
+ */
+function indexAfter(events: readonly CommandEvent[], id: string | null): number {
   if (id === null) return 0
-  const at = events.findIndex((event) => event.id === id)
-  if (at >= 0) return at + 1
+  const index = events.findIndex((event) => event.id === id)
+  if (index >= 0) return index + 1
   throw new ColloquyError('invalid_cursor', 'Invalid cursor: its event is no longer stored.', {
     reason: 'altered',
   })
@@ -253,13 +257,13 @@ function fits(event: CommandEvent, filter: Filter): boolean {
     timestamp__lt: to,
     order__gt: order,
   } = filter
-  const at = parseInstant(event.timestamp) ?? 0n
+  const instant = parseInstant(event.timestamp) ?? 0n
   const id = event.kind === 'BashCommand' ? event.id : event.command_id
   return (
     (kind === null || event.kind === kind) &&
     (command === null || id === command) &&
-    (from === null || at >= (parseInstant(from) ?? 0n)) &&
-    (to === null || at < (parseInstant(to) ?? 0n)) &&
+    (from === null || instant >= (parseInstant(from) ?? 0n)) &&
+    (to === null || instant < (parseInstant(to) ?? 0n)) &&
     (order === null || (event.kind === 'BashOutput' && event.order > order))
   )
 }

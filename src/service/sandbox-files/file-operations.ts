@@ -1,13 +1,13 @@
-/** The files of sandboxes, as an agent server gives them. */
+/** Operations on the files of sandboxes. */
 
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { MOST_BYTES, REFUSED, required, type SandboxFiles } from './contract.ts'
+import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
 const tag = 'Files'
 const string = { type: 'string' } as const
-const PLACES = listOf(objectOf({ label: string, path: string }))
+const LOCATIONS = listOf(objectOf({ label: string, path: string }))
 
 export const fileOperations = (files: SandboxFiles | null): Operation[] => [
   operation(
@@ -20,8 +20,8 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       query: { include_hidden: withDefault(boolean(), false) },
       replies: {
         200: {
-          description: 'The folder of the sandboxes; a name alone where their files are not given out',
-          schema: objectOf({ home: string, favorites: PLACES, locations: PLACES }),
+          description: 'The folder of the sandboxes; only a name if their files are not served',
+          schema: objectOf({ home: string, favorites: LOCATIONS, locations: LOCATIONS }),
         },
       },
     },
@@ -42,7 +42,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       },
       replies: {
         200: {
-          description: 'Folders by name; `page_id` is the last name of the page before',
+          description: 'Folders by name; `page_id` is the last name of the previous page',
           schema: objectOf({
             items: listOf(objectOf({ name: string, path: string })),
             next_page_id: maybe(string),
@@ -52,7 +52,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       },
     },
     async ({ query: { path, page_id: after, limit, include_hidden: hidden } }) => {
-      const all = (await required(files).list(path)).filter(
+      const all = (await requireFiles(files).list(path)).filter(
         ({ name, is_directory }) =>
           is_directory && (hidden || !name.startsWith('.')) && (after === null || name > after),
       )
@@ -75,8 +75,8 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       },
     },
     async ({ query }) =>
-      new Response(await required(files).read(query.path, MOST_BYTES), {
-        // No page is made of what stands in a sandbox.
+      new Response(await requireFiles(files).read(query.path, MAX_BYTES), {
+        // Browsers must not render files of a sandbox as pages.
         headers: { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment' },
       }),
   ),
@@ -90,7 +90,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       query: { path: text() },
       replies: {
         200: {
-          description: 'It is there',
+          description: 'Stored',
           schema: objectOf({ success: { type: 'boolean' }, file_size: { type: 'integer' } }),
         },
         ...REFUSED,
@@ -99,14 +99,17 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       },
     },
     async ({ query, request }) => {
-      const place = required(files)
+      const available = requireFiles(files)
       const file = await fileOf(request)
-      return { body: { success: true, file_size: await place.write(query.path, file) } }
+      return { body: { success: true, file_size: await available.write(query.path, file) } }
     },
   ),
 ]
 
-/** The one file of a form. @throws HttpProblem 400 for any other body, 413 for one that is too large. */
+/**
+ * The file of a form.
+ * @throws HttpProblem 400 for any other body, 413 for one that is too large.
+ */
 async function fileOf(request: Request): Promise<Uint8Array> {
   const bytes = await readAll(request)
   const form = await new Response(bytes, {
@@ -116,7 +119,7 @@ async function fileOf(request: Request): Promise<Uint8Array> {
     .catch(() => null)
   const file = form?.get('file') ?? null
   if (file === null || typeof file === 'string')
-    throw new HttpProblem(400, 'The body must be a form with a file.')
+    throw new HttpProblem(400, 'The body must be a form with a field `file`.')
   return new Uint8Array(await file.arrayBuffer())
 }
 
@@ -130,17 +133,17 @@ async function readAll(request: Request): Promise<Uint8Array<ArrayBuffer>> {
     })) ?? { done: true, value: undefined }
     if (done || value === undefined) break
     size += value.byteLength
-    if (size > MOST_BYTES) {
+    if (size > MAX_BYTES) {
       void reader?.cancel().catch(() => undefined)
-      throw new HttpProblem(413, `The body is larger than ${MOST_BYTES} bytes.`)
+      throw new HttpProblem(413, `The body is larger than ${MAX_BYTES} bytes.`)
     }
     parts.push(value)
   }
   const bytes = new Uint8Array(size)
-  let at = 0
+  let offset = 0
   for (const part of parts) {
-    bytes.set(part, at)
-    at += part.byteLength
+    bytes.set(part, offset)
+    offset += part.byteLength
   }
   return bytes
 }

@@ -1,18 +1,17 @@
-/** The git of a sandbox's folder: what has changed, and the commits that there are. */
+/** Operations on git in a sandbox's folder: changes, diffs and commits. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { integer, optional, type Parameter, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { MOST_BYTES, REFUSED, required, type SandboxFiles } from './contract.ts'
+import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
-/** What has become of a file. */
+/** A changed file. */
 interface GitChange {
   readonly status: 'ADDED' | 'DELETED' | 'MOVED' | 'UPDATED'
   readonly path: string
 }
 
-/** A commit. */
 interface GitCommit {
   readonly sha: string
   readonly short_sha: string
@@ -29,10 +28,10 @@ const STATUSES: Readonly<Record<string, GitChange['status']>> = {
   C: 'ADDED',
 }
 
-/** The text that git says of an empty tree: what a first commit is compared with. */
+/** Git's id of the empty tree, with which a first commit is compared. */
 const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
-/** A revision as clients name one; nothing that git would take for an option. */
+/** A revision; never an option of git. */
 const REF = /^[\w][\w./@{}^~-]{0,200}$/
 
 /** @throws HttpProblem 400. */
@@ -41,21 +40,21 @@ export function checkRef(ref: string): string {
   throw new HttpProblem(400, 'Invalid revision.')
 }
 
-/** The fields of `--name-status -z`: a status, a path, and for what was moved another. */
+/** The fields of `--name-status -z`: a status, a path, and a second path for a moved file. */
 function changesIn(text: string): GitChange[] {
   const fields = text.split('\u0000')
   const changes: GitChange[] = []
-  for (let at = 0; at + 1 < fields.length;) {
-    const [letter = ''] = fields[at] ?? ''
+  for (let index = 0; index + 1 < fields.length;) {
+    const [letter = ''] = fields[index] ?? ''
     const isMoved = letter === 'R' || letter === 'C'
-    const path = fields[at + (isMoved ? 2 : 1)] ?? ''
+    const path = fields[index + (isMoved ? 2 : 1)] ?? ''
     if (path !== '') changes.push({ status: STATUSES[letter] ?? 'UPDATED', path })
-    at += isMoved ? 3 : 2
+    index += isMoved ? 3 : 2
   }
   return changes
 }
 
-/** Not what has changed within a submodule: git would look there by its settings. */
+/** Git would read the settings of a changed submodule. */
 const WITHOUT_SUBMODULES = '--ignore-submodules=dirty'
 
 const DIFF_OPTIONS = [
@@ -69,10 +68,7 @@ const DIFF_OPTIONS = [
   '-M',
 ] as const
 
-/**
- * What has changed in the working tree since a revision, with files that git does not know; none where there is no
- * repository.
- */
+/** The changes of the working tree since a revision, including untracked files; none without a repository. */
 export async function changesOf(
   { git }: SandboxFiles,
   path: string,
@@ -90,29 +86,36 @@ export async function changesOf(
   return all.toSorted((a, b) => Number(a.path > b.path) - Number(a.path < b.path))
 }
 
-/** The latest commits of HEAD; none where there is no repository. */
+/** The latest commits of HEAD; none without a repository. */
 async function commitsOf(
   { git }: SandboxFiles,
   path: string,
   limit: number,
 ): Promise<{ readonly commits: readonly GitCommit[]; readonly has_more: boolean }> {
   const format = '--format=%H%x00%h%x00%s%x00%an%x00%cI%x00'
-  const told = (await git(path, ['log', `-n${limit + 1}`, '--no-show-signature', format, 'HEAD', '--'])) ?? ''
-  const fields = told.split('\u0000').map((field) => field.replace(/^\n/, ''))
+  const output =
+    (await git(path, ['log', `-n${limit + 1}`, '--no-show-signature', format, 'HEAD', '--'])) ?? ''
+  const fields = output.split('\u0000').map((field) => field.replace(/^\n/, ''))
   const commits: GitCommit[] = []
-  for (let at = 0; at + 4 < fields.length; at += 5) {
-    const [sha = '', short_sha = '', subject = '', author = '', timestamp = ''] = fields.slice(at, at + 5)
+  for (let index = 0; index + 4 < fields.length; index += 5) {
+    const [sha = '', short_sha = '', subject = '', author = '', timestamp = ''] = fields.slice(
+      index,
+      index + 5,
+    )
     commits.push({ sha, short_sha, subject, author, timestamp })
   }
   return { commits: commits.slice(0, limit), has_more: commits.length > limit }
 }
 
-/** What a commit has changed. @throws HttpProblem 404 for one that is not there. */
+/**
+ * The changes of a commit.
+ * @throws HttpProblem 404 for an unknown commit.
+ */
 async function changesInCommit(files: SandboxFiles, path: string, sha: string): Promise<GitChange[]> {
   const before = await parentOf(files, path, sha)
-  const told = await files.git(path, [...DIFF_OPTIONS, before, sha, '--'])
-  if (told === null) throw new HttpProblem(404, 'Commit not found.')
-  return changesIn(told)
+  const output = await files.git(path, [...DIFF_OPTIONS, before, sha, '--'])
+  if (output === null) throw new HttpProblem(404, 'Commit not found.')
+  return changesIn(output)
 }
 
 async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promise<string> {
@@ -121,8 +124,8 @@ async function parentOf({ git }: SandboxFiles, path: string, sha: string): Promi
 }
 
 /**
- * A file as it is, and as it was at a revision, HEAD by default; or as a commit has made it, and as it was before. Null
- * for where there is none.
+ * A file in the working tree and at a revision, by default HEAD; or after and before a commit. Null for a
+ * missing file.
  */
 export async function diffOf(
   files: SandboxFiles,
@@ -131,10 +134,13 @@ export async function diffOf(
   most: number,
 ): Promise<{ readonly modified: string | null; readonly original: string | null }> {
   const name = path.slice(path.lastIndexOf('/') + 1)
-  const at = (revision: string): Promise<string | null> =>
+  const contentAt = (revision: string): Promise<string | null> =>
     files.git(path, ['show', '--no-textconv', '--no-ext-diff', `${revision}:./${name}`])
   if (commit !== null) {
-    return { modified: await at(commit), original: await at(await parentOf(files, path, commit)) }
+    return {
+      modified: await contentAt(commit),
+      original: await contentAt(await parentOf(files, path, commit)),
+    }
   }
   const modified = await files.read(path, most).then(
     (bytes) => new TextDecoder().decode(bytes),
@@ -143,7 +149,7 @@ export async function diffOf(
       throw error
     },
   )
-  return { modified, original: await at(ref ?? 'HEAD') }
+  return { modified, original: await contentAt(ref ?? 'HEAD') }
 }
 
 const tag = 'Git'
@@ -181,12 +187,12 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
       summary: 'Git Changes',
       query: { path: text(), ref: optional(text()) },
       replies: {
-        200: { description: 'By path; none where there is no repository', schema: CHANGES },
+        200: { description: 'By path; empty without a repository', schema: CHANGES },
         ...REFUSED,
       },
     },
     async ({ query: { path, ref } }) => ({
-      body: await changesOf(required(files), path, ref === null ? null : checkRef(ref)),
+      body: await changesOf(requireFiles(files), path, ref === null ? null : checkRef(ref)),
     }),
   ),
   operation(
@@ -198,7 +204,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
       summary: 'Git Diff',
       query: { path: text(), ref: optional(text()), commit: optional(sha) },
       replies: {
-        200: { description: 'A file as it is and as it was; null where there is none', schema: DIFF },
+        200: { description: 'The current and the original file; null for a missing one', schema: DIFF },
         ...REFUSED,
         413: { description: 'The file is too large' },
       },
@@ -207,7 +213,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
       if (ref !== null && commit !== null)
         throw new HttpProblem(400, 'Pass a revision or a commit, not both.')
       const given = { ref: ref === null ? null : checkRef(ref), commit }
-      return { body: await diffOf(required(files), path, given, MOST_BYTES) }
+      return { body: await diffOf(requireFiles(files), path, given, MAX_BYTES) }
     },
   ),
   operation(
@@ -220,13 +226,13 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
       query: { path: text(), limit: withDefault(integer({ least: 1, most: 200 }), 50) },
       replies: {
         200: {
-          description: 'The latest first; none where there is no repository',
+          description: 'The latest first; empty without a repository',
           schema: objectOf({ commits: listOf(COMMIT), has_more: { type: 'boolean' } }),
         },
         ...REFUSED,
       },
     },
-    async ({ query: { path, limit } }) => ({ body: await commitsOf(required(files), path, limit) }),
+    async ({ query: { path, limit } }) => ({ body: await commitsOf(requireFiles(files), path, limit) }),
   ),
   operation(
     {
@@ -237,8 +243,8 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
       summary: 'Git Commit Changes',
       params: { sha },
       query: { path: text() },
-      replies: { 200: { description: 'What the commit has changed', schema: CHANGES }, ...REFUSED },
+      replies: { 200: { description: 'The changes of the commit', schema: CHANGES }, ...REFUSED },
     },
-    async ({ path, query }) => ({ body: await changesInCommit(required(files), query.path, path.sha) }),
+    async ({ path, query }) => ({ body: await changesInCommit(requireFiles(files), query.path, path.sha) }),
   ),
 ]

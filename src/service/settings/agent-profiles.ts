@@ -1,4 +1,4 @@
-/** Agent profiles by name: which model an agent asks, with which MCP servers, and what else its clients keep of it. */
+/** Agent profiles by name: an agent's model, its MCP servers, and whatever else clients store in them. */
 
 import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -13,30 +13,30 @@ import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { agentProfileBody, merge, renameBody } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
-/** A profile; what clients keep in it beside these stays as they gave it. */
+/** A profile; clients may store further fields in it. */
 export interface AgentProfile {
   readonly [field: string]: JsonValue
   readonly id: string
   readonly name: string
-  /** Goes up with every change. */
+  /** Incremented with every change. */
   readonly revision: number
 }
 
-/** Characters that one may hold, written as JSON. */
-const MOST = 2 ** 18
+/** Maximum characters of a profile as JSON. */
+const MAX_CHARS = 2 ** 18
 
 /** The agent profiles of a service. */
 export class AgentProfiles {
   readonly #kept: SealedMap
   readonly #most: number
 
-  /** @param most how many there may be */
-  constructor(store: Store, secretBox: SecretBox, most: number) {
+  /** @param maxProfiles maximum number of profiles */
+  constructor(store: Store, secretBox: SecretBox, maxProfiles: number) {
     this.#kept = new SealedMap(store, secretBox, 'agent-profiles')
-    this.#most = most
+    this.#most = maxProfiles
   }
 
-  /** By name. */
+  /** In order of their names. */
   async list(): Promise<AgentProfile[]> {
     const all = [...(await this.#kept.all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
     return all.map(([name, profile]) => profileOf(name, profile))
@@ -57,33 +57,34 @@ export class AgentProfiles {
   }
 
   /**
-   * Keeps one, in place of one with its name, which keeps its id; a secret that is given masked stays what it was, and
-   * goes where it went.
-   * @throws HttpProblem 409 beyond the limit, 413 for what is too large, 422 for a secret that would go elsewhere.
+   * Stores a profile. An existing profile with the name keeps its id, and its secrets where the request has
+   * them masked, if they are sent to the same address.
+   * @throws HttpProblem 409 beyond the limit, 413 for a profile that is too large, 422 for a secret that
+   *   would be sent to another address.
    */
-  async save(name: string, given: JsonObject): Promise<void> {
-    if (JSON.stringify(given).length > MOST)
-      throw new HttpProblem(413, `The agent profile exceeds ${MOST} characters.`)
+  async save(name: string, profile: JsonObject): Promise<void> {
+    if (JSON.stringify(profile).length > MAX_CHARS)
+      throw new HttpProblem(413, `The agent profile exceeds ${MAX_CHARS} characters.`)
     await this.#kept.change((all) => {
       const before = all.get(name)
       if (before === undefined && all.size >= this.#most)
         throw new HttpProblem(409, `There are ${this.#most} agent profiles, the maximum. Delete one first.`)
       const known = Object.fromEntries(
-        Object.entries(before ?? {}).filter(([field]) => Object.hasOwn(given, field)),
+        Object.entries(before ?? {}).filter(([field]) => Object.hasOwn(profile, field)),
       )
       const revision = typeof before?.['revision'] === 'number' ? before['revision'] + 1 : 0
-      const merged = merge(known, given)
-      checkDestination(before ?? {}, merged, given, [])
+      const merged = merge(known, profile)
+      checkDestination(before ?? {}, merged, profile, [])
       all.set(name, { ...merged, id: before?.['id'] ?? crypto.randomUUID(), revision })
     })
   }
 
-  /** Nothing for one that is not there. */
+  /** Does nothing for an unknown name. */
   async remove(name: string): Promise<void> {
     await this.#kept.change((all) => void all.delete(name))
   }
 
-  /** @throws HttpProblem 404, 409 when the new name is taken. */
+  /** @throws HttpProblem 404, 409 when the new name is in use. */
   async rename(name: string, newName: string): Promise<void> {
     await this.#kept.change((all) => {
       const profile = all.get(name)
@@ -96,16 +97,16 @@ export class AgentProfiles {
   }
 }
 
-const profileOf = (name: string, kept: JsonObject): AgentProfile => ({
-  ...kept,
-  id: String(kept['id']),
+const profileOf = (name: string, stored: JsonObject): AgentProfile => ({
+  ...stored,
+  id: String(stored['id']),
   name,
-  revision: Number(kept['revision']),
+  revision: Number(stored['revision']),
 })
 
 const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Agent profile not found.')
 
-/** What a list says of one. */
+/** The summary of a profile in a list. */
 export const summaryOf = (profile: AgentProfile): JsonObject => ({
   id: profile.id,
   name: profile.name,
@@ -119,13 +120,13 @@ function refsAt({ mcp_server_refs: refs }: JsonObject): string[] | null {
   return Array.isArray(refs) ? refs.filter((ref): ref is string => typeof ref === 'string') : null
 }
 
-/** What a profile would come to: the model that it names, null where there is none, and the MCP servers there are. */
+/** Resolves a profile: its model, null if unknown, and the MCP servers that exist. */
 export function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers: JsonObject): JsonObject {
   const { name: _name, ...summary } = summaryOf(profile)
   const ref = textAt(profile, 'llm_profile_ref')
-  const wanted = refsAt(profile)
-  const there = (wanted ?? Object.keys(servers)).filter((server) => isObject(servers[server]))
-  const dangling = (wanted ?? []).filter((server) => !isObject(servers[server]))
+  const refs = refsAt(profile)
+  const resolved = (refs ?? Object.keys(servers)).filter((server) => isObject(servers[server]))
+  const dangling = (refs ?? []).filter((server) => !isObject(servers[server]))
   const errors = [
     ...(ref !== null && llm === null ? [`Unknown profile ${JSON.stringify(ref)}.`] : []),
     ...dangling.map((server) => `Unknown MCP server ${JSON.stringify(server)}.`),
@@ -136,8 +137,8 @@ export function diagnosed(profile: AgentProfile, llm: JsonObject | null, servers
     errors,
     llm_profile_resolved: ref !== null && llm !== null,
     llm_api_key_set: llm !== null && hasSecret(llm),
-    resolved_mcp_servers: there,
-    resolved_mcp_config_keys: there,
+    resolved_mcp_servers: resolved,
+    resolved_mcp_config_keys: resolved,
     dangling_mcp_server_refs: dangling,
     acp_api_key_secret_name: null,
     acp_base_url_secret_name: null,
@@ -152,11 +153,10 @@ const map: JsonObject = { type: 'object' }
 
 const params = { name: profileName }
 const UNKNOWN = { 404: { description: 'Unknown agent profile' } }
-const CHANGED = objectOf({ name: string, message: string })
+const RESULT = objectOf({ name: string, message: string })
 
 const BASE = '/api/agent-profiles'
 
-/** What the operations work on. */
 interface AgentProfileParts {
   readonly agentProfiles: AgentProfiles
   readonly profiles: Profiles
@@ -228,7 +228,7 @@ export const agentProfileOperations = ({
       params,
       body: agentProfileBody,
       replies: {
-        201: { description: 'Kept', schema: CHANGED },
+        201: { description: 'Stored', schema: RESULT },
         400: { description: 'A masked secret in a list matches no stored one' },
         409: { description: 'Too many agent profiles, or secrets cannot be stored' },
       },
@@ -246,7 +246,7 @@ export const agentProfileOperations = ({
       tag,
       summary: 'Delete Agent Profile',
       params,
-      replies: { 200: { description: 'Deleted', schema: CHANGED }, ...SEALED },
+      replies: { 200: { description: 'Deleted', schema: RESULT }, ...SEALED },
     },
     async ({ path: { name } }) => {
       await agentProfiles.remove(name)
@@ -263,9 +263,9 @@ export const agentProfileOperations = ({
       params,
       body: renameBody,
       replies: {
-        200: { description: 'Renamed', schema: CHANGED },
+        200: { description: 'Renamed', schema: RESULT },
         ...UNKNOWN,
-        409: { description: 'The new name is taken' },
+        409: { description: 'The new name is in use' },
       },
     },
     async ({ path: { name }, body: { new_name } }) => {
@@ -311,7 +311,7 @@ export const agentProfileOperations = ({
       summary: 'Resolve Agent Profile',
       params,
       replies: {
-        200: { description: 'What it refers to, and which of it exists', schema: map },
+        200: { description: 'The model and the servers that the profile refers to', schema: map },
         ...UNKNOWN,
         ...SEALED,
       },

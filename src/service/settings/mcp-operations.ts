@@ -1,4 +1,4 @@
-/** The MCP servers of the settings (`agent_settings.mcp_config`), one by one, by their keys. */
+/** Operations on single MCP servers of the settings (`agent_settings.mcp_config`), by their keys. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -14,9 +14,9 @@ const tag = 'Settings'
 const settingsKey: Parameter<string> = {
   schema: { type: 'string', pattern: '^[^\\u0000-\\u001f]{1,100}$' },
   required: true,
-  read(given) {
-    const [key = ''] = given
-    // oxlint-disable-next-line no-control-regex -- they have no place in a key
+  read(values) {
+    const [key = ''] = values
+    // oxlint-disable-next-line no-control-regex -- rejects control characters
     if (/^[^\u0000-\u001f]{1,100}$/.test(key) && key.isWellFormed()) return { value: key }
     return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be 1 to 100 characters' } }
   },
@@ -25,18 +25,18 @@ const settingsKey: Parameter<string> = {
 const path = '/api/settings/mcp/{settings_key}'
 const params = { settings_key: settingsKey }
 const NOW = { description: 'The new settings, secrets masked', schema: SETTINGS }
-const UNKNOWN = { 404: { description: 'There is no such server' } }
+const UNKNOWN = { 404: { description: 'Unknown server' } }
 
-/** The read of them is that of the settings. */
+/** The servers are read with the settings. */
 export const mcpOperations = (settings: Settings): Operation[] => {
-  /** Null takes it away. */
+  /** Null deletes the server. */
   const change = async (
     key: string,
-    given: object | null,
+    server: object | null,
     check: (isThere: boolean) => void,
     request: Request,
   ): Promise<JsonObject> => {
-    const diff = { mcp_config: { [key]: given as JsonObject | null } }
+    const diff = { mcp_config: { [key]: server as JsonObject | null } }
     const now = await settings.change({ agent_settings_diff: diff }, (before) =>
       check(hasServer(before, key)),
     )
@@ -52,11 +52,15 @@ export const mcpOperations = (settings: Settings): Operation[] => {
         summary: 'Create Mcp Server',
         params,
         body: serverBody,
-        replies: { 201: NOW, 409: { description: 'It is there already, or secrets cannot be kept' } },
+        replies: { 201: NOW, 409: { description: 'The server already exists, or secrets cannot be stored' } },
       },
       async ({ path: { settings_key: key }, body, request }) => {
         const refuse = (isThere: boolean): void => {
-          if (isThere) throw new HttpProblem(409, `MCP server ${JSON.stringify(key)} exists already.`)
+          if (isThere)
+            throw new HttpProblem(
+              409,
+              `MCP server ${JSON.stringify(key)} already exists. Change it with PATCH.`,
+            )
         }
         return { status: 201, body: await change(key, body, refuse, request) }
       },
@@ -74,7 +78,7 @@ export const mcpOperations = (settings: Settings): Operation[] => {
           200: NOW,
           400: { description: 'A masked secret in a list matches no stored one' },
           ...UNKNOWN,
-          409: { description: 'Secrets cannot be kept' },
+          409: { description: 'Secrets cannot be stored' },
         },
       },
       async ({ path: { settings_key: key }, body, request }) => ({
@@ -89,7 +93,11 @@ export const mcpOperations = (settings: Settings): Operation[] => {
         tag,
         summary: 'Delete Mcp Server',
         params,
-        replies: { 200: NOW, ...UNKNOWN, 409: { description: 'It was sealed with another secret' } },
+        replies: {
+          200: NOW,
+          ...UNKNOWN,
+          409: { description: 'The settings were encrypted with another secret' },
+        },
       },
       async ({ path: { settings_key: key }, request }) => ({
         body: await change(key, null, requireServer(key), request),
@@ -103,5 +111,5 @@ function hasServer({ agent_settings: { mcp_config: config } }: SettingsValues, k
 }
 
 const requireServer = (key: string) => (isThere: boolean) => {
-  if (!isThere) throw new HttpProblem(404, `MCP server ${JSON.stringify(key)} is not known.`)
+  if (!isThere) throw new HttpProblem(404, `MCP server ${JSON.stringify(key)} was not found.`)
 }

@@ -1,4 +1,4 @@
-/** Secrets by name, for the agents of a service: they are written, and never shown. */
+/** Secrets by name, for the service's agents: clients can write but not read them. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -9,13 +9,13 @@ import { HttpProblem } from '../http/problem.ts'
 import { SealedMap, type SecretBox } from './secret-box.ts'
 import { describeBody, secretBody, SECRET_NAME } from './settings-schema.ts'
 
-/** What is shown of one. */
+/** The part of a secret that clients can read. */
 export interface SecretInfo {
   readonly name: string
   readonly description: string | null
 }
 
-const MOST = 1_000
+const MAX_SECRETS = 1_000
 
 /** The secrets of a service. */
 export class NamedSecrets {
@@ -25,7 +25,7 @@ export class NamedSecrets {
     this.#kept = new SealedMap(store, secretBox, 'named-secrets')
   }
 
-  /** By name. */
+  /** In order of their names. */
   async list(): Promise<SecretInfo[]> {
     const all = Array.from(await this.#kept.all(), ([name, { description }]) => ({
       name,
@@ -34,29 +34,35 @@ export class NamedSecrets {
     return all.toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))
   }
 
-  /** With their values: for the service's own agent, never for a response. */
+  /** The secrets with their values: for the service's own agent, never for a response. */
   async values(): Promise<ReadonlyMap<string, string>> {
     return new Map(Array.from(await this.#kept.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
-  /** Keeps one, in place of one with its name. @throws HttpProblem 409 where no secrets can be kept, or no more. */
+  /**
+   * Stores a secret, replacing one with the same name.
+   * @throws HttpProblem 409 if secrets cannot be stored, or at the maximum.
+   */
   async put({ name, description }: SecretInfo, secret: string): Promise<void> {
     await this.#kept.change((all) => {
-      if (!all.has(name) && all.size >= MOST)
-        throw new HttpProblem(409, `There are ${MOST} secrets, the maximum. Delete one first.`)
+      if (!all.has(name) && all.size >= MAX_SECRETS)
+        throw new HttpProblem(409, `There are ${MAX_SECRETS} secrets, the maximum. Delete one first.`)
       all.set(name, { secret, description })
     })
   }
 
-  /** Says of one what it is called, and what it is for. @throws HttpProblem 404, 409 when the name is taken. */
+  /**
+   * Changes the name and description of a secret.
+   * @throws HttpProblem 404, 409 when the name is in use.
+   */
   async describe(name: string, info: SecretInfo): Promise<void> {
     await this.#kept.change((all) => {
-      const kept = all.get(name)
-      if (kept === undefined) throw unknownSecret()
+      const stored = all.get(name)
+      if (stored === undefined) throw unknownSecret()
       if (info.name !== name && all.has(info.name))
         throw new HttpProblem(409, 'A secret with this name already exists.')
       all.delete(name)
-      all.set(info.name, { ...kept, description: info.description })
+      all.set(info.name, { ...stored, description: info.description })
     })
   }
 
@@ -68,20 +74,20 @@ export class NamedSecrets {
   }
 }
 
-/** The name is not said again: a secret may have been put into its place. */
+/** The error does not repeat the name: a client may have sent a secret in its place. */
 export const unknownSecret = (): HttpProblem => new HttpProblem(404, 'Secret not found.')
 
 const tag = 'Secrets'
 const string: JsonObject = { type: 'string' }
 
-/** Not said again: it may be a secret that was put into the wrong place. */
+/** The error does not repeat the value: a client may have sent a secret in its place. */
 const secretName: Parameter<string> = {
   schema: { type: 'string', pattern: SECRET_NAME.source },
   required: true,
   read(given) {
     const [name = ''] = given
     if (SECRET_NAME.test(name)) return { value: name }
-    const msg = 'Must begin with a letter, and hold 1 to 64 letters, digits and _'
+    const msg = 'Must be 1 to 64 letters, digits and _, beginning with a letter'
     return { wrong: { type: 'string_pattern_mismatch', msg } }
   },
 }
@@ -95,15 +101,15 @@ const SEALED = {
   },
 }
 
-const infoOf = (given: {
+const infoOf = (request: {
   readonly name: string
   readonly description?: string | null | undefined
 }): SecretInfo => ({
-  name: given.name,
-  description: given.description ?? null,
+  name: request.name,
+  description: request.description ?? null,
 })
 
-/** Under the paths of an agent server, and those of the control plane. */
+/** The operations under the paths of an agent server and of the control plane. */
 export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation(
     {
@@ -125,9 +131,9 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       path: '/api/settings/secrets',
       operationId: 'create_secret_api_settings_secrets_put',
       tag,
-      summary: 'Keep Secret',
+      summary: 'Store Secret',
       body: secretBody,
-      replies: { 200: { description: 'Kept', schema: INFO }, ...SEALED },
+      replies: { 200: { description: 'Stored', schema: INFO }, ...SEALED },
     },
     async ({ body }) => {
       await secrets.put(infoOf(body), body.value)
@@ -182,7 +188,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       },
       replies: {
         200: {
-          description: 'By name; `page_id` is the last name of the page before',
+          description: 'By name; `page_id` is the last name of the previous page',
           schema: objectOf({ items: listOf(INFO), next_page_id: maybe(string) }),
         },
         ...SEALED,
@@ -204,7 +210,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       tag,
       summary: 'Create Secret',
       body: secretBody,
-      replies: { 201: { description: 'Kept', schema: INFO }, ...SEALED },
+      replies: { 201: { description: 'Stored', schema: INFO }, ...SEALED },
     },
     async ({ body }) => {
       await secrets.put(infoOf(body), body.value)

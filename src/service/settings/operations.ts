@@ -1,4 +1,4 @@
-/** The operations on profiles and settings; no response holds a secret. */
+/** Operations on profiles and settings; no response contains a secret. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -19,7 +19,6 @@ import {
 import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
 
-/** What the operations work on. */
 export interface SettingsParts {
   readonly profiles: Profiles
   readonly settings: Settings
@@ -30,14 +29,14 @@ const tag = 'Settings'
 const string: JsonObject = { type: 'string' }
 const map: JsonObject = { type: 'object' }
 
-/** The name is not said again: it may be a key that was put into the wrong place. */
+/** The error does not repeat the name: a client may have sent a key in its place. */
 export const profileName: Parameter<string> = {
   schema: { type: 'string', pattern: PROFILE_NAME.source },
   required: true,
   read(given) {
     const [name = ''] = given
     if (PROFILE_NAME.test(name)) return { value: name }
-    const msg = 'Must begin with a letter or digit, and hold 1 to 64 letters, digits and . _ -'
+    const msg = 'Must be 1 to 64 letters, digits and . _ -, beginning with a letter or digit'
     return { wrong: { type: 'string_pattern_mismatch', msg } }
   },
 }
@@ -127,7 +126,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       params,
       body: saveProfileBody,
       replies: {
-        201: { description: 'Kept', schema: objectOf({ name: string, message: string }) },
+        201: { description: 'Stored', schema: objectOf({ name: string, message: string }) },
         400: { description: 'A masked secret in a list matches no stored one' },
         409: { description: 'Too many profiles, or secrets cannot be stored' },
       },
@@ -135,7 +134,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     async ({ path: { name }, body: { llm, include_secrets = true } }) => {
       await profiles.save(
         name,
-        include_secrets ? (llm as JsonObject) : onlyKnown(withoutKeys(llm as JsonObject)),
+        include_secrets ? (llm as JsonObject) : withoutNulls(withoutKeys(llm as JsonObject)),
       )
       return { status: 201, body: { name, message: 'The profile was saved.' } }
     },
@@ -155,7 +154,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
     async ({ path: { name } }) => {
       await profiles.remove(name)
-      await settings.follow(name, null)
+      await settings.onProfileRenamed(name, null)
       return { body: { name, message: 'The profile was deleted.' } }
     },
   ),
@@ -171,12 +170,12 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       replies: {
         200: { description: 'Renamed', schema: objectOf({ name: string, message: string }) },
         ...UNKNOWN,
-        409: { description: 'The new name is taken' },
+        409: { description: 'The new name is in use' },
       },
     },
     async ({ path: { name }, body: { new_name } }) => {
       await profiles.rename(name, new_name)
-      await settings.follow(name, new_name)
+      await settings.onProfileRenamed(name, new_name)
       return { body: { name: new_name, message: 'The profile was renamed.' } }
     },
   ),
@@ -249,7 +248,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       replies: {
         200: { description: 'The new settings, secrets masked', schema: SETTINGS },
         400: {
-          description: 'Nothing was given to change, or a masked secret in a list is none that is kept',
+          description: 'The request changes nothing, or a masked secret in a list matches no stored one',
         },
         ...UNKNOWN,
         ...SEALED,
@@ -268,8 +267,8 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
 ]
 
 /**
- * No client is given a secret, whatever it asks for; one that would use what it is given gets nothing that it could
- * take for one.
+ * No client receives a secret. With `X-Expose-Secrets`, secrets are omitted instead of masked, so that a
+ * client cannot use the mask as a secret.
  */
 export function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
@@ -287,7 +286,7 @@ export function shownSettings(
   }
 }
 
-const onlyKnown = (llm: JsonObject): JsonObject =>
+const withoutNulls = (llm: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(llm).filter(([, value]) => value !== null))
 
 const PATH = '/api/v1/settings'
@@ -350,21 +349,21 @@ const objectAt = (value: JsonValue | undefined, name: string): JsonObject => {
   return isObject(inner) ? inner : {}
 }
 
-/** Where the control plane has profiles: of the caller, and of an organization, which are the same ones here. */
-const PLACES = ['/api/v1/settings/profiles', '/api/organizations/{org_id}/profiles']
+/** The control plane's paths of the caller's and of an organization's profiles, which are the same here. */
+const PROFILE_PATHS = ['/api/v1/settings/profiles', '/api/organizations/{org_id}/profiles']
 
-/** The operations on profiles, under the control plane's paths as well. */
-export const cloudProfileOperations = (own: readonly Operation[]): Operation[] =>
-  PLACES.flatMap((place) =>
-    own
+/** The operations on profiles, also under the control plane's paths. */
+export const cloudProfileOperations = (operations: readonly Operation[]): Operation[] =>
+  PROFILE_PATHS.flatMap((base) =>
+    operations
       .filter(({ path }) => path.startsWith('/api/profiles') && !path.endsWith('/validate'))
       .map((one) => {
-        const path = one.path.replace('/api/profiles', place)
+        const path = one.path.replace('/api/profiles', base)
         return {
           ...one,
           path,
           operationId: `${one.method}${path.replaceAll(/\W+/g, '_')}`,
-          ...(place.includes('{') && { params: { org_id: text(), ...one.params } }),
+          ...(base.includes('{') && { params: { org_id: text(), ...one.params } }),
         }
       }),
   )

@@ -5,21 +5,21 @@ import type { Store } from '../../store/contract/store.ts'
 import { serialQueue } from '../../conversation/async.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
-import { checkDestination, type Kept, type SecretBox } from './secret-box.ts'
+import { checkDestination, type Sealed, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
 import { hasSecret, shownText } from '../conversations/secrets.ts'
 
-interface KeptProfile {
-  readonly llm: Kept
+interface StoredProfile {
+  readonly llm: Sealed
 }
 
-/** All of them, by name: they are few, and their number is bounded. */
-interface KeptProfiles {
-  readonly profiles: readonly (readonly [name: string, profile: KeptProfile])[]
+/** All profiles in one record, as their number is limited. */
+interface StoredProfiles {
+  readonly profiles: readonly (readonly [name: string, profile: StoredProfile])[]
 }
 
-/** What they are kept as; there is one record. */
-const PLACE = 'profiles'
+/** Collection and id of the record. */
+const COLLECTION = 'profiles'
 
 /** A profile with its secrets: for the service and its embedder, never for a response. */
 export interface Profile {
@@ -27,35 +27,43 @@ export interface Profile {
   readonly llm: JsonObject
 }
 
-const placeOf = (name: string): string => `profile ${name}`
+const sealPurpose = (name: string): string => `profile ${name}`
 
 /** The profiles of a service. */
 export class Profiles {
-  readonly #records: Records<KeptProfiles>
+  readonly #records: Records<StoredProfiles>
   readonly #secretBox: SecretBox
   readonly #most: number
-  /** Within a process no change has to be tried twice. */
+  /** Changes within a process never conflict. */
   readonly #inTurn = serialQueue()
 
-  /** @param most how many there may be */
-  constructor(store: Store, secretBox: SecretBox, most: number) {
-    this.#records = recordsOf<KeptProfiles>(store, PLACE)
+  /** @param maxProfiles maximum number of profiles */
+  constructor(store: Store, secretBox: SecretBox, maxProfiles: number) {
+    this.#records = recordsOf<StoredProfiles>(store, COLLECTION)
     this.#secretBox = secretBox
-    this.#most = most
+    this.#most = maxProfiles
   }
 
-  /** By name. @throws HttpProblem 409 for what was sealed with another secret. */
+  /**
+   * In order of their names.
+   * @throws HttpProblem 409 for profiles that were encrypted with another secret.
+   */
   async all(): Promise<Profile[]> {
-    const kept = [...(await this.#all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
+    const stored = [...(await this.#all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
     return Promise.all(
-      kept.map(async ([name, { llm }]) => ({ name, llm: await this.#secretBox.open(placeOf(name), llm) })),
+      stored.map(async ([name, { llm }]) => ({
+        name,
+        llm: await this.#secretBox.open(sealPurpose(name), llm),
+      })),
     )
   }
 
-  /** Null for one that is not there. */
+  /** Null for an unknown name. */
   async find(name: string): Promise<Profile | null> {
-    const kept = (await this.#all()).get(name)
-    return kept === undefined ? null : { name, llm: await this.#secretBox.open(placeOf(name), kept.llm) }
+    const stored = (await this.#all()).get(name)
+    return stored === undefined
+      ? null
+      : { name, llm: await this.#secretBox.open(sealPurpose(name), stored.llm) }
   }
 
   /** @throws HttpProblem 404. */
@@ -65,54 +73,55 @@ export class Profiles {
     throw unknownProfile()
   }
 
-  /** Whether there is one, however it was sealed. */
+  /** Whether a profile exists, even if it cannot be decrypted. */
   async has(name: string): Promise<boolean> {
     return (await this.#all()).has(name)
   }
 
   /**
-   * Keeps one, in place of one with its name; a masked secret stays what it was, and goes where it went. @throws
-   * HttpProblem 409 beyond the limit, 422 for a secret that would go elsewhere.
+   * Stores a profile, replacing one with the same name. Masked secrets keep their value if they are sent to
+   * the same address.
+   * @throws HttpProblem 409 beyond the limit, 422 for a secret that would be sent to another address.
    */
   async save(name: string, llm: JsonObject): Promise<void> {
     await this.#change(async (profiles) => {
-      const kept = profiles.get(name)
-      if (kept === undefined) this.#checkRoom(profiles.size)
-      const before = kept === undefined ? {} : await this.#secretBox.open(placeOf(name), kept.llm)
+      const stored = profiles.get(name)
+      if (stored === undefined) this.#checkRoom(profiles.size)
+      const before = stored === undefined ? {} : await this.#secretBox.open(sealPurpose(name), stored.llm)
       const known = Object.fromEntries(Object.entries(before).filter(([field]) => Object.hasOwn(llm, field)))
       const merged = merge(known, llm)
       checkDestination(before, merged, llm, ['llm'])
-      profiles.set(name, { llm: await this.#secretBox.seal(placeOf(name), merged) })
+      profiles.set(name, { llm: await this.#secretBox.seal(sealPurpose(name), merged) })
     })
   }
 
-  /** Nothing for one that is not there. */
+  /** Does nothing for an unknown name. */
   async remove(name: string): Promise<void> {
     await this.#change((profiles) => void profiles.delete(name))
   }
 
-  /** @throws HttpProblem 404, 409 when the new name is taken. */
+  /** @throws HttpProblem 404, 409 when the new name is in use. */
   async rename(name: string, newName: string): Promise<void> {
     await this.#change(async (profiles) => {
-      const kept = profiles.get(name)
-      if (kept === undefined) throw unknownProfile()
-      const llm = await this.#secretBox.open(placeOf(name), kept.llm)
+      const stored = profiles.get(name)
+      if (stored === undefined) throw unknownProfile()
+      const llm = await this.#secretBox.open(sealPurpose(name), stored.llm)
       if (newName === name) return
       if (profiles.has(newName))
-        throw new HttpProblem(409, `Profile ${JSON.stringify(newName)} exists already.`)
-      profiles.set(newName, { llm: await this.#secretBox.seal(placeOf(newName), llm) })
+        throw new HttpProblem(409, `Profile ${JSON.stringify(newName)} already exists. Use another name.`)
+      profiles.set(newName, { llm: await this.#secretBox.seal(sealPurpose(newName), llm) })
       profiles.delete(name)
     })
   }
 
-  async #all(): Promise<ReadonlyMap<string, KeptProfile>> {
-    return mapOf((await this.#records.find(PLACE))?.record ?? null)
+  async #all(): Promise<ReadonlyMap<string, StoredProfile>> {
+    return mapOf((await this.#records.find(COLLECTION))?.record ?? null)
   }
 
-  /** A change of them all is made when no other came in between; else it is asked for again. */
-  async #change(change: (profiles: Map<string, KeptProfile>) => void | Promise<void>): Promise<void> {
+  /** Repeated if another process was faster. */
+  async #change(change: (profiles: Map<string, StoredProfile>) => void | Promise<void>): Promise<void> {
     await this.#inTurn(() =>
-      this.#records.update(PLACE, async (before) => {
+      this.#records.update(COLLECTION, async (before) => {
         const profiles = mapOf(before)
         await change(profiles)
         return { profiles: [...profiles] }
@@ -126,19 +135,19 @@ export class Profiles {
   }
 }
 
-const mapOf = (kept: KeptProfiles | null): Map<string, KeptProfile> => new Map(kept?.profiles)
+const mapOf = (record: StoredProfiles | null): Map<string, StoredProfile> => new Map(record?.profiles)
 
-/** The name is not said again: a key may have been put into its place. */
+/** The error does not repeat the name: a client may have sent a key in its place. */
 const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Profile not found.')
 
-/** Fields whose values are never sent, though their names do not all say so. */
+/** Fields that are never sent; not all of their names match a secret's. */
 const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const
 
-/** Whether there is a key in a configuration. */
+/** Whether a configuration contains a key. */
 export const isKeySet = (llm: JsonObject): boolean =>
   SECRETS.some((field) => typeof llm[field] === 'string' && llm[field] !== '')
 
-/** A configuration without its keys, and with null in their place; of a URL that holds one, the rest is left. */
+/** A configuration with null for its keys. Secrets in its URLs are removed. */
 export function withoutKeys(llm: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(llm).map(([name, value]): [string, JsonValue] => {

@@ -1,4 +1,4 @@
-/** What settings there are, for pages that let users change them, and which models they name. */
+/** The schemas of settings, for pages that change them, and the known models. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
@@ -37,34 +37,37 @@ const schemaOperation = (path: string, summary: string, body: JsonObject): Opera
     () => ({ body }),
   )
 
-/** What the operations work on. */
 interface SchemaParts {
   readonly profiles: Profiles
   readonly settings: Settings
 }
 
-/** Also under the control plane's paths. */
+/** The operations, also under the control plane's paths. */
 export const schemaOperations = (parts: SchemaParts): Operation[] => [
   ...['/api', '/api/v1'].flatMap((base) => [
     schemaOperation(`${base}/settings/agent-schema`, 'Get Agent Settings Schema', AGENT),
     schemaOperation(`${base}/settings/conversation-schema`, 'Get Conversation Settings Schema', CONVERSATION),
   ]),
-  names(parts, '/api/llm/models', 'List Models', (models) => ({ models })),
-  names(parts, '/api/llm/providers', 'List Providers', (models) => ({ providers: providersOf(models) })),
-  search(parts, 'models', (models) =>
+  listOperation(parts, '/api/llm/models', 'List Models', (models) => ({ models })),
+  listOperation(parts, '/api/llm/providers', 'List Providers', (models) => ({
+    providers: providersOf(models),
+  })),
+  searchOperation(parts, 'models', (models) =>
     models.map((name) => ({ provider: providerOf(name), name, verified: false })),
   ),
-  search(parts, 'providers', (models) => providersOf(models).map((name) => ({ name, verified: false }))),
+  searchOperation(parts, 'providers', (models) =>
+    providersOf(models).map((name) => ({ name, verified: false })),
+  ),
 ]
 
-/** A name before a slash; a model without one is asked as it stands. */
+/** The part of a model's name before a slash. */
 const providerOf = (model: string): string | null =>
   model.includes('/') ? model.slice(0, model.indexOf('/')) : null
 
 const providersOf = (models: readonly string[]): string[] =>
   [...new Set(models.flatMap((model) => providerOf(model) ?? []))].toSorted()
 
-/** The models that the profiles and the settings name: the service has no list of its own. */
+/** The models of the profiles and the settings: the service has no list of its own. */
 async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> {
   const { agent_settings } = await settings.read()
   const named = [...(await profiles.all()).map(({ llm: one }) => one), agent_settings['llm']]
@@ -78,13 +81,13 @@ async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> 
   ].toSorted()
 }
 
-const SEALED = { 409: { description: 'What is kept was sealed with another secret' } }
+const SEALED = { 409: { description: 'Profiles or settings were encrypted with another secret' } }
 
-const names = (
+const listOperation = (
   parts: SchemaParts,
   path: string,
   summary: string,
-  told: (models: readonly string[]) => object,
+  present: (models: readonly string[]) => object,
 ): Operation =>
   operation(
     {
@@ -95,20 +98,20 @@ const names = (
       summary,
       query: { provider: optional(text()) },
       replies: {
-        200: { description: 'Those that profiles and settings name', schema: { type: 'object' } },
+        200: { description: 'The models of profiles and settings', schema: { type: 'object' } },
         ...SEALED,
       },
     },
     async ({ query: { provider } }) => {
       const models = await modelsOf(parts)
-      return { body: told(models.filter((model) => provider === null || providerOf(model) === provider)) }
+      return { body: present(models.filter((model) => provider === null || providerOf(model) === provider)) }
     },
   )
 
-const search = (
+const searchOperation = (
   parts: SchemaParts,
   what: 'models' | 'providers',
-  told: (models: readonly string[]) => readonly { readonly name: string }[],
+  present: (models: readonly string[]) => readonly { readonly name: string }[],
 ): Operation =>
   operation(
     {
@@ -126,7 +129,7 @@ const search = (
       },
       replies: {
         200: {
-          description: 'By name; `page_id` is the last name of the page before',
+          description: 'By name; `page_id` is the last name of the previous page',
           schema: objectOf({ items: listOf({ type: 'object' }), next_page_id: maybe(string) }),
         },
         ...SEALED,
@@ -138,7 +141,7 @@ const search = (
       const models = (await modelsOf(parts)).filter(
         (model) => provider === null || providerOf(model) === provider,
       )
-      const all = told(models).filter(
+      const all = present(models).filter(
         ({ name }) =>
           verified !== true && (part === null || name.includes(part)) && (after === null || name > after),
       )

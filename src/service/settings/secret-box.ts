@@ -1,6 +1,6 @@
 /**
- * Encrypts values that may hold secrets with the service's own key; without one, secrets are refused rather than kept
- * in the clear.
+ * Encrypts values that may contain secrets with the service's key. Without a key, secrets are rejected rather
+ * than stored as plain text.
  */
 
 import { serialQueue } from '../../conversation/async.ts'
@@ -12,31 +12,31 @@ import { hasSecret, isSecret, isSecretMap, textsIn } from '../conversations/secr
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 
-/** What is kept of a value: in the clear, or sealed. */
-export type Kept = { readonly open: JsonObject } | { readonly sealed: string }
+/** A stored value: plain or encrypted. */
+export type Sealed = { readonly open: JsonObject } | { readonly sealed: string }
 
-/** Seals and opens. */
+/** Encrypts and decrypts. */
 export interface SecretBox {
-  /** Whether there is no key to seal with. */
+  /** Whether there is no key. */
   readonly isOpen: boolean
   /**
-   * `place` is where it is kept: what is sealed for one place opens at no other. @throws HttpProblem 409 for a secret,
-   * without a key.
+   * Encrypts a value for one place; it cannot be decrypted for another.
+   * @throws HttpProblem 409 for a secret, without a key.
    */
-  readonly seal: (place: string, value: JsonObject) => Promise<Kept>
-  /** @throws HttpProblem 409 for what another key sealed, or what was changed. */
-  readonly open: (place: string, kept: Kept) => Promise<JsonObject>
+  readonly seal: (place: string, value: JsonObject) => Promise<Sealed>
+  /** @throws HttpProblem 409 for a value that was encrypted with another key, or changed. */
+  readonly open: (place: string, kept: Sealed) => Promise<JsonObject>
 }
 
-/** Bytes of the number that is never used twice. */
+/** Bytes of the nonce. */
 const NONCE = 12
 
 const encoder = new TextEncoder()
 
 /**
- * A secret box with a key made of a secret, which should be as hard to guess as a key: AES-256-GCM, the key by
- * HKDF-SHA-256. Without one it seals nothing: what is a secret by its name, or in an address, is refused, and all else
- * is kept in the clear.
+ * A secret box: AES-256-GCM with a key derived from a secret by HKDF-SHA-256, so the secret should be as hard
+ * to guess as a key. Without a secret, values are stored as plain text, and those that contain secrets are
+ * rejected.
  */
 export function secretBox(secret: string | null): SecretBox {
   const key = secret === null ? null : keyOf(secret)
@@ -48,7 +48,7 @@ export function secretBox(secret: string | null): SecretBox {
         if (hasSecret(value))
           throw new HttpProblem(
             409,
-            'The service has no secret to encrypt with, so it cannot store API keys. Start it with one (COLLOQUY_SECRET for the command).',
+            'The service cannot store API keys without a secret to encrypt them. Set COLLOQUY_SECRET, or pass `secret`.',
           )
         return { open: value }
       }
@@ -99,28 +99,31 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(text)
 }
 
-/** Values by name, in the order in which they were kept first. */
+/** Encrypted values by name, in the order in which they were added. */
 export class SealedMap {
   readonly #place: string
-  readonly #records: Records<Kept>
+  readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
   readonly #inTurn = serialQueue()
 
-  /** @param place what they are kept as */
-  constructor(store: Store, secretBox: SecretBox, place: string) {
-    this.#place = place
-    this.#records = recordsOf<Kept>(store, place)
+  /** @param collection the collection, which also binds the encryption */
+  constructor(store: Store, secretBox: SecretBox, collection: string) {
+    this.#place = collection
+    this.#records = recordsOf<Sealed>(store, collection)
     this.#secretBox = secretBox
   }
 
-  /** With their secrets. @throws HttpProblem 409 for what was sealed with another secret. */
+  /**
+   * The values with their secrets.
+   * @throws HttpProblem 409 for values that were encrypted with another secret.
+   */
   async all(): Promise<ReadonlyMap<string, JsonObject>> {
     return this.#open((await this.#records.find(this.#place))?.record ?? null)
   }
 
   /**
-   * Made when no other change came in between; else it is asked for again. @throws HttpProblem 409 for a secret that
-   * cannot be kept; what the change throws.
+   * Changes the values; repeated if another process was faster.
+   * @throws HttpProblem 409 for a secret that cannot be stored; what the change throws.
    */
   async change(change: (values: Map<string, JsonObject>) => void): Promise<void> {
     await this.#inTurn(() =>
@@ -132,59 +135,66 @@ export class SealedMap {
     )
   }
 
-  async #open(kept: Kept | null): Promise<Map<string, JsonObject>> {
-    if (kept === null) return new Map()
-    const { values } = await this.#secretBox.open(this.#place, kept)
+  async #open(sealed: Sealed | null): Promise<Map<string, JsonObject>> {
+    if (sealed === null) return new Map()
+    const { values } = await this.#secretBox.open(this.#place, sealed)
     return new Map(values as readonly (readonly [string, JsonObject])[])
   }
 }
 
-/** Fields that say where something goes, or what is run with it. */
+/** Fields that determine where a secret is sent, or what is executed with it. */
 const NAMES = /(?:url|uri|host|endpoint|proxy|api_?base|headers|command|args)$/i
 const URL_LIKE = /^[a-z][\w+.-]*:\/\//i
 
 type Path = readonly string[]
 
 /**
- * Refuses a change that would take a secret that was not given with it to another address: one beside the secret, above
- * or below it. O(size · depth).
- *
- * @param loc where the changed value stands in the request
- * @param group whether the value only groups others, as the settings do: what stands in it does not go where its
- * neighbours' parts go
- * @throws HttpProblem 422 that names the field of the secret
+ * Rejects a change that would send a stored secret, which the request does not contain, to another address:
+ * one next to the secret, above or below it. O(size · depth).
+ * @param loc path of the changed value in the request
+ * @param group whether the value only groups others, as settings do: a secret is not sent to the addresses of
+ *   other groups
+ * @throws HttpProblem 422 with the field of the secret
  */
 export function checkDestination(
   before: JsonObject,
   after: JsonObject,
-  given: JsonObject,
+  request: JsonObject,
   loc: Path,
   group = false,
 ): void {
-  const known = new Set(textsIn(given))
-  const isKept = (value: JsonValue): boolean => textsIn(value).some((text) => text !== '' && !known.has(text))
+  const known = new Set(textsIn(request))
+  const isStored = (value: JsonValue): boolean =>
+    textsIn(value).some((text) => text !== '' && !known.has(text))
   const check = (
     old: JsonValue,
     now: JsonValue,
-    at: Path,
+    path: Path,
     moved: boolean,
     isGroup: boolean,
     isMap = false,
   ): void => {
     if (!isObject(now)) {
-      if (Array.isArray(now)) now.forEach((item) => check(null, item, at, moved, false, isMap))
+      if (Array.isArray(now)) now.forEach((item) => check(null, item, path, moved, false, isMap))
       return
     }
     const was = isObject(old) ? old : {}
-    const here = moved || !isSame(addressesBeside(was), addressesBeside(now))
-    const below = here || (!isGroup && !isSame(addressesBelow(was), addressesBelow(now)))
+    const isMovedHere = moved || !isSame(addressesBeside(was), addressesBeside(now))
+    const isMovedBelow = isMovedHere || (!isGroup && !isSame(addressesBelow(was), addressesBelow(now)))
     for (const [name, value] of Object.entries(now) as [string, JsonValue][]) {
       const isOfMap = isMap || isSecretMap(name, value)
       const isValue = isSecret(name, value) || (isOfMap && !isObject(value))
-      // Where the address of a map is changed, all that is kept in it moves.
+      // When the address of a map changes, all its stored values are affected.
       if (!isValue)
-        check(was[name] ?? null, value, [...at, name], isOfMap ? below : here && !isGroup, false, isOfMap)
-      else if (below && isKept(value)) throw refusal([...at, name])
+        check(
+          was[name] ?? null,
+          value,
+          [...path, name],
+          isOfMap ? isMovedBelow : isMovedHere && !isGroup,
+          false,
+          isOfMap,
+        )
+      else if (isMovedBelow && isStored(value)) throw refusal([...path, name])
     }
   }
   check(before, after, loc, false, group)
@@ -202,7 +212,7 @@ const isSame = (a: JsonObject, b: JsonObject): boolean => canonicalJson(a) === c
 const isAddress = (name: string, value: JsonValue | undefined): boolean =>
   value !== null && (NAMES.test(name) || (typeof value === 'string' && URL_LIKE.test(value)))
 
-/** The addresses that are fields of a value. */
+/** The addresses that are direct fields of a value. */
 const addressesBeside = (value: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(value).filter(([name, one]) => isAddress(name, one)))
 
@@ -211,8 +221,8 @@ function addressesBelow(value: JsonValue): JsonObject {
   if (typeof value !== 'object' || value === null) return {}
   const inner = Object.entries(value as JsonObject).flatMap(([name, one]): [string, JsonValue][] => {
     if (isAddress(name, one)) return [[name, one ?? null]]
-    const found = addressesBelow(one ?? null)
-    return Object.keys(found).length === 0 ? [] : [[name, found]]
+    const addresses = addressesBelow(one ?? null)
+    return Object.keys(addresses).length === 0 ? [] : [[name, addresses]]
   })
   return Object.fromEntries(inner)
 }

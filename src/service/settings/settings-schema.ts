@@ -1,6 +1,6 @@
 /**
- * The bodies of the operations on profiles and settings as zod schemas; what is wrong with one is sent without what was
- * given, which may be a secret.
+ * The request bodies of profiles and settings, as zod schemas. Their validation errors contain no input,
+ * which may be a secret.
  */
 
 import * as z from 'zod'
@@ -13,7 +13,7 @@ import { bodyOf, integer, text as storable } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** How a profile may be called. */
+/** Valid names of profiles. */
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 const text = (most: number) => storable(0, most).nullable().optional()
@@ -21,7 +21,7 @@ const text = (most: number) => storable(0, most).nullable().optional()
 const count = integer.min(0).nullable().optional()
 const number = z.number().nullable().optional()
 
-/** What a model is asked with. */
+/** The configuration of a model. */
 const llm = z.strictObject({
   model: storable(1, 500),
   api_key: text(10_000),
@@ -57,7 +57,7 @@ const llm = z.strictObject({
   litellm_extra_body: z.record(z.string(), json).nullable().optional(),
 })
 
-/** Nothing of what was given is said again. */
+/** Removes the input from validation errors. */
 export function silent<B>(spec: BodySpec<B>): BodySpec<B> {
   return {
     ...spec,
@@ -68,7 +68,9 @@ export function silent<B>(spec: BodySpec<B>): BodySpec<B> {
         errors: read.errors.map(({ type, loc, msg }) => ({
           type,
           // An unknown field's name is the client's own text.
-          loc: loc.map((part, at) => (type === 'extra_forbidden' && at === loc.length - 1 ? '?' : part)),
+          loc: loc.map((part, index) =>
+            type === 'extra_forbidden' && index === loc.length - 1 ? '?' : part,
+          ),
           msg,
         })),
       }
@@ -78,7 +80,7 @@ export function silent<B>(spec: BodySpec<B>): BodySpec<B> {
 
 const profileName = z
   .string()
-  .regex(PROFILE_NAME, 'Must begin with a letter or digit, and hold letters, digits and . _ - only.')
+  .regex(PROFILE_NAME, 'Must be letters, digits and . _ -, beginning with a letter or digit.')
 
 export const saveProfileBody = silent(
   bodyOf(z.strictObject({ llm, include_secrets: z.boolean().default(true).optional() })),
@@ -102,22 +104,22 @@ export const settingsBody = silent(
   ),
 )
 
-/** How one may be called: as an environment variable. */
+/** Valid names of secrets: those of environment variables. */
 export const SECRET_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
 
-const called = z.string().regex(SECRET_NAME, 'Must begin with a letter, and hold letters, digits and _ only.')
+const secretName = z.string().regex(SECRET_NAME, 'Must be letters, digits and _, beginning with a letter.')
 const description = storable(0, 1_000).nullable().optional()
 
 export const secretBody = silent(
-  bodyOf(z.strictObject({ name: called, value: storable(1, 65_536), description })),
+  bodyOf(z.strictObject({ name: secretName, value: storable(1, 65_536), description })),
 )
-export const describeBody = silent(bodyOf(z.strictObject({ name: called, description })))
+export const describeBody = silent(bodyOf(z.strictObject({ name: secretName, description })))
 
 const some = text(10_000)
 const seconds = z.number().min(0).nullable().optional()
 const flag = z.boolean().nullable().optional()
 
-/** In a change, null takes a value away. */
+/** Null deletes a value. */
 const values = z.record(storable(1, 200), storable(0, 10_000).nullable()).nullable().optional()
 
 const server = z.strictObject({
@@ -139,21 +141,21 @@ const server = z.strictObject({
 
 export const serverBody = silent(bodyOf(server))
 
-/** What else clients keep in an agent profile is theirs. */
+/** All other fields belong to the client. */
 export const agentProfileBody = silent(
   bodyOf(z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })),
 )
 
-/** What else is given are the user's preferences. */
+/** All other fields are the user's preferences. */
 export const storeBody = silent(
   bodyOf(z.looseObject({ agent_settings_diff: diff, conversation_settings_diff: diff })),
 )
 
 /**
- * Maps are merged at any depth, lists and all else are replaced, null takes a field away; what is given as it was
- * shown, masked, stays what it was, since who was shown the mask knows no better. O(size).
- * @throws HttpProblem 400 for a masked secret in a list whose entry is no longer as it was shown, or looks like another
- * one where there are fewer or more of these than before: it is not known which one it was.
+ * Merges a change: maps at any depth; lists and other values are replaced; null deletes a field. A masked
+ * value keeps its stored value. O(size).
+ * @throws HttpProblem 400 for a masked secret in a list whose item matches no stored one, or several
+ *   different ones.
  *
  * @example
  * merge({ a: { b: 1, c: 2 } }, { a: { b: null, d: [3] } }) // { a: { c: 2, d: [3] } }
@@ -164,7 +166,7 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
     const old = merged.get(name)
     if (value === null) merged.delete(name)
     else if (isObject(value)) merged.set(name, merge(isObject(old) ? old : {}, value))
-    else if (Array.isArray(value)) merged.set(name, restored(name, value, Array.isArray(old) ? old : []))
+    else if (Array.isArray(value)) merged.set(name, restoreMasked(name, value, Array.isArray(old) ? old : []))
     else if (value !== MASK && !(old !== undefined && value === maskedField(name, old)))
       merged.set(name, value)
   }
@@ -172,23 +174,24 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
 }
 
 /**
- * A list, the masked entries in it as they were: those that look alike in their order, when there are as many of them
- * as there were.
+ * A list with its masked items restored: items with the same masked form in their order, if the number of
+ * them is unchanged.
  */
-function restored(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
+function restoreMasked(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
   const shownBefore = maskedField(name, before) as readonly JsonValue[]
   const old = Map.groupBy(before, (_, index) => canonicalJson(shownBefore[index] ?? null))
-  const given = Map.groupBy(list, canonicalJson)
-  const taken = new Map<string, number>()
+  const requested = Map.groupBy(list, canonicalJson)
+  const used = new Map<string, number>()
   return list.map((item) => {
     const shown = canonicalJson(item)
     const alike = old.get(shown) ?? []
     if (alike.length === 0 && !shown.includes(MASK)) return item
-    const at = taken.get(shown) ?? 0
-    taken.set(shown, at + 1)
-    const isSure = alike.length === given.get(shown)?.length || new Set(alike.map(canonicalJson)).size === 1
-    const kept = isSure ? alike[at % alike.length] : undefined
-    if (kept !== undefined) return kept
+    const index = used.get(shown) ?? 0
+    used.set(shown, index + 1)
+    const isSure =
+      alike.length === requested.get(shown)?.length || new Set(alike.map(canonicalJson)).size === 1
+    const stored = isSure ? alike[index % alike.length] : undefined
+    if (stored !== undefined) return stored
     throw new HttpProblem(400, 'Cannot tell which masked secret this is. Send the real value.')
   })
 }

@@ -1,30 +1,30 @@
-/** The settings of a service, kept sealed and changed by differences. */
+/** The settings of a service, stored encrypted and changed by diffs. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { type Records, recordsOf } from '../records.ts'
-import { checkDestination, type Kept, type SecretBox } from './secret-box.ts'
+import { checkDestination, type Sealed, type SecretBox } from './secret-box.ts'
 import { merge } from './settings-schema.ts'
 import type { Profiles } from './profiles.ts'
 
 /** All settings, with their secrets. */
 export interface SettingsValues {
-  /** The model under `llm`. */
+  /** With the model as `llm`. */
   readonly agent_settings: JsonObject
   readonly conversation_settings: JsonObject
   readonly misc_settings: JsonObject
-  /** The profile that the model was taken from. */
+  /** The profile of the model. */
   readonly active_profile: string | null
-  /** The agent profile that is in use. */
+  /** The active agent profile. */
   readonly active_agent_profile_id: string | null
 }
 
-/** What is changed; what is left out stays. */
+/** A change; omitted fields are unchanged. */
 export interface SettingsDiff {
   readonly agent_settings_diff?: JsonObject | null | undefined
   readonly conversation_settings_diff?: JsonObject | null | undefined
   readonly misc_settings_diff?: JsonObject | null | undefined
-  /** Null: none any more; the model stays. */
+  /** Null: no profile; the model is unchanged. */
   readonly active_profile?: string | null | undefined
   readonly active_agent_profile_id?: string | null | undefined
 }
@@ -37,41 +37,42 @@ const NONE: SettingsValues = {
   active_agent_profile_id: null,
 }
 
-/** What they are kept as; there is one record. */
-const PLACE = 'settings'
+/** Collection and id of the record. */
+const COLLECTION = 'settings'
 
-/** The settings. */
 export class Settings {
-  readonly #records: Records<Kept>
+  readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
   readonly #profiles: Profiles
 
   constructor(store: Store, secretBox: SecretBox, profiles: Profiles) {
-    this.#records = recordsOf<Kept>(store, PLACE)
+    this.#records = recordsOf<Sealed>(store, COLLECTION)
     this.#secretBox = secretBox
     this.#profiles = profiles
   }
 
   /**
-   * With secrets: for the service and its embedder. @throws HttpProblem 409 for what was sealed with another secret.
+   * The settings with their secrets, for the service and its embedder.
+   * @throws HttpProblem 409 for settings that were encrypted with another secret.
    */
   async read(): Promise<SettingsValues> {
     const values = await this.#read()
     const { active_profile: active } = values
-    // It may have gone just as it was made the active one.
+    // The profile may have been deleted while it was activated.
     return active === null || (await this.#profiles.has(active))
       ? values
       : { ...values, active_profile: null }
   }
 
   async #read(): Promise<SettingsValues> {
-    return this.#open((await this.#records.find(PLACE))?.record ?? null)
+    return this.#open((await this.#records.find(COLLECTION))?.record ?? null)
   }
 
   /**
-   * @param check looks at the settings that are changed
-   * @throws HttpProblem 404 for a profile that is not known, 422 for a stored secret that would go to another address;
-   * what the check throws.
+   * Changes the settings, and returns them with their secrets.
+   * @param check called with the settings before the change
+   * @throws HttpProblem 404 for an unknown profile, 422 for a stored secret that would be sent to another
+   *   address; what the check throws.
    */
   async change(
     diff: SettingsDiff,
@@ -81,13 +82,13 @@ export class Settings {
     const profile = named === null ? null : await this.#profiles.get(named)
     return this.#update((before) => {
       check(before)
-      const merged = changed(before, diff, 'agent_settings')
-      // A model that is given comes before that of the profile.
-      const given = (diff.agent_settings_diff?.['llm'] ?? null) !== null
+      const merged = applyDiff(before, diff, 'agent_settings')
+      // A model in the request takes precedence over the profile's.
+      const hasModel = (diff.agent_settings_diff?.['llm'] ?? null) !== null
       return {
-        agent_settings: profile === null || given ? merged : { ...merged, llm: profile.llm },
-        conversation_settings: changed(before, diff, 'conversation_settings'),
-        misc_settings: changed(before, diff, 'misc_settings'),
+        agent_settings: profile === null || hasModel ? merged : { ...merged, llm: profile.llm },
+        conversation_settings: applyDiff(before, diff, 'conversation_settings'),
+        misc_settings: applyDiff(before, diff, 'misc_settings'),
         active_profile: diff.active_profile === undefined ? before.active_profile : diff.active_profile,
         active_agent_profile_id:
           (diff.active_agent_profile_id === undefined
@@ -97,8 +98,8 @@ export class Settings {
     })
   }
 
-  /** A profile has another name, or null for none any more. */
-  async follow(name: string, newName: string | null): Promise<void> {
+  /** Updates the active profile after a profile was renamed, or deleted (null). */
+  async onProfileRenamed(name: string, newName: string | null): Promise<void> {
     if ((await this.#read()).active_profile !== name) return
     await this.#update((before) => ({
       ...before,
@@ -108,25 +109,27 @@ export class Settings {
 
   async #update(decide: (before: SettingsValues) => SettingsValues): Promise<SettingsValues> {
     let values = NONE
-    await this.#records.update(PLACE, async (before) => {
+    await this.#records.update(COLLECTION, async (before) => {
       values = decide(await this.#open(before))
-      return this.#secretBox.seal(PLACE, values as object as JsonObject)
+      return this.#secretBox.seal(COLLECTION, values as object as JsonObject)
     })
     return values
   }
 
-  async #open(kept: Kept | null): Promise<SettingsValues> {
-    return kept === null ? NONE : ((await this.#secretBox.open(PLACE, kept)) as object as SettingsValues)
+  async #open(sealed: Sealed | null): Promise<SettingsValues> {
+    return sealed === null
+      ? NONE
+      : ((await this.#secretBox.open(COLLECTION, sealed)) as object as SettingsValues)
   }
 }
 
-function changed(
+function applyDiff(
   before: SettingsValues,
   diff: SettingsDiff,
   name: 'agent_settings' | 'conversation_settings' | 'misc_settings',
 ): JsonObject {
-  const given = diff[`${name}_diff`] ?? {}
-  const after = merge(before[name], given)
-  checkDestination(before[name], after, given, [`${name}_diff`], true)
+  const diffOfField = diff[`${name}_diff`] ?? {}
+  const after = merge(before[name], diffOfField)
+  checkDestination(before[name], after, diffOfField, [`${name}_diff`], true)
   return after
 }

@@ -68,8 +68,8 @@ const WITHHELD = 'The model cannot be called. The reason is withheld because it 
 const PART_LENGTH = 5
 
 /**
- * The text with the secrets masked as redaction does; null when five consecutive characters of one are still in it, in
- * either case, since providers quote the first and last characters of a key. O(length × length of the secrets).
+ * The text with secrets redacted; null if it still contains five consecutive characters of one, in either
+ * case, since providers quote the first and last characters of a key. O(length × length of the secrets).
  */
 function scrubSecrets(text: string, secrets: readonly string[]): string | null {
   const values = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
@@ -96,9 +96,10 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls the Chat Completions endpoint at the configuration's `base_url` for one token. Forwards nothing of the response
- * but its status, and follows no redirect. It sends the key to any address that a client sends, also in a private network
- * and on this machine: where clients may not reach what the service can, pass your own `askLlm`.
+ * Calls the Chat Completions endpoint at the configuration's `base_url` for one token. Forwards only the
+ * status of the response, and follows no redirect. It sends the key to any address that a client sends,
+ * including private networks and this machine: if clients must not reach what the service can, pass your own
+ * `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm

@@ -1,4 +1,4 @@
-/** How far each webhook has come with each conversation: what is kept of it, and where. */
+/** The progress of each webhook in each conversation, and where it is stored. */
 
 import type { FollowItem } from '../../conversation/follow/follow.ts'
 import { hasCode } from '../../event/errors.ts'
@@ -11,35 +11,34 @@ import { walkConversations } from '../conversations/listing.ts'
 import { Jobs } from '../jobs.ts'
 import { digestOf } from './payloads.ts'
 
-/** How many conversations are marked at once. */
+/** Maximum conversations in one write. */
 const BATCH = 40
 
-/** What has happened in a conversation. */
+/** Changes of a conversation. */
 export interface News {
-  /** The position of the first event, null when there is none. */
+  /** The position of the first new event, or null. */
   readonly first: number | null
-  /** Whether its record was changed. */
+  /** Whether its record has changed. */
   readonly isChanged: boolean
-  /** Whether it was deleted. */
   readonly isDeleted: boolean
 }
 
-/** What is known of one that was found otherwise. */
+/** No changes. */
 export const NOTHING: News = { first: null, isChanged: false, isDeleted: false }
 
-/** What a webhook marks. */
+/** A webhook whose conversations are marked. */
 interface Marking {
   readonly store: Store
   readonly collections: Collections
-  /** Conversations created from then on are sent from their beginning, by the store's clock; null: all are. */
+  /** Conversations created since then, by the store's clock, are sent from their beginning; null: all are. */
   readonly since: string | null
 }
 
-/** What has happened, by conversations. */
+/** The changes by conversation. */
 export function newsIn(items: readonly FollowItem[]): ReadonlyMap<string, News> {
   const news = new Map<string, News>()
   for (const item of items) {
-    // All that there is comes behind it.
+    // The items after a reset repeat everything.
     if (item.type === 'reset') continue
     const before = news.get(item.conversationId) ?? NOTHING
     news.set(item.conversationId, withItem(before, item))
@@ -49,40 +48,43 @@ export function newsIn(items: readonly FollowItem[]): ReadonlyMap<string, News> 
 
 function withItem(news: News, item: Exclude<FollowItem, { type: 'reset' }>): News {
   if (item.type === 'event') return { ...news, first: news.first ?? item.seq }
-  // What happened before a deletion is no event of the conversation that may come after it.
+  // Events before a deletion do not belong to a later conversation with the same id.
   return item.type === 'changed'
     ? { ...news, isChanged: true }
     : { first: null, isChanged: true, isDeleted: true }
 }
 
 /**
- * Marks the conversations created since a time, by the store's clock. One that was created before is sent what is
- * appended from now on. Can be repeated. O(conversations that are created since).
+ * Marks the conversations created since a time, by the store's clock. Conversations created earlier are sent
+ * only later events. Can be repeated. O(conversations created since).
  */
 export async function markCreatedSince(marking: Marking, signal: AbortSignal): Promise<void> {
   const { store, since } = marking
   const query = since === null ? {} : { createdAtGte: since }
-  const found = new Map<string, News>()
+  const created = new Map<string, News>()
   for await (const { id } of walkConversations(store, { order: 'created_at', ...query })) {
     signal.throwIfAborted()
-    found.set(id, NOTHING)
-    if (found.size < BATCH) continue
-    await mark(marking, found)
-    found.clear()
+    created.set(id, NOTHING)
+    if (created.size < BATCH) continue
+    await mark(marking, created)
+    created.clear()
   }
-  await mark(marking, found)
+  await mark(marking, created)
 }
 
-/** Makes them due; those that are being sent, or wait for a repetition, are looked at again before they rest. */
+/**
+ * Makes conversations due. Those that are being sent, or wait for a retry, are checked again before they
+ * rest.
+ */
 export async function mark(marking: Marking, news: ReadonlyMap<string, News>): Promise<void> {
   const all = [...news]
-  for (let at = 0; at < all.length; at += BATCH) {
-    const batch = all.slice(at, at + BATCH)
+  for (let start = 0; start < all.length; start += BATCH) {
+    const batch = all.slice(start, start + BATCH)
     while (!(await tryMark(marking, batch)));
   }
 }
 
-/** False when one of them was changed meanwhile. */
+/** False if one of them was changed meanwhile. */
 async function tryMark(marking: Marking, batch: readonly (readonly [string, News])[]): Promise<boolean> {
   const changes = (await Promise.all(batch.map(([id, news]) => changesFor(marking, id, news)))).flat()
   if (changes.length === 0) return true
@@ -105,12 +107,12 @@ async function changesFor(
   if (item !== null) {
     const { collection, version, body } = item
     const cursor = cursorOf(item)
-    const named = { collection, id, expected: version }
-    // From now on it is known, also where that takes the item from who sends: it is due for another one.
+    const unchanged = { collection, id, expected: version }
+    // The write makes the current sender lose its job, which is due for another one.
     if (cursor.next === null && first !== null)
-      return [{ ...named, put: itemOf({ ...cursor, next: first }, 0) }]
-    if (item.dueAt === null) return [{ ...named, put: { body, dueIn: 0 } }]
-    return [named, { collection: news, id, put: { body: {} } }]
+      return [{ ...unchanged, put: itemOf({ ...cursor, next: first }, 0) }]
+    if (item.dueAt === null) return [{ ...unchanged, put: { body, dueIn: 0 } }]
+    return [unchanged, { collection: news, id, put: { body: {} } }]
   }
   const record = await store.getConversation(id)
   const absent = { collection: failing, id, expected: null }
@@ -119,7 +121,7 @@ async function changesFor(
     { collection: cursors, id, expected: null, put: itemOf(cursor, 0) },
   ]
   if (record === null) {
-    // Of one that came and went unseen there is nothing to send; one that was there before has gone.
+    // A conversation that was created and deleted since is not sent; the deletion of an earlier one is.
     if (since === null || !isDeleted) return []
     return begin({ born: '', next: null, until: null, digest: '', status: null })
   }
@@ -128,27 +130,27 @@ async function changesFor(
   return begin(isKnown ? { ...known, ...(isChanged && { digest: '' }) } : newCursor(record))
 }
 
-/** How far a webhook has come with a conversation. Its item is due when there may be something to send. */
+/** The progress of a webhook in a conversation. Its item is due when there may be something to send. */
 export interface DeliveryCursor {
-  /** When the conversation was created: another one may have its id later. */
+  /** When the conversation was created: a later one may have its id. */
   readonly born: string
-  /** The position of the next event to send; null where that is the next one that happens. */
+  /** The position of the next event to send; null for the next appended event. */
   readonly next: number | null
   /**
-   * Where the message ends that is being sent, null while none is. It is kept before the message is sent: after a crash
-   * the same message is sent again, with the same id, however many events there are by then.
+   * The end of the message that is being sent, or null. It is stored before the message is sent: after a
+   * crash the same message is sent again, with the same id, even if there are more events.
    */
   readonly until: number | null
   /**
-   * What was last sent of the record; null while its creation is being sent, of which the receiver may know before it
-   * is known here.
+   * Digest of the last sent record; null while the creation is being sent, which the receiver may already
+   * have.
    */
   readonly digest: string | null
-  /** The status that was last sent; null: none. */
+  /** The last sent status, or null. */
   readonly status: string | null
-  /** Whether it was sent that it was deleted. Default: false. */
+  /** Whether the deletion was sent. Default: false. */
   readonly isGone?: boolean
-  /** How often in a row it has failed. Default: 0. */
+  /** Failures in a row. Default: 0. */
   readonly tries?: number
 }
 
@@ -156,15 +158,14 @@ export interface DeliveryCursor {
 export interface Collections {
   /** The one job that finds the conversations that existed before the webhook. */
   readonly start: string
-  /** Those that did not fail at last. */
+  /** Conversations without a current failure. */
   readonly cursors: string
-  /** Those that failed, until they are taken. */
+  /** Failed conversations, until a message is accepted. */
   readonly failing: string
-  /** What happened in a conversation while it was being sent, or waited for its repetition. */
+  /** Changes of a conversation while it was being sent, or waited for a retry. */
   readonly news: string
 }
 
-/** Returns the collections of a webhook. */
 export function collectionsOf(webhookId: string): Collections {
   const name = hashText(webhookId)
   return {
@@ -175,9 +176,9 @@ export function collectionsOf(webhookId: string): Collections {
   }
 }
 
-/** How far a webhook has come with the conversations that existed before it. */
+/** The progress of a webhook with the conversations that existed before it. */
 export interface WebhookStart {
-  /** Conversations created from then on, by the store's clock, are sent from their beginning; null: all are. */
+  /** Conversations created since then, by the store's clock, are sent from their beginning; null: all are. */
   readonly since?: string | null
   readonly isDone: boolean
 }
@@ -195,16 +196,15 @@ export const deliveryJobs = (
     ttl,
   })
 
-/** What is kept of a cursor, and in how many milliseconds it is due. */
+/** The item of a cursor that is due in some milliseconds. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({
   body: { ...cursor },
   dueIn,
 })
 
-/** The cursor that an item keeps. */
 export const cursorOf = (item: Item): DeliveryCursor => item.body as object as DeliveryCursor
 
-/** What a webhook knows of a conversation that it begins with: nothing. */
+/** The cursor of a new conversation: everything is to be sent. */
 export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   born: record.createdAt,
   next: 0,
@@ -213,15 +213,13 @@ export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   status: null,
 })
 
-/** What a webhook knows of a conversation that was there before it: all up to the next event. */
+/** The cursor of a conversation that existed before the webhook: only events from the next one on. */
 export const knownCursor = (record: ConversationRecord, next: number | null): DeliveryCursor => ({
   ...newCursor(record),
   next,
   digest: digestOf(record),
 })
 
-/**
- * Whether a record is of another conversation than the one that was sent: deleted, and made again under the same id.
- */
-export const isReplaced = (record: ConversationRecord, told: DeliveryCursor): boolean =>
-  record.createdAt !== told.born || record.version < (told.next ?? 0)
+/** Whether the conversation was deleted and created again under the same id. */
+export const isReplaced = (record: ConversationRecord, cursor: DeliveryCursor): boolean =>
+  record.createdAt !== cursor.born || record.version < (cursor.next ?? 0)

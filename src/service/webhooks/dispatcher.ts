@@ -1,4 +1,4 @@
-/** Sends webhooks what happens in all conversations: from the store's feed, by all processes together. */
+/** Delivers the events and changes of all conversations to webhooks. All processes share the work. */
 
 import { pause } from '../../conversation/async.ts'
 import type { Engine } from '../../conversation/engine.ts'
@@ -10,19 +10,20 @@ import { collectionsOf, mark, markCreatedSince, newsIn, type WebhookStart } from
 import { Sender } from './sender.ts'
 import { checkWebhook, type Webhook, type WebhookOptions } from './webhook.ts'
 
-/** How callbacks are made. */
+/** Options of deliveries. */
 export interface WebhookDispatcherOptions {
-  /** Milliseconds between two looks for what has changed, and for what is to be sent again. Default: 1,000. */
+  /** Milliseconds between two polls for changes and for retries. Default: 1,000. */
   readonly pollInterval?: number
-  /** Milliseconds after which other processes take over from one that was killed. Default: 15,000. */
+  /** Milliseconds after which other processes continue the work of a crashed one. Default: 15,000. */
   readonly leaseTtl?: number
   /**
-   * Called with each attempt that failed, by the webhook's id; with a failure of the store, with no id. Default: none.
+   * Called with each failed attempt and the webhook's id; with a failure of the store, the id is empty.
+   * Default: none.
    */
   readonly onFailure?: (error: unknown, webhook: string, conversationId: string | null) => void
 }
 
-/** The callbacks of a service. */
+/** The webhooks of a service. */
 export class WebhookDispatcher {
   readonly #engine: Engine
   readonly #webhooks: readonly Webhook[]
@@ -30,10 +31,10 @@ export class WebhookDispatcher {
   readonly #closing = new AbortController()
   readonly #senders: Sender[] = []
   #done: Promise<unknown> | null = null
-  /** As `performance.now()` says it. */
+  /** A time of `performance.now()`. */
   #startedAt = 0
 
-  /** @throws ColloquyError `invalid_argument` for a webhook that cannot be. */
+  /** @throws ColloquyError `invalid_argument` for an invalid webhook. */
   constructor(engine: Engine, webhooks: readonly WebhookOptions[], options: WebhookDispatcherOptions = {}) {
     this.#engine = engine
     this.#webhooks = webhooks.map(checkWebhook)
@@ -43,26 +44,26 @@ export class WebhookDispatcher {
     this.#options = { pollInterval: 1_000, leaseTtl: 15_000, onFailure: () => undefined, ...options }
   }
 
-  /** How many conversations are being sent, by this process. */
+  /** Number of conversations that this process is sending. */
   get size(): number {
     return this.#senders.reduce((sum, sender) => sum + sender.size, 0)
   }
 
-  /** Begins to deliver. */
+  /** Starts delivering. */
   start(): void {
     if (this.#done !== null) return
     this.#startedAt = performance.now()
-    // One that takes long to begin delays no other.
+    // A slow start of one webhook delays no other.
     this.#done = Promise.all(this.#webhooks.map((webhook) => this.#deliver(webhook)))
   }
 
-  /** Ends what is being sent; what was not taken is sent again, by another process or the next one. */
+  /** Stops sending; messages that were not accepted are sent again, by another process or the next one. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#done
   }
 
-  /** Delivers to one webhook until all is closed. Never rejects. */
+  /** Delivers to one webhook until `close`. Never rejects. */
   async #deliver(webhook: Webhook): Promise<void> {
     const { signal } = this.#closing
     const { leaseTtl, pollInterval, onFailure } = this.#options
@@ -108,7 +109,8 @@ export class WebhookDispatcher {
     let follower: Follower | null = null
     try {
       if (job.record.since === undefined) {
-        // The time of the store when the service started: what was created during a wait for the lease is sent too.
+        // The store's time when the service started: conversations created during the wait for the lease are
+        // sent too.
         const startedAt = job.writtenAt - (performance.now() - this.#startedAt)
         const since = webhook.from === 'start' ? null : new Date(startedAt).toISOString()
         job.record = { since, isDone: false }
@@ -123,7 +125,7 @@ export class WebhookDispatcher {
       return follower
     } catch (error) {
       await follower?.close()
-      // Another process can continue at once.
+      // Another process can continue immediately.
       await job.release(0).catch(() => job.abandon())
       throw error
     }
@@ -135,7 +137,7 @@ export class WebhookDispatcher {
     const marking = { store, collections: collectionsOf(webhook.id), since }
     const options = {
       name: `webhook-${hashText(webhook.id)}`,
-      // What there was before is found otherwise.
+      // `markCreatedSince` finds earlier conversations.
       from: 'now',
       leaseTtl,
       pollInterval,

@@ -1,4 +1,4 @@
-/** What a webhook is sent of events and records: without deltas and without secrets. */
+/** The payloads of webhooks: events and records without deltas and secrets. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { hashText } from '../../event/text.ts'
@@ -9,20 +9,23 @@ import { wireEvent } from '../events/pages.ts'
 import { signWebhook } from './sign.ts'
 import { addressOf, type Webhook } from './webhook.ts'
 
-/** What is sent. */
+/** One request. */
 export interface Message {
-  /** Below the webhook's URL. */
+  /** Path below the webhook's URL. */
   readonly path: string
-  /** The same for each repetition. */
+  /** The same for each retry. */
   readonly id: string
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Most bytes of a response that are read, so that its connection can be used again. */
-const MOST_READ = 65_536
+/** Maximum bytes of a response that are read, so that its connection can be reused. */
+const MAX_RESPONSE_BYTES = 65_536
 
-/** Sends it once. @throws Error when the receiver does not take it, the signal's reason when that is aborted. */
+/**
+ * Sends a message once.
+ * @throws Error when the receiver does not accept it, the signal's reason when that is aborted.
+ */
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
   const { secret, timeout, headers } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)
@@ -31,7 +34,7 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
     method: 'POST',
     body: message.body,
     headers: headersOf(headers, { 'content-type': 'application/json', ...message.headers, ...signed }),
-    // Where it is sent on to was never agreed to.
+    // The operator configured no other address.
     redirect: 'manual',
     signal: ended,
   }).catch((error: unknown) => {
@@ -39,31 +42,31 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
       ? error
       : new Error(`${message.path} was not sent: ${whyNot(error)}`, { cause: error })
   })
-  // Whether it was taken stands in the head; the rest is not waited for.
-  const isShort = Number(response.headers.get('content-length') ?? Infinity) <= MOST_READ
+  // The status is enough; the body is not awaited.
+  const isShort = Number(response.headers.get('content-length') ?? Infinity) <= MAX_RESPONSE_BYTES
   void (isShort ? response.arrayBuffer() : response.body?.cancel())?.catch(() => undefined)
   if (!response.ok)
     throw new Error(`${message.path} was rejected: the receiver responded with ${response.status}`)
 }
 
-/** What fetch says in its cause, by the code where there is one: the message alone says only that it failed. */
+/** The code or message of the cause of a fetch error: its own message says only that it failed. */
 function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What is ours comes before what is configured, in whatever case that was written. */
+/** The service's headers take precedence over configured ones in any case. */
 function headersOf(
   configured: Readonly<Record<string, string>>,
-  own: Readonly<Record<string, string>>,
+  required: Readonly<Record<string, string>>,
 ): Headers {
   const headers = new Headers(configured)
-  for (const [name, value] of Object.entries(own)) headers.set(name, value)
+  for (const [name, value] of Object.entries(required)) headers.set(name, value)
   return headers
 }
 
-/** Events of one message: up to which position they go, and the message; null when nothing in them is to be sent. */
+/** The events of one message: the position after them, and the message, or null if it would be empty. */
 export interface Batch {
   readonly next: number
   readonly message: Message | null
@@ -72,8 +75,8 @@ export interface Batch {
 const encoder = new TextEncoder()
 
 /**
- * As many of the events as go into one message; the same events of the same conversation always make the same message.
- * O(bytes).
+ * The first events that fit into one message. The same events of a conversation always have the same message
+ * id. O(bytes).
  */
 export function batchOf(
   webhook: Webhook,
@@ -114,13 +117,13 @@ export function batchOf(
   }
 }
 
-/** An id as a part of a path; one that would mean a step up in it is escaped once more. */
+/** An id as a path segment; dot segments are escaped twice. */
 const segmentOf = (id: string): string =>
   /^\.\.?$/.test(id) ? id.replaceAll('.', '%252E') : encodeURIComponent(id)
 
 /**
- * What has become of a conversation; `createdAt` is when it was created, and separates it from an earlier one with
- * its id.
+ * The message about a change of a conversation. `createdAt` distinguishes it from an earlier one with the
+ * same id.
  */
 export function conversationMessage(
   type: 'created' | 'updated' | 'deleted',
@@ -136,6 +139,6 @@ export function conversationMessage(
   }
 }
 
-/** What of a record is sent when it changes; the status stands in the log. */
-export const digestOf = ({ title, public: open, tags }: ConversationRecord): string =>
-  hashText(JSON.stringify([title, open, Object.entries(tags).toSorted(([a], [b]) => (a < b ? -1 : 1))]))
+/** Digest of the fields whose change is sent; the log contains the status. */
+export const digestOf = ({ title, public: isPublic, tags }: ConversationRecord): string =>
+  hashText(JSON.stringify([title, isPublic, Object.entries(tags).toSorted(([a], [b]) => (a < b ? -1 : 1))]))

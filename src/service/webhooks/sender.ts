@@ -79,7 +79,7 @@ async function sendRecord(
   job.record = afterSuccess(cursor, { digest: digestOf(record), status: state.header.status })
 }
 
-/** @param record that of a later conversation with the same id */
+/** @param record the record of a later conversation with the same id */
 async function sendDeleted(delivery: Delivery, record: ConversationRecord | null): Promise<boolean> {
   const { webhook, job, signal } = delivery
   const { id, record: cursor } = job
@@ -94,7 +94,10 @@ async function sendDeleted(delivery: Delivery, record: ConversationRecord | null
   return true
 }
 
-/** Ends the job unless there is news; false, and the lease is kept, if there is. @throws ColloquyError `lease_lost`. */
+/**
+ * Ends the job unless there is news; false, and the lease remains, if there is.
+ * @throws ColloquyError `lease_lost`.
+ */
 async function rest(
   { job, collections }: Delivery,
   end: (absent: ItemChange) => Promise<void>,
@@ -128,7 +131,7 @@ async function statusOf(engine: Engine, id: string): Promise<string | null> {
   }
 }
 
-/** Messages of one conversation in a row before other conversations have their turn. */
+/** Messages of one conversation in a row before other conversations are sent. */
 const IN_A_ROW = 10
 
 /** Milliseconds between two retries while every request fails: backoff for unreachable receivers. */
@@ -140,7 +143,7 @@ interface SenderOptions {
   readonly collections: Collections
   /** Milliseconds between two polls for due conversations. */
   readonly pollInterval: number
-  /** Milliseconds after which another process continues the work of one that died. */
+  /** Milliseconds after which another process continues the work of a crashed one. */
   readonly leaseTtl: number
   readonly signal: AbortSignal
   /** Called with each failed attempt, and with failures of the store, which have no conversation. */
@@ -202,8 +205,8 @@ export class Sender {
     const most = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
     const isStormy = this.#streak >= 2 * concurrency
     const isPaced = isStormy && performance.now() - this.#pacedAt < PACE
-    const repeat = (left: number): Promise<number> =>
-      left <= 0 || isPaced ? Promise.resolve(0) : this.#take(true, isStormy ? 1 : left)
+    const repeat = (count: number): Promise<number> =>
+      count <= 0 || isPaced ? Promise.resolve(0) : this.#take(true, isStormy ? 1 : count)
     const first = this.#wasRepeated && room === 1 ? 0 : await repeat(most)
     const fresh = await this.#take(false, room - first)
     const later = first === 0 && fresh === 0 ? await repeat(most) : 0

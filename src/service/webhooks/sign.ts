@@ -2,7 +2,7 @@
 
 /** The headers of one message, by the names of the Standard Webhooks specification. */
 export type SignedHeaders = {
-  /** The same for each repetition of a message. */
+  /** The same for each retry. */
   readonly 'webhook-id': string
   /** Seconds since 1970. */
   readonly 'webhook-timestamp': string
@@ -38,11 +38,11 @@ export async function signWebhook(
 }
 
 /**
- * Whether a message was signed with a secret, not long ago: for its receiver. Takes the body as it came, to the byte.
- * O(body).
+ * Whether a message was recently signed with a secret, for its receiver. Requires the unmodified bytes of the
+ * body. O(body).
  *
  * @param options.now seconds since 1970; default: the system's time
- * @param options.tolerance seconds that a message may be old or early; default: 300
+ * @param options.tolerance maximum age of a message in seconds, also into the future; default: 300
  */
 export async function verifyWebhook(
   secret: string,

@@ -4,46 +4,48 @@ import { ColloquyError } from '../../event/errors.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import { isLegalId } from '../../event/ids.ts'
 
-/** Where to send what happens, and how. */
+/** A receiver of events, and how to send them. */
 export interface WebhookOptions {
   /**
-   * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`; a query stays behind
-   * that. It is asked as it is, wherever it leads, also into a private network, and no redirect is followed: take it
-   * from the operator of the service, never from a client.
+   * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`, with the
+   * URL's query. Requests may lead anywhere, including private networks, and follow no redirect: accept the
+   * URL from the operator of the service, never from a client.
    */
   readonly url: string
-  /** Signs what is sent: `whsec_` and base64, or any text of at least 16 characters. */
+  /** Signs the requests: `whsec_` and base64, or any text of at least 16 characters. */
   readonly secret: string
-  /** Names how far it has come; keep it when the URL changes. Default: the URL, without its query. */
+  /**
+   * Identifies the progress of the webhook; keep it when the URL changes. Default: the URL without its query.
+   */
   readonly id?: string
   /**
-   * What to begin with when it is new: all that is there, or what comes from then on. Conversations created since then
-   * are sent as a whole; of those that were there, what is appended after they were found, which takes some time.
-   * Default: now.
+   * Where a new webhook begins: with all conversations, or now. Conversations created since then are sent as
+   * a whole; earlier ones from the events appended after they were found, which takes some time. Default:
+   * now.
    */
   readonly from?: 'start' | 'now'
-  /** Only events of these kinds. Default: all that are kept. */
+  /** Send only events of these kinds. Default: all stored events. */
   readonly kinds?: readonly EventKind[]
-  /** Sent along with each request; those of the signature and of the content are not for these to set. */
+  /** Headers of each request, except those of the signature and of the content. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Most events in one request. Default: 100. */
+  /** Maximum events of one request. Default: 100. */
   readonly maxBatchEvents?: number
-  /** Most bytes in one request, unless one event alone has more. Default: 1 MiB. */
+  /** Maximum bytes of one request, unless a single event is larger. Default: 1 MiB. */
   readonly maxBatchBytes?: number
   /**
-   * Requests at once by one process, each for another conversation; those that failed before take half of them at most.
-   * Default: 8.
+   * Maximum concurrent requests of one process, each for another conversation; retries use at most half of
+   * them. Default: 8.
    */
   readonly concurrency?: number
-  /** Milliseconds that a response is waited for. Default: 30,000. */
+  /** Milliseconds to wait for a response. Default: 30,000. */
   readonly timeout?: number
-  /** Milliseconds before the first repetition; doubled each time, and varied by half. Default: 1,000. */
+  /** Milliseconds before the first retry; doubled each time, with half of it random. Default: 1,000. */
   readonly retryDelay?: number
-  /** Most milliseconds between two repetitions. Default: 60,000. */
+  /** Maximum milliseconds between two retries. Default: 60,000. */
   readonly maxRetryDelay?: number
 }
 
-/** The same, complete. */
+/** A webhook with its defaults. */
 export interface Webhook extends Omit<Required<WebhookOptions>, 'kinds'> {
   readonly kinds: ReadonlySet<EventKind> | null
 }
@@ -56,10 +58,10 @@ const COUNTS = [
   'retryDelay',
   'maxRetryDelay',
 ] as const
-/** What a timer can wait, in milliseconds, and no other option needs more. */
-const MOST = 2 ** 31 - 1
+/** The maximum delay of a timer in milliseconds. */
+const MAX_COUNT = 2 ** 31 - 1
 
-/** @throws ColloquyError `invalid_argument` for one that cannot be; it says nothing of what may be secret. */
+/** @throws ColloquyError `invalid_argument` for an invalid webhook; the message contains no secret. */
 export function checkWebhook(options: WebhookOptions): Webhook {
   const { url, secret, kinds, headers = {} } = options
   const parsed = URL.canParse(url) ? new URL(url) : null
@@ -68,9 +70,9 @@ export function checkWebhook(options: WebhookOptions): Webhook {
     !['http:', 'https:'].includes(parsed.protocol) ||
     parsed.username + parsed.password !== ''
   ) {
-    throw invalid('The url of a webhook must be one of http or https, without a user in it.')
+    throw invalid('The url of a webhook must be an http or https URL without a user.')
   }
-  // A query may hold a token: it is no part of any message.
+  // A query may contain a token, so it is not part of messages.
   const name = `${parsed.origin}${parsed.pathname}`
   const { id = name } = options
   if (secret.length < 16) throw invalid(`The secret of webhook ${name} must have at least 16 characters.`)
@@ -91,8 +93,8 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   }
   for (const field of COUNTS) {
     const count = webhook[field]
-    if (!Number.isSafeInteger(count) || count < 1 || count > MOST) {
-      throw invalid(`${field} of webhook ${name} must be a whole number from 1 to ${MOST}.`)
+    if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
+      throw invalid(`${field} of webhook ${name} must be a whole number from 1 to ${MAX_COUNT}.`)
     }
   }
   return webhook
@@ -108,7 +110,7 @@ function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   }
 }
 
-/** Where a message goes: below the path of the URL, before its query. */
+/** The URL of a message: its path is appended, the query remains. */
 export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {
   const address = new URL(url)
   address.pathname = `${address.pathname.replace(/(?<!\/)\/+$/, '')}${path}`
@@ -116,11 +118,11 @@ export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {
   return address
 }
 
-/** How long to wait before a repetition, in milliseconds: longer each time, and never for two at the same time. */
+/** Milliseconds before a retry, with backoff and jitter. */
 export function waitBefore(
   { retryDelay: retry, maxRetryDelay }: Pick<Webhook, 'retryDelay' | 'maxRetryDelay'>,
   tries: number,
 ): number {
-  const most = Math.min(maxRetryDelay, retry * 2 ** Math.min(tries - 1, 30))
-  return most / 2 + Math.random() * (most / 2)
+  const limit = Math.min(maxRetryDelay, retry * 2 ** Math.min(tries - 1, 30))
+  return limit / 2 + Math.random() * (limit / 2)
 }

@@ -1,4 +1,4 @@
-/** The workspaces that clients have saved, for their pages to show: names of folders, which nothing here looks into. */
+/** Workspaces that clients save for their pages: names of folders, which the service never opens. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -21,12 +21,12 @@ interface Item {
 }
 
 const NONE: Saved = { workspaces: [], workspaceParents: [] }
-const PLACE = 'saved-workspaces'
+const COLLECTION = 'saved-workspaces'
 
 const string: JsonObject = { type: 'string' }
 const PARENT = objectOf({ id: string, name: string, path: string })
 const LIST = {
-  description: 'All of them',
+  description: 'All workspaces',
   schema: objectOf({
     workspaces: listOf(objectOf({ id: string, name: string, path: string, parentPath: maybe(string) })),
     workspaceParents: listOf(PARENT),
@@ -37,15 +37,14 @@ const DELETED = { 200: { description: 'Deleted', schema: objectOf({ deleted: { t
 
 const tag = 'Workspaces'
 
-/** Its operations. */
 export function savedWorkspaceOperations(store: Store): Operation[] {
-  const records: Records<Saved> = recordsOf<Saved>(store, PLACE)
+  const records: Records<Saved> = recordsOf<Saved>(store, COLLECTION)
   const shown = ({ workspaces, workspaceParents }: Saved): object => ({
     workspaces: workspaces.map((one) => ({ ...one, parentPath: one.parentPath ?? null })),
     workspaceParents,
   })
   const add = async (field: keyof Saved, items: readonly Item[]): Promise<object> => {
-    const after = await records.update(PLACE, (before) => {
+    const after = await records.update(COLLECTION, (before) => {
       const all = new Map((before ?? NONE)[field].map((one) => [one.path, one]))
       for (const one of items) all.set(one.path, one)
       if (all.size > MAX_WORKSPACES)
@@ -59,10 +58,10 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
   }
   const remove = async (field: keyof Saved, path: string): Promise<object> => {
     let deleted = false
-    await records.update(PLACE, (before) => {
-      const kept = (before ?? NONE)[field].filter((one) => one.path !== path)
-      deleted = kept.length < (before ?? NONE)[field].length
-      return deleted ? { ...(before ?? NONE), [field]: kept } : undefined
+    await records.update(COLLECTION, (before) => {
+      const remaining = (before ?? NONE)[field].filter((one) => one.path !== path)
+      deleted = remaining.length < (before ?? NONE)[field].length
+      return deleted ? { ...(before ?? NONE), [field]: remaining } : undefined
     })
     return { deleted }
   }
@@ -76,7 +75,7 @@ export function savedWorkspaceOperations(store: Store): Operation[] {
         summary: 'List Workspaces',
         replies: { 200: LIST },
       },
-      async () => ({ body: shown((await records.find(PLACE))?.record ?? NONE) }),
+      async () => ({ body: shown((await records.find(COLLECTION))?.record ?? NONE) }),
     ),
     operation(
       {

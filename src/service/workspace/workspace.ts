@@ -1,16 +1,16 @@
-/** The operations that make directories in the folder that a service may touch, and nowhere else. */
+/** Operations that create directories in the service's workspace, and of the editor. */
 
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { optional, text, withDefault } from '../http/parameters.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 
-/** An editor beside the service. */
+/** An editor next to the service. */
 export interface Editor {
   readonly port: number
-  /** Put into its URL, where the editor looks for it. */
+  /** Added to its URL. */
   readonly token: string
-  /** Where it is served below its address. */
+  /** Path below its address. Default: none. */
   readonly basePath?: string
 }
 
@@ -41,7 +41,7 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
       summary: 'Whether There Is An Editor',
       replies: {
         200: {
-          description: 'As the service was told: it does not look',
+          description: 'As configured: the service does not check',
           schema: objectOf({ running: { type: 'boolean' }, enabled: { type: 'boolean' } }),
         },
       },
@@ -59,7 +59,7 @@ function editorUrl(
 ): string {
   const given = base ?? `http://localhost:${port}`
   const url = URL.canParse(given) ? new URL(given) : null
-  // It is shown as a link: a script must not become one.
+  // Clients show it as a link, which must not be a script.
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw invalid({
       type: 'url_parsing',
@@ -74,15 +74,16 @@ function editorUrl(
   return `${url.href}?${new URLSearchParams({ tkn: token, folder })}`
 }
 
-/** The files that a service may touch. */
+/** The folder that a service may write to. */
 export interface Workspace {
   /**
-   * Makes a directory and those above it; one that is there is fine. @throws HttpProblem 400, 403 for what is outside.
+   * Creates a directory and its parents; an existing one is no error.
+   * @throws HttpProblem 400, 403 for a path outside of the folder.
    */
   readonly createDirectory: (path: string) => Promise<void>
 }
 
-/** Without a workspace, every path is refused. */
+/** Without a workspace, every path is rejected. */
 export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
   ['/api/file/create_directory', '/file/create_directory'].map((path) =>
     operation(
