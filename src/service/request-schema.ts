@@ -6,7 +6,7 @@ import {
   bodyOf,
   id,
   integer as wholeNumber,
-  said,
+  messageFields,
   secrets,
   securityAnalyzer,
   sentMessage,
@@ -54,7 +54,7 @@ const serviceFields = {
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
   initial_message: z
-    .strictObject({ ...said, run: z.boolean().default(true).optional() })
+    .strictObject({ ...messageFields, run: z.boolean().default(true).optional() })
     .nullable()
     .optional(),
   title: title.nullable().optional(),
@@ -97,9 +97,11 @@ const update = z.strictObject({
 export type AppUpdate = z.input<typeof update>
 export const updateBody = bodyOf(update)
 
-export const sendBody = bodyOf(z.strictObject({ ...said, run: z.boolean().default(true).optional() }))
+export const sendBody = bodyOf(
+  z.strictObject({ ...messageFields, run: z.boolean().default(true).optional() }),
+)
 
-export const pendingBody = bodyOf(z.strictObject(said))
+export const pendingBody = bodyOf(z.strictObject(messageFields))
 
 /** A user to provision. */
 export const userBody = bodyOf(

@@ -16,7 +16,7 @@ it('all who wait for room are told once there is some', async () => {
   ]
   client.pause()
   const outlet = new Outlet(socket, request.socket, {
-    most: 1_000,
+    maxBytes: 1_000,
     writeTimeout: 60_000,
     budget: new Budget(1e9),
   })
@@ -25,7 +25,7 @@ it('all who wait for room are told once there is some', async () => {
   expect(waits).not.toContain(null)
   client.resume()
   await Promise.all(waits)
-  expect(outlet.taken).toBe(2)
+  expect(outlet.accepted).toBe(2)
   client.terminate()
   server.close()
   await once(server, 'close')

@@ -3,7 +3,7 @@
 import { vi } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
-import { say } from '../../src/service/node/connection.ts'
+import { sendFrameMessage } from '../../src/service/node/connection.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { createService, type ServiceOptions } from '../../src/service/service.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -180,7 +180,7 @@ export const WAYS: readonly Way[] = [
       return async ({ service, engine }) => {
         const { lifecycle } = service.live
         try {
-          await say(lifecycle, await engine.open(id), JSON.stringify({ role: 'user', ...said }))
+          await sendFrameMessage(lifecycle, await engine.open(id), JSON.stringify({ role: 'user', ...said }))
           return 200
         } catch (error) {
           return (error as { readonly status: number }).status

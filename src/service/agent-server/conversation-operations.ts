@@ -114,7 +114,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
           'CREATED_AT_DESC',
         ),
         page_id: optional(text()),
-        limit: withDefault(integer({ least: 1, most: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
+        limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
       },
       replies: {
         200: {

@@ -1,55 +1,58 @@
 /**
- * API keys with a window of time and an organization; only their hashes are kept, so a stolen database opens nothing.
+ * API keys with a validity window and an organization. Only their hashes are stored, so a stolen database
+ * contains no key.
  */
 
 import type { Store } from '../../store/contract/store.ts'
 import { recordsOf, risingClock } from '../records.ts'
 
-/** What is known of a key; times are ISO 8601 in UTC. */
+/** The information about a key; times are ISO 8601 in UTC. */
 export interface ApiKeyInfo {
   readonly id: string
   readonly name: string
   readonly created_at: string
   readonly last_used_at: string | null
-  /** It is good from then on; null for always. */
+  /** Valid from then on; null: always. */
   readonly not_before: string | null
-  /** It is good before then; null for ever. */
+  /** Invalid from then on; null: never. */
   readonly expires_at: string | null
-  /** The organization that it is good for; null for a key that is bound to none. */
+  /** The organization of the key; null for an unbound key. */
   readonly org_id: string | null
 }
 
-/** What a new key begins with. */
 export type NewApiKey = Pick<ApiKeyInfo, 'name' | 'not_before' | 'expires_at' | 'org_id'>
 
-interface Kept extends ApiKeyInfo {
+interface StoredKey extends ApiKeyInfo {
   /** SHA-256 of the key, in hexadecimal. */
   readonly hash: string
 }
 
 /** The keys of a service. */
 export interface ApiKeys {
-  /** The only time that the key itself is sent. */
+  /** Creates a key; only this returns the key itself. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   /** The newest first. */
   readonly list: () => Promise<readonly ApiKeyInfo[]>
-  /** False when there was none. */
+  /** False for an unknown id. */
   readonly remove: (id: string) => Promise<boolean>
-  /** What a credential stands for: null for no key, and for one outside of its window, which does not count as used. */
+  /**
+   * The key of a credential; null for an unknown key, and outside of its window. A key that is found counts
+   * as used.
+   */
   readonly find: (credential: string) => Promise<ApiKeyInfo | null>
 }
 
-/** How a key begins, so that scanners know one where it should not be. */
+/** Lets scanners recognise leaked keys. */
 const PREFIX = 'sk-colloquy-'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-/** 43 letters of 62 hold 256 bits. */
+/** 43 letters of 62 have 256 bits. */
 const LENGTH = 43
 
-/** How often it is written that a key was used, in milliseconds. */
+/** Minimum milliseconds between two writes of a key's last use. */
 const USED_EVERY = 300_000
 
 /**
- * API keys in a store. Any number of processes may share them: a key that one deletes, no other takes.
+ * API keys in a store. Processes share them: a deleted key is rejected by all.
  *
  * @example
  * const keys = apiKeys(memoryStore())
@@ -58,19 +61,19 @@ const USED_EVERY = 300_000
  * found.name // 'ci'
  */
 export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
-  const records = recordsOf<Kept>(store, 'api-keys', ({ hash, created_at }) => ({
+  const records = recordsOf<StoredKey>(store, 'api-keys', ({ hash, created_at }) => ({
     keys: { hash, created_at },
   }))
-  const madeAt = risingClock(now)
+  const nextTime = risingClock(now)
   return {
     async create({ name, not_before, expires_at, org_id }) {
       const key = newKey()
       const id = crypto.randomUUID()
-      const created_at = new Date(madeAt()).toISOString()
+      const created_at = new Date(nextTime()).toISOString()
       const hash = await sha256(key)
-      const kept = { id, name, created_at, last_used_at: null, not_before, expires_at, org_id, hash }
-      await records.make([records.changeOf(id, kept, null)])
-      return { ...shown(kept), key }
+      const stored = { id, name, created_at, last_used_at: null, not_before, expires_at, org_id, hash }
+      await records.make([records.changeOf(id, stored, null)])
+      return { ...shown(stored), key }
     },
     async list() {
       const keys: ApiKeyInfo[] = []
@@ -80,17 +83,17 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
     },
     remove: (id) => records.remove(id),
     async find(credential) {
-      // Session keys and what people make up need no look into the store.
+      // Other credentials need no query.
       if (!credential.startsWith(PREFIX)) return null
-      // How long an index takes shows nothing of a key: no caller can choose its hash.
+      // The time of the query reveals nothing: callers cannot choose the hash.
       const { items } = await records.list({ by: 'hash', value: await sha256(credential), limit: 1 })
-      const [found] = items
+      const [stored] = items
       const time = now()
-      if (found === undefined || !isWithin(found.record, time)) return null
-      const { id, version, record } = found
+      if (stored === undefined || !isWithin(stored.record, time)) return null
+      const { id, version, record } = stored
       const used = { ...record, last_used_at: new Date(time).toISOString() }
       if (time - Date.parse(record.last_used_at ?? '1970-01-01') >= USED_EVERY) {
-        // A use that cannot be written is one all the same, and a key that was deleted meanwhile stays away.
+        // The key is valid even if this fails; a key that was deleted meanwhile is not written again.
         await records.make([records.changeOf(id, used, version)]).catch(() => undefined)
       }
       return shown(used)
@@ -109,7 +112,7 @@ export const isWithin = (
 function newKey(): string {
   let key = PREFIX
   while (key.length < PREFIX.length + LENGTH) {
-    // The bytes beyond the last multiple of 62 would make some letters likelier.
+    // Bytes from 248 would make some letters likelier.
     for (const byte of crypto.getRandomValues(new Uint8Array(64))) {
       if (byte < 248 && key.length < PREFIX.length + LENGTH) key += LETTERS[byte % 62]
     }
@@ -117,7 +120,7 @@ function newKey(): string {
   return key
 }
 
-function shown({ hash: _hash, ...info }: Kept): ApiKeyInfo {
+function shown({ hash: _hash, ...info }: StoredKey): ApiKeyInfo {
   return info
 }
 
@@ -129,9 +132,9 @@ export async function sha256(text: string): Promise<string> {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Whether two hashes are the same, in a time that depends on their length only. */
+/** Whether two hashes are equal, in a time that depends only on their length. */
 export function isSameHash(a: string, b: string): boolean {
   let difference = a.length ^ b.length
-  for (let at = 0; at < a.length; at += 1) difference |= a.charCodeAt(at) ^ b.charCodeAt(at)
+  for (let index = 0; index < a.length; index += 1) difference |= a.charCodeAt(index) ^ b.charCodeAt(index)
   return difference === 0
 }

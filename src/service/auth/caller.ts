@@ -9,8 +9,8 @@ import type { AllowOrigin } from '../http/cors.ts'
 type KeyCheck = (credential: string) => Promise<boolean>
 
 /**
- * Keeps the SHA-256 of keys only, and compares all of them in constant time. Accepts several, so that they can be rotated.
- * Null for no keys: authentication is disabled.
+ * Checks credentials against the SHA-256 of all keys in constant time. There can be several keys, so that
+ * they can be rotated. Null without keys: authentication is disabled.
  */
 function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
@@ -43,7 +43,7 @@ export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential 
   return cookie === undefined ? null : { text: decoded(cookie), from: 'cookie' }
 }
 
-/** The caller: with a session key, with an API key, or with none where no session key is configured. */
+/** The caller: with a session key, with an API key, or anybody if no session key is configured. */
 export type Caller =
   | { readonly type: 'open' | 'session' }
   | { readonly type: 'api_key'; readonly key: ApiKeyInfo }
@@ -79,8 +79,8 @@ export async function requireCaller(
   const caller = await identify(credential, request.headers.get('x-org-id'))
   if (caller === null) throw new HttpProblem(401, 'Unauthorized')
   const hasHeader = caller.type !== 'open' && credential?.from === 'header'
-  const foreign = isForeign(request) && !(caller.type === 'open' && isAllowed(request, allows))
-  if (!hasHeader && !SAFE.has(request.method) && foreign) {
+  const isCrossSite = isForeign(request) && !(caller.type === 'open' && isAllowed(request, allows))
+  if (!hasHeader && !SAFE.has(request.method) && isCrossSite) {
     throw new HttpProblem(403, 'Pages of other sites may not send this request. Send the key in a header.')
   }
   return caller

@@ -1,4 +1,4 @@
-/** The operations that make, list and delete API keys. */
+/** Operations that create, list and delete API keys. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { isInstant, parseInstant } from '../../event/time.ts'
@@ -26,13 +26,13 @@ const INFO: JsonObject = {
 
 const FORBIDDEN = { 403: { description: 'A key cannot manage keys' } }
 
-/** `identify` finds the caller, `userOf` whom an API key was made for. */
+/** `identify` returns the caller, `userOf` the user of an API key. */
 export const keyOperations = (
   keys: ApiKeys,
   identify: (request: Request) => Promise<Caller>,
   userOf: UserOf,
 ): Operation[] => {
-  /** A key that could make keys would outlive its own end. */
+  /** A key that could create keys would outlive its own window. */
   const requireSession = async (request: Request): Promise<void> => {
     const { type } = await identify(request)
     if (type === 'api_key') throw new HttpProblem(403, 'API keys cannot manage keys. Use a session key.')
@@ -48,7 +48,7 @@ export const keyOperations = (
         body: newKeyBody,
         replies: {
           200: {
-            description: 'The key, which is shown this once',
+            description: 'The key, which is shown only once',
             schema: objectOf({ ...INFO, key: string }),
           },
           ...FORBIDDEN,
@@ -91,7 +91,7 @@ export const keyOperations = (
         summary: 'Get Current Api Key',
         replies: {
           200: {
-            description: 'The key that was given',
+            description: "The request's key",
             schema: objectOf({
               id: string,
               name: string,
@@ -101,7 +101,7 @@ export const keyOperations = (
               auth_type: { const: 'api_key' },
             }),
           },
-          400: { description: 'What was given is no API key' },
+          400: { description: 'The request has no API key' },
         },
       },
       async ({ request }) => {
@@ -123,20 +123,20 @@ export const keyOperations = (
         params: { key_id: text() },
         replies: {
           200: { description: 'Successful Response', schema: objectOf({ success: { const: true } }) },
-          404: { description: 'There is no such key' },
+          404: { description: 'Unknown key' },
           ...FORBIDDEN,
         },
       },
       async ({ path, request }) => {
         await requireSession(request)
         if (await keys.remove(path.key_id)) return { body: { success: true } }
-        throw new HttpProblem(404, `Key ${JSON.stringify(path.key_id)} is not known.`)
+        throw new HttpProblem(404, `Key ${JSON.stringify(path.key_id)} was not found.`)
       },
     ),
   ]
 }
 
-/** The organization that a request is for. It is kept with the key, so it is bounded as in a body. */
+/** The organization of a request, with the same limit as in a body, since it is stored with the key. */
 function orgOf({ headers }: Request): string | null {
   const org = headers.get('x-org-id')
   if (org === null || (org !== '' && org.length <= MAX_ORG_ID)) return org
@@ -144,16 +144,16 @@ function orgOf({ headers }: Request): string | null {
   throw invalid({ type: 'value_error', loc: ['header', 'x-org-id'], msg, input: null })
 }
 
-/** In UTC to the millisecond, which is what a window is compared at. */
-function readTime(name: string, given: string | null | undefined): string | null {
-  if (given === undefined || given === null) return null
-  const micros = isInstant(given) ? parseInstant(given) : undefined
+/** In UTC with milliseconds, the precision of a window. */
+function readTime(name: string, input: string | null | undefined): string | null {
+  if (input === undefined || input === null) return null
+  const micros = isInstant(input) ? parseInstant(input) : undefined
   if (micros !== undefined) return new Date(Number(micros / 1000n)).toISOString()
   throw invalid({
     type: 'datetime_from_date_parsing',
     loc: ['body', name],
     msg: 'Input should be a valid datetime or date',
-    input: given,
+    input: input,
   })
 }
 

@@ -1,24 +1,24 @@
 /**
- * A stream outlives the request that began it, and must not outlive its key: keys that were deleted or ran out end what
- * they opened.
+ * Ends streams whose key was deleted or has expired: a stream outlives its request, and must not outlive its
+ * key.
  */
 
 import { HttpProblem } from '../http/problem.ts'
 import { isWithin } from './api-keys.ts'
 import type { Caller, Credential, Identify } from './caller.ts'
 
-/** A caller who was let in, and what with. */
+/** An authenticated caller. */
 export interface Access {
   readonly caller: Caller
   readonly credential: Credential | null
-  /** The organization that the request was for. */
+  /** The organization of the request. */
   readonly org: string | null
 }
 
-/** Milliseconds between two looks at a key, at most. */
+/** Maximum milliseconds between two checks of a key. */
 const INTERVAL = 5_000
 
-/** The same for streams with such a heartbeat. */
+/** The interval for streams with some heartbeat. */
 export const keyInterval = (heartbeat: number): number => Math.min(heartbeat, INTERVAL)
 
 interface Watched {
@@ -27,21 +27,24 @@ interface Watched {
   timer: ReturnType<typeof setTimeout> | undefined
 }
 
-/** Looks after the keys of open streams; those of one key share a look. */
+/** Checks the keys of open streams; streams with the same key share a check. */
 export class KeyWatch {
   readonly #identify: Identify
   readonly #interval: number
   readonly #watched = new Map<string, Watched>()
 
-  /** @param interval milliseconds between two looks at a key; the time at which one runs out is met besides */
+  /** @param interval milliseconds between two checks of a key, in addition to its expiry */
   constructor(identify: Identify, interval: number) {
     this.#identify = identify
     this.#interval = interval
   }
 
-  /** Whether the caller would be let in now. @throws what the store throws, and then it is not known. */
+  /**
+   * Whether the caller is still valid.
+   * @throws what the store throws.
+   */
   async isGood({ caller, credential, org }: Access): Promise<boolean> {
-    // Session keys are those of the process, and hold as long as it does.
+    // Session keys are valid while the process lives.
     if (caller.type !== 'api_key') return true
     if (!isWithin(caller.key, Date.now())) return false
     try {
@@ -52,17 +55,17 @@ export class KeyWatch {
     }
   }
 
-  /** Calls `end` once, when the caller would no longer be let in; returns what ends the watch. */
+  /** Calls `end` once when the caller is no longer valid; returns a function that ends the watch. */
   watch(access: Access, end: () => void): () => void {
     if (access.caller.type !== 'api_key') return () => undefined
     const name = JSON.stringify([access.credential?.text, access.org])
     const watched = this.#watched.get(name) ?? { access, ends: new Set(), timer: undefined }
     this.#watched.set(name, watched)
-    const own = (): void => end()
-    watched.ends.add(own)
+    const callEnd = (): void => end()
+    watched.ends.add(callEnd)
     watched.timer ??= this.#after(name, watched)
     return () => {
-      watched.ends.delete(own)
+      watched.ends.delete(callEnd)
       if (watched.ends.size > 0) return
       clearTimeout(watched.timer)
       if (this.#watched.get(name) === watched) this.#watched.delete(name)
@@ -71,14 +74,14 @@ export class KeyWatch {
 
   #after(name: string, { access: { caller } }: Watched): ReturnType<typeof setTimeout> {
     const until = caller.type === 'api_key' ? caller.key.expires_at : null
-    const left = until === null ? Infinity : Math.max(0, Date.parse(until) - Date.now())
-    return setTimeout(() => void this.#look(name), Math.min(this.#interval, left))
+    const remaining = until === null ? Infinity : Math.max(0, Date.parse(until) - Date.now())
+    return setTimeout(() => void this.#check(name), Math.min(this.#interval, remaining))
   }
 
-  async #look(name: string): Promise<void> {
+  async #check(name: string): Promise<void> {
     const watched = this.#watched.get(name)
     if (watched === undefined) return
-    // While the store is away it is not known, and a stream has nothing to give.
+    // While the store is unavailable, streams remain open: they have nothing to send.
     const good = await this.isGood(watched.access).catch(() => true)
     if (this.#watched.get(name) !== watched) return
     if (good) {

@@ -1,4 +1,4 @@
-/** What a caller may do in an organization. */
+/** The operation that describes a caller's role in an organization. */
 
 import type { Caller } from './caller.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
@@ -7,17 +7,15 @@ import { HttpProblem } from '../http/problem.ts'
 
 const string = { type: 'string' } as const
 
-/** Finds whom an API key was made for. */
+/** Returns the user of an API key. */
 export type UserOf = (keyId: string) => Promise<{ readonly user_id: string; readonly email: string } | null>
 
 const NO_USER = { user_id: null, email: null }
 
-/** What every caller may do. */
+/** The permissions of every caller. */
 const WORK = ['view_conversations', 'edit_conversations', 'manage_sandboxes', 'edit_settings']
 
-/**
- * `identify` finds the caller, `userOf` whom an API key was made for: its id and e-mail address, or null for none.
- */
+/** `identify` returns the caller, `userOf` the user of an API key: its id and e-mail address, or null. */
 export const organizationOperations = (
   identify: (request: Request) => Promise<Caller>,
   userOf: UserOf,
@@ -35,7 +33,7 @@ export const organizationOperations = (
         params: { org_id: text() },
         replies: {
           200: {
-            description: 'What the caller may do',
+            description: "The caller's permissions",
             schema: objectOf({
               org_id: string,
               user_id: maybe(string),
@@ -54,14 +52,14 @@ export const organizationOperations = (
         },
       },
       async ({ path: { org_id }, request }) => {
-        const named = request.headers.get('x-org-id')
-        if (named !== null && named !== org_id)
+        const header = request.headers.get('x-org-id')
+        if (header !== null && header !== org_id)
           throw new HttpProblem(400, 'X-Org-Id does not match the organization in the path.')
         const caller = await identify(request)
         const bound = caller.type === 'api_key' ? caller.key.org_id : null
         if (bound !== null && bound !== org_id)
           throw new HttpProblem(404, 'You are not a member of this organization.')
-        // A session key owns the service, and an API key may do all but manage keys.
+        // A session key owns the service; an API key may do everything except manage keys.
         const isKey = caller.type === 'api_key'
         const permissions = isKey ? WORK : [...WORK, 'manage_keys']
         return {
@@ -71,7 +69,7 @@ export const organizationOperations = (
             role: isKey ? 'member' : 'owner',
             permissions,
             status: 'active',
-            // There are no keys and settings of an organization: those of the service hold for all.
+            // Organizations have no keys and settings of their own: the service's apply to all.
             llm_api_key: null,
             llm_api_key_for_byor: null,
             agent_settings_diff: null,

@@ -81,5 +81,5 @@ export const START_TASK = objectOf({
 
 export const PAGING = {
   page_id: optional(text()),
-  limit: withDefault(integer({ least: 1, most: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
+  limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const

@@ -20,7 +20,7 @@ export class LostRuns {
   readonly #interval: number
   readonly #onFailure: OnFailure
   #timer: ReturnType<typeof setTimeout> | undefined
-  #looking: Promise<void> = Promise.resolve()
+  #checking: Promise<void> = Promise.resolve()
   #closed = false
 
   /** @param interval milliseconds between two checks */
@@ -34,7 +34,7 @@ export class LostRuns {
   /** Starts to check; lost runs continue in the background. */
   start(): void {
     if (this.#closed) return
-    this.#looking = this.check()
+    this.#checking = this.check()
       .catch((error: unknown) => {
         if (!hasCode(error, 'closed') && !hasCode(error, 'store_closed')) this.#onFailure(error)
       })
@@ -47,7 +47,7 @@ export class LostRuns {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
-    await this.#looking
+    await this.#checking
   }
 
   /**
@@ -71,7 +71,6 @@ export class LostRuns {
           if (hasCode(error, 'unknown_conversation')) continue
           if (isOfService(error)) throw error
           // A failure of one conversation does not affect the others.
-          // @ 22 #looking #checking
           this.#onFailure(error)
         }
       }

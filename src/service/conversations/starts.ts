@@ -36,7 +36,7 @@ export class Starts {
   readonly #store: Store
   readonly #box: SecretBox
   readonly #records: Records<Sealed>
-  readonly #held = new Latest<JsonObject>(MAX_CHARS_IN_MEMORY)
+  readonly #inMemory = new Latest<JsonObject>(MAX_CHARS_IN_MEMORY)
 
   constructor(store: Store, box: SecretBox) {
     this.#store = store
@@ -66,7 +66,7 @@ export class Starts {
   async of({ id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<JsonObject> {
     const { start, start_ref: ref } = startOf(metadata)
     if (ref === null) return start
-    const inMemory = this.#held.get(ref)
+    const inMemory = this.#inMemory.get(ref)
     if (inMemory !== undefined) return inMemory
     const sealed = (await this.#records.find(ref))?.record ?? null
     if (sealed !== null) return this.#box.open(ref, sealed)
@@ -102,7 +102,7 @@ export class Starts {
   async forget({ metadata }: Pick<ConversationRecord, 'metadata'>): Promise<void> {
     const { start_ref: ref } = startOf(metadata)
     if (ref === null) return
-    this.#held.delete(ref)
+    this.#inMemory.delete(ref)
     await this.#records.remove(ref)
   }
 
@@ -133,7 +133,7 @@ export class Starts {
 
   async #put(ref: string, start: JsonObject): Promise<void> {
     if (!this.#box.isOpen) await this.#records.update(ref, () => this.#box.seal(ref, start))
-    else this.#held.set(ref, start, JSON.stringify(start).length)
+    else this.#inMemory.set(ref, start, JSON.stringify(start).length)
   }
 }
 
@@ -161,34 +161,34 @@ function withoutMasks(value: JsonObject): JsonObject {
 
 /** Caches the latest values by key; their total size is limited. */
 export class Latest<T> {
-  readonly #most: number
-  readonly #kept = new Map<string, { readonly value: T; readonly size: number }>()
+  readonly #maxSize: number
+  readonly #entries = new Map<string, { readonly value: T; readonly size: number }>()
   #size = 0
 
   constructor(maxSize: number) {
-    this.#most = maxSize
+    this.#maxSize = maxSize
   }
 
   get(key: string): T | undefined {
-    const entry = this.#kept.get(key)
+    const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
-    this.#kept.delete(key)
-    this.#kept.set(key, entry)
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
     return entry.value
   }
 
   set(key: string, value: T, size = 1): void {
     this.delete(key)
-    this.#kept.set(key, { value, size })
+    this.#entries.set(key, { value, size })
     this.#size += size
-    for (const oldest of this.#kept.keys()) {
-      if (this.#size <= this.#most) break
+    for (const oldest of this.#entries.keys()) {
+      if (this.#size <= this.#maxSize) break
       this.delete(oldest)
     }
   }
 
   delete(key: string): void {
-    this.#size -= this.#kept.get(key)?.size ?? 0
-    this.#kept.delete(key)
+    this.#size -= this.#entries.get(key)?.size ?? 0
+    this.#entries.delete(key)
   }
 }

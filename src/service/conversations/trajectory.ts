@@ -2,7 +2,7 @@
 
 import { wireEvent } from '../events/pages.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { MOST_FILES, type ZipFile, zipResponse } from '../http/zip.ts'
+import { MAX_FILES, type ZipFile, zipResponse } from '../http/zip.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -38,7 +38,7 @@ export const FLAT: Layout = {
  * @throws HttpProblem 413 for more events than a zip can contain files.
  */
 export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {
-  if (record.version >= MOST_FILES)
+  if (record.version >= MAX_FILES)
     throw new HttpProblem(
       413,
       'The log is too long for a zip. Use `colloquy export` to write it to a folder.',

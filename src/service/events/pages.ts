@@ -1,4 +1,7 @@
-/** Searches of events for all faces: the parameters of a request to a query, its page to the wire, without secrets. */
+/**
+ * Searches of events: from the parameters of a request to a query, and from its page to the response, without
+ * secrets.
+ */
 
 import { isLegalId } from '../../event/ids.ts'
 import { edit, editObject } from '../../event/json.ts'
@@ -20,43 +23,43 @@ export const FILTERS = {
   timestamp__lt: optional(dateTime()),
 } as const
 
-/** How a search is ordered and paged. */
+/** The order and page of a search. */
 export const PAGING = {
   sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
   page_id: optional(text()),
-  limit: withDefault(integer({ least: 1, most: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
+  limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const
 
-/** The responses: a page, and an event that may be missing. */
+/** References to the schemas of responses. */
 export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
 export const EVENT_PAGE: JsonObject = { $ref: '#/components/schemas/EventPage' }
 export const EVENT_OR_NULL: JsonObject = maybe(EVENT)
 
-/** A filter as a request has it. */
+/** The filters of a request. */
 export interface FilterValues {
   readonly kind__eq: EventKind | null
   readonly timestamp__gte: string | null
   readonly timestamp__lt: string | null
-  /** Where the operation takes them. */
+  /** Only some operations have these. */
   readonly source?: Source | null
   readonly body?: string | null
 }
 
-/** A page as a request asks for it. */
+/** The order and page of a request. */
 export interface PageValues extends FilterValues {
   readonly sort_order: 'TIMESTAMP' | 'TIMESTAMP_DESC'
   readonly page_id: string | null
   readonly limit: number
 }
 
-/** A page of events, as clients get it (interface section 2.1). */
+/** A page of events in a response (interface section 2.1). */
 export interface EventPageBody {
   readonly items: readonly Event[]
   readonly next_page_id: string | null
 }
 
 /**
- * The filter of a search; hidden kinds are left out by the store, so that a page is full whenever enough events exist.
+ * The filter of a search. The store leaves out hidden kinds, so a page is full whenever enough events exist.
  */
 export function filterOf(
   conversationId: string,
@@ -74,7 +77,10 @@ export function filterOf(
   }
 }
 
-/** One page. O(limit). @throws ColloquyError `invalid_query`, `invalid_cursor`. */
+/**
+ * One page. O(limit).
+ * @throws ColloquyError `invalid_query`, `invalid_cursor`.
+ */
 export async function searchPage(
   store: Pick<Store, 'search'>,
   filter: EventFilter,
@@ -91,8 +97,8 @@ export async function searchPage(
 }
 
 /**
- * An event as clients see it: with its id, with the defaults that its writer left out, and null in place of encrypted
- * content; null for a line that is no event.
+ * An event as clients receive it: with its id and the defaults that its writer omitted, and null for
+ * encrypted content. Null for a line that is not an event.
  */
 export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event | null {
   if (isQuarantined(fact)) return null
@@ -101,8 +107,8 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
 }
 
 /**
- * The events with these ids, in the order asked; null for each that is missing, or can be no id. O(ids).
- * @throws HttpProblem 413 for several events that hold more than a page may.
+ * The events with these ids, in order; null for each unknown or invalid id. O(ids).
+ * @throws HttpProblem 413 for several events that exceed a page.
  */
 export const getEvents = (
   store: Pick<Store, 'getMany'>,
@@ -110,39 +116,40 @@ export const getEvents = (
   ids: readonly string[],
 ): Promise<(Event | null)[]> =>
   readByIds(ids, 'events', async (some) => {
-    const found = new Map<string, Event | null>()
+    const byId = new Map<string, Event | null>()
     for (const event of await store.getMany(conversationId, some.filter(isLegalId)))
-      if (event !== null && event.id !== null) found.set(event.id, wireEvent(event))
-    return some.map((id) => found.get(id) ?? null)
+      if (event !== null && event.id !== null) byId.set(event.id, wireEvent(event))
+    return some.map((id) => byId.get(id) ?? null)
   })
 
 /**
- * The event with its `source`, and with the `type` of each of its texts and images, and of each block of thinking. The
- * very same event where nothing was left out. O(parts).
+ * The event with its `source`, and the `type` of each of its texts, images and thinking blocks. Returns the
+ * same object if nothing was omitted. O(parts).
  *
  * @example
  * withDefaults({ kind: 'PauseEvent' }).source // 'user'
  */
 export function withDefaults(event: Event): Event {
-  let told = event as object as JsonObject
-  for (const name of PARTS) told = edit(told, name, typed)
-  for (const [name, field] of HOLDERS) told = editObject(told, name, (holder) => edit(holder, field, typed))
-  told = editObject(told, 'llm_message', (message) => edit(message, 'thinking_blocks', typed))
+  let edited = event as object as JsonObject
+  for (const name of PARTS) edited = edit(edited, name, typed)
+  for (const [name, field] of HOLDERS)
+    edited = editObject(edited, name, (holder) => edit(holder, field, typed))
+  edited = editObject(edited, 'llm_message', (message) => edit(message, 'thinking_blocks', typed))
   const source = KINDS[event.kind].defaultSource
-  if (told['source'] === undefined && source !== null) told = { ...told, source }
-  return told as object as Event
+  if (edited['source'] === undefined && source !== null) edited = { ...edited, source }
+  return edited as object as Event
 }
 
-/** Fields that are a part, or lists of them. */
+/** Fields that contain a part, or a list of parts. */
 const PARTS = ['thought', 'thinking_blocks', 'extended_content', 'system_prompt', 'dynamic_context'] as const
 
-/** Objects, and the field of each that has its parts. */
+/** Objects, and the field of each that contains parts. */
 const HOLDERS = [
   ['llm_message', 'content'],
   ['observation', 'content'],
 ] as const
 
-/** By a field that nothing else has. */
+/** The type by a field that only this type has. */
 const TYPES = [
   ['text', 'text'],
   ['image_urls', 'image'],
@@ -154,7 +161,7 @@ function typed(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) {
     const parts = (value as readonly JsonValue[]).map(typed)
-    return parts.some((part, at) => part !== value[at]) ? parts : value
+    return parts.some((part, index) => part !== value[index]) ? parts : value
   }
   const part = value as JsonObject
   if (part['type'] !== undefined) return part

@@ -1,4 +1,4 @@
-/** The shared events: search, count and get of conversations that everybody may read (interface section 4.1). */
+/** Events of public conversations: search, count and get without a key (interface section 4.1). */
 
 import type { RedactionRules } from '../../context/redaction/rules.ts'
 import { redactStored } from '../../context/redaction/store.ts'
@@ -12,19 +12,18 @@ import { listOf, operation, type Operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
 import { EVENT_OR_NULL, EVENT_PAGE, filterOf, FILTERS, getEvents, PAGING, searchPage } from './pages.ts'
 
-/** The kinds that a shared conversation does not show. */
+/** The kinds that are hidden in a public conversation. */
 const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].searchable)
 
 const tag = 'Sharing'
 
-/** The id of a conversation that everybody may read; null for another. */
+/** The id of a public conversation; null for any other. */
 const sharedId = async (store: SharedReads, id: string): Promise<string | null> =>
   (await findPublicConversation(store, id))?.id ?? null
 
-/** Where queries of conversations that are not shared are checked: there is nothing to read. */
+/** An empty store, in which queries of private conversations are checked. */
 const NOTHING: SharedReads = memoryStore()
 
-/** The four operations. */
 export const sharedEvents = (store: SharedReads): Operation[] => [
   operation(
     {
@@ -79,9 +78,9 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
         ...TOO_LARGE,
       },
     },
-    async ({ query: { conversation_id: given, id: ids } }) => {
+    async ({ query: { conversation_id: conversationId, id: ids } }) => {
       checkIds(ids, 'events')
-      const id = await sharedId(store, given)
+      const id = await sharedId(store, conversationId)
       const events = id === null ? ids.map(() => null) : await getEvents(store, id, ids)
       return { body: events.map(visible) }
     },
@@ -102,8 +101,8 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
         },
       },
     },
-    async ({ path: { conversation_id: given, event_id: eventId } }) => {
-      const id = await sharedId(store, given)
+    async ({ path: { conversation_id: conversationId, event_id: eventId } }) => {
+      const id = await sharedId(store, conversationId)
       const [event = null] = id === null ? [] : await getEvents(store, id, [eventId])
       return { body: visible(event) }
     },
@@ -113,10 +112,10 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
 const visible = (event: Event | null): Event | null =>
   event !== null && KINDS[event.kind].searchable ? event : null
 
-/** The shared events as they are read: redacted, whenever they were written. */
+/** The store calls that public reads use. */
 type SharedReads = Pick<Store, 'getConversation' | 'search' | 'getMany' | 'count'>
 
-/** The reads, with masks for what the rules call secret. O(size of what is read). */
+/** The reads with redaction, whenever an event was written. O(size of the result). */
 export const redactedReads = (store: SharedReads, rules: RedactionRules): SharedReads => ({
   getConversation: (id) => store.getConversation(id),
   count: (filter) => store.count(filter),

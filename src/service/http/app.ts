@@ -1,4 +1,4 @@
-/** The fetch-standard app over the table of operations: every request passes the same checks in the same order. */
+/** The fetch-standard app of the operations: every request passes the same checks in the same order. */
 
 import { Hono } from 'hono'
 import { freezeJson } from '../../event/freeze.ts'
@@ -9,41 +9,40 @@ import { HttpProblem, toProblem } from './problem.ts'
 
 /** One request and its response. */
 export interface Handled {
-  /** The request's own `X-Request-ID`, when it may be one; else a fresh one. */
+  /** The request's own `X-Request-ID` if it is valid; else a new one. */
   readonly requestId: string
   readonly method: string
-  /** Without the query, which may hold what is private. */
+  /** Without the query, which may contain private data. */
   readonly path: string
-  /** What was called; null where nothing is. */
+  /** Null if no operation matched. */
   readonly operation: Operation | null
   readonly status: number
   /** From the request to the response's head. */
   readonly milliseconds: number
 }
 
-/** What the app calls. */
 export interface AppOptions {
-  /** Refuses a request that may not call the operation, by throwing a problem. */
+  /** Rejects a request by throwing a problem. */
   readonly authorize: (request: Request, operation: Operation) => Promise<void> | void
-  /** Called with every failure that is the service's own. */
+  /** Called with every internal failure. */
   readonly onFailure: (error: unknown, request: Request, requestId: string) => void
-  /** Called when a request arrives; what it gives back is called with the response. */
+  /** Called when a request arrives; the returned function is called with the response. */
   readonly onRequest: (request: Request) => (handled: Handled) => void
-  /** Stands around the call of an operation. */
+  /** Wraps the call of an operation. */
   readonly around: (
     request: Request,
     operation: Operation,
     work: () => Promise<Response>,
   ) => Promise<Response>
-  /** Most bytes of a body. */
+  /** Maximum bytes of a body. */
   readonly maxBodyBytes: number
-  /** Pages of which other origins may use it. */
+  /** Origins whose pages may use the service. */
   readonly allowOrigin: AllowOrigin
 }
 
 const EMPTY = {}
 
-/** Puts operations into an app. The order of the table does not matter. */
+/** Builds an app of operations, in any order. */
 export function createApp(operations: readonly Operation[], options: AppOptions): Hono {
   const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>()
   const methods = methodsAt(operations)
@@ -55,11 +54,11 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     const done = options.onRequest(request)
     await next()
     context.header('X-Request-ID', requestId)
-    // What is said of a client's own text is never a page or a script, whatever it looks like.
+    // A response that quotes a client's text must not be rendered as a page or a script.
     context.header('X-Content-Type-Options', 'nosniff')
     const cors = corsHeaders(request, options.allowOrigin)
     for (const [name, value] of Object.entries(cors)) context.header(name, value)
-    // Whatever keeps the response must keep it for this origin alone.
+    // Caches must store the response per origin.
     context.header('Vary', 'Origin', { append: true })
     done({
       requestId,
@@ -91,8 +90,8 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
   }
   app.notFound((context) => {
     const allowed = methods(context.req.path)
-    const asked = preflight(context.req.raw, allowed, options.allowOrigin)
-    if (asked !== null) return asked
+    const preflightResponse = preflight(context.req.raw, allowed, options.allowOrigin)
+    if (preflightResponse !== null) return preflightResponse
     if (allowed.length === 0) return problem(new HttpProblem(404, 'Not Found'))
     const response = problem(new HttpProblem(405, 'Method Not Allowed'))
     response.headers.set('Allow', allowed.join(', '))
@@ -144,13 +143,15 @@ function fail(
   return respond({ status: 500, body: { detail: 'Internal Server Error' } })
 }
 
-/** What reading a body gives. */
 type BodyRead = { readonly value: unknown } | { readonly errors: readonly ValidationError[] }
 
-/** Reads the body of an operation that takes one. O(bytes). @throws HttpProblem 413. */
-async function readBody({ body }: Operation, request: Request, most: number): Promise<BodyRead> {
+/**
+ * Reads the body of an operation. O(bytes).
+ * @throws HttpProblem 413.
+ */
+async function readBody({ body }: Operation, request: Request, maxBytes: number): Promise<BodyRead> {
   if (body === undefined) return { value: undefined }
-  const text = await readText(request, most)
+  const text = await readText(request, maxBytes)
   if (text === null) return { errors: [notJson('The body is not UTF-8')] }
   if (text === '') {
     if (body.optional === true) return { value: undefined }
@@ -160,12 +161,13 @@ async function readBody({ body }: Operation, request: Request, most: number): Pr
   try {
     value = JSON.parse(text)
   } catch (error) {
-    // What a parser says quotes the text, which may hold a secret: its place is enough.
-    const place = /position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1] ?? ''
-    const why = place === '' ? 'The body is not JSON' : `The body is not JSON from character ${place} on`
+    // The parser's message quotes the text, which may contain a secret; the position is enough.
+    const position = /position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1] ?? ''
+    const why =
+      position === '' ? 'The body is not JSON' : `The body is not JSON from character ${position} on`
     return { errors: [notJson(why)] }
   }
-  // Nesting that no schema could walk, and numbers that JSON cannot write back.
+  // Rejects nesting that no schema could traverse, and numbers that JSON cannot represent.
   const issues = freezeJson(value)
   if (issues.length === 0) return body.read(value)
   return {
@@ -184,9 +186,9 @@ const notJson = (error: string): ValidationError => ({
   ctx: { error },
 })
 
-/** Null for what is no UTF-8: its sender would not find again what it sent. */
-async function readText(request: Request, most: number): Promise<string | null> {
-  if (Number(request.headers.get('content-length') ?? 0) > most) throw tooLarge(most)
+/** Null for invalid UTF-8. */
+async function readText(request: Request, maxBytes: number): Promise<string | null> {
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
   if (request.body === null) return ''
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const reader = request.body.getReader()
@@ -208,20 +210,21 @@ async function readText(request: Request, most: number): Promise<string | null> 
       return text
     }
     size += value.byteLength
-    if (size > most) {
-      // The rest is not waited for; a failure to cancel it changes nothing.
+    if (size > maxBytes) {
+      // The rest is not awaited; a failure to cancel changes nothing.
       void reader.cancel().catch(() => undefined)
-      throw tooLarge(most)
+      throw tooLarge(maxBytes)
     }
     decode(value)
   }
 }
 
-const tooLarge = (most: number): HttpProblem => new HttpProblem(413, `The body is larger than ${most} bytes.`)
+const tooLarge = (maxBytes: number): HttpProblem =>
+  new HttpProblem(413, `The body is larger than ${maxBytes} bytes.`)
 
 const PARAMETER = /\{\w+\}/g
 
-/** Words before parameters at the first place where two paths differ, so that `/search` is never taken for an id. */
+/** Fixed segments precede parameters where two paths first differ, so that `/search` is never an id. */
 const byPrecedence = (operations: readonly Operation[]): Operation[] =>
   operations
     .map((operation) => ({ operation, key: keyOf(operation) }))
@@ -234,7 +237,7 @@ const keyOf = ({ path }: Operation): string =>
     .map((part) => (part.startsWith('{') ? '1' : '0'))
     .join('')
 
-/** Which methods are served at a path; none for a path that nothing is at. */
+/** Returns the methods of a path; none for an unknown path. */
 export function methodsAt(operations: readonly Operation[]): (path: string) => string[] {
   const table = operations.map(({ method, path }) => ({
     method: method.toUpperCase(),
@@ -248,6 +251,6 @@ export function methodsAt(operations: readonly Operation[]): (path: string) => s
 
 const LEGAL = /^[\w.:-]{1,128}$/
 
-/** What was given where that can stand in a header and a log, else a new one. */
-export const requestIdOf = (given: string | null): string =>
-  given !== null && LEGAL.test(given) ? given : crypto.randomUUID()
+/** A valid id of a request, else a new one. */
+export const requestIdOf = (header: string | null): string =>
+  header !== null && LEGAL.test(header) ? header : crypto.randomUUID()

@@ -1,43 +1,45 @@
-/** The operation that looks up many things by their ids at once. */
+/** The operation that returns several things by their ids. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, operation, type Operation, type OperationSpec } from './operation.ts'
 import { type Parameter, texts } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Most that are asked for at once. */
-const MOST_IDS = 100
+/** Maximum number of ids in one request. */
+const MAX_IDS = 100
 
-/** For the table of replies. */
+/** A response of operations with ids. */
 export const TOO_MANY_IDS = {
-  400: { description: `More than ${MOST_IDS} ids` },
+  400: { description: `More than ${MAX_IDS} ids` },
 } as const
 
-/** For the table of replies of what can be large. */
+/** A response of operations whose result can be large. */
 export const TOO_LARGE = {
-  413: { description: 'The response would be too large: request fewer' },
+  413: { description: 'The response would be too large' },
 } as const
 
-/** @param what what is asked for, in the plural. @throws HttpProblem 400. */
+/**
+ * @param what the plural noun for the error
+ * @throws HttpProblem 400.
+ */
 export function checkIds(ids: readonly string[], what: string): void {
-  if (ids.length <= MOST_IDS) return
-  throw new HttpProblem(400, `Cannot get more than ${MOST_IDS} ${what} at once, got ${ids.length}.`)
+  if (ids.length <= MAX_IDS) return
+  throw new HttpProblem(400, `Cannot get more than ${MAX_IDS} ${what} at once, got ${ids.length}.`)
 }
 
-/** How it is called. */
 interface Named extends Pick<
   OperationSpec<Record<never, never>, Record<never, never>, undefined>,
   'path' | 'operationId' | 'tag' | 'summary'
 > {
-  /** What is asked for, in the plural. */
+  /** The plural noun for errors. */
   readonly what: string
-  /** What the parameter with the ids is called. */
+  /** Name of the parameter with the ids. */
   readonly by: 'id' | 'ids'
-  /** Of one. */
+  /** Schema of one item. */
   readonly schema: JsonObject
 }
 
-/** @param find gives those with these ids, in their order, null for each that is missing */
+/** @param find returns the items in the order of the ids, null for each unknown one */
 export const batchGet = (
   { what, by, schema, ...spec }: Named,
   find: (ids: readonly string[]) => Promise<readonly (object | null)[]>,
@@ -49,7 +51,7 @@ export const batchGet = (
       query: { [by]: texts() } as { readonly [name in typeof by]: Parameter<readonly string[]> },
       replies: {
         200: {
-          description: 'Those with these ids, in their order, null for each that is missing',
+          description: 'The items in the order of the ids, null for each unknown one',
           schema: listOf(maybe(schema)),
         },
         ...TOO_MANY_IDS,

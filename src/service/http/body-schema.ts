@@ -1,4 +1,4 @@
-/** Checks bodies by a zod schema, and names unknown and ill-formed fields as the interface does. */
+/** Checks bodies by zod schemas, and reports errors in the interface's format. */
 
 import * as z from 'zod'
 import { LEGAL_ID } from '../../event/ids.ts'
@@ -10,10 +10,8 @@ import type { BodySpec } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
 
 /**
- * A body as the schema has it. Defaults stand in the document and are not filled in: what was left out is left out.
- * O(size).
- *
- * @param options.optional whether the body may be left out as a whole
+ * A body with a zod schema. Defaults are documented and not filled in. O(size).
+ * @param options.optional whether the whole body may be omitted
  */
 export function bodyOf<S extends z.ZodType>(schema: S): BodySpec<z.input<S>>
 export function bodyOf<S extends z.ZodType>(
@@ -32,35 +30,39 @@ export function bodyOf<S extends z.ZodType>(
     read(value) {
       const given = value as JsonValue
       const issues = toIssues(check(given), given, ['body'])
-      // The check has proved what the type says.
+      // The check has verified the type.
       return issues.length === 0 ? { value: given as z.input<S> } : { errors: issues as ValidationError[] }
     },
   }
 }
 
-/** zod says aloud what JSON implies: that integers are exact up to 2^53 - 1. */
+/** JSON Schema implies the limits of exact integers that zod adds. */
 function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
 }
 
-/** An id that every store keeps. */
+/** An id that every store accepts. */
 export const id = z
   .string()
   .regex(LEGAL_ID, 'Must be 1 to 200 characters of well-formed Unicode, without control characters.')
 
-/** Text that every store keeps, of so many characters. */
-export const text = (least: number, most: number) =>
+/**
+ * Text that every store accepts.
+ * @param min minimum characters
+ * @param max maximum characters
+ */
+export const text = (min: number, max: number) =>
   z
     .string()
-    .min(least)
-    .max(most)
+    .min(min)
+    .max(max)
     .refine((value) => value.isWellFormed() && !value.includes('\u0000'), {
       error: 'Must be well-formed Unicode without NUL.',
       params: { type: 'value_error' },
     })
 
-/** A whole number; the message tells the issues what was really meant. */
+/** The message is a code for `toIssues`. */
 export const integer = z.int({ error: 'int' })
 
 export const title = text(1, 200).refine((value) => value.trim() !== '', {
@@ -76,7 +78,7 @@ export const tags = z
       .regex(TAG_KEY, 'Must be letters, digits and underscores, and begin with no underscore.'),
     text(0, 256),
   )
-  .refine((given) => Object.keys(given).length <= MOST_TAGS, {
+  .refine((value) => Object.keys(value).length <= MOST_TAGS, {
     error: `Must be at most ${MOST_TAGS} tags.`,
     params: { type: 'value_error' },
   })
@@ -92,28 +94,28 @@ const content = z.union([
   openPart,
 ])
 
-/** What a message is made of; only users speak by this door. */
-export const said = {
+/** The fields of a message; clients send only user messages. */
+export const messageFields = {
   role: z.literal('user').default('user').optional(),
   content: z.array(content).min(1),
 }
 
-/** A message as a client sends it to one conversation. */
+/** A message that a client sends to one conversation. */
 export const sentMessage = {
-  ...said,
-  /** The client's own key: a message with a key that was sent before is not sent again. */
+  ...messageFields,
+  /** Idempotency key: a second message with the same key is not appended. */
   key: text(1, 200).optional(),
   sender: text(1, 200).optional(),
 }
 
-/** Which calls a user must confirm. */
+/** The calls that a user must confirm. */
 export const confirmationPolicy = z.looseObject({
   kind: z.enum(['AlwaysConfirm', 'NeverConfirm', 'ConfirmRisky']),
   threshold: z.enum(['LOW', 'MEDIUM', 'HIGH']).optional(),
   confirm_unknown: z.boolean().optional(),
 })
 
-/** What rates the risk of calls; the agent applies it. */
+/** Rates the risk of calls; the agent applies it. */
 export const securityAnalyzer = z.looseObject({
   kind: z.enum([
     'LLMSecurityAnalyzer',
@@ -131,5 +133,5 @@ const secretSource = z.union([
   z.looseObject({ kind: z.literal('LookupSecret'), url: text(1, 4_096) }),
 ])
 
-/** Secrets for the agent, by name: each is a text, or the source of one. */
+/** Secrets for the agent by name: each is a text, or its source. */
 export const secrets = z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), secretSource]))

@@ -1,18 +1,18 @@
 /**
- * Which pages of other origins may use the service from a browser (the CORS protocol of the fetch standard). Cookies
- * are never asked for: such pages send their key in a header.
+ * Lets pages of other origins use the service from a browser (the CORS protocol of the fetch standard). Such
+ * pages send their key in a header, never in a cookie.
  */
 
-/** Whether pages of an origin may. */
+/** Whether pages of an origin may use the service. */
 export type AllowOrigin = (origin: string) => boolean
 
-/** Origins of this machine: what runs on it may be asked by what is shown on it. */
+/** Origins of this machine. */
 const LOCAL =
   /^https?:\/\/(?:localhost|(?:[\w-]+\.){1,126}localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 
 /**
- * Those of this machine, and those that are named.
- * @param origins as in `https://app.example.com`; `*` for all
+ * Allows the origins of this machine, and the given ones.
+ * @param origins such as `https://app.example.com`; `*` for all
  * @example
  * const allows = allowOrigins(['https://app.example.com'])
  * allows('http://localhost:5173') // true
@@ -20,14 +20,14 @@ const LOCAL =
  * allows('https://example.com') // false
  */
 export function allowOrigins(origins: readonly string[]): AllowOrigin {
-  const named = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, '')))
-  return (origin) => LOCAL.test(origin) || named.has('*') || named.has(origin.toLowerCase())
+  const allowed = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, '')))
+  return (origin) => LOCAL.test(origin) || allowed.has('*') || allowed.has(origin.toLowerCase())
 }
 
-/** Most characters of the names of headers that a preflight asks for. */
-const MOST = 2_000
+/** Maximum characters of the headers that a preflight requests. */
+const MAX_HEADER_CHARS = 2_000
 
-/** What is said with every response to a page of another origin; nothing to any other. */
+/** The headers of responses to pages of an allowed origin; none for any other. */
 export function corsHeaders(
   { headers }: Pick<Request, 'headers'>,
   allows: AllowOrigin,
@@ -41,8 +41,8 @@ export function corsHeaders(
 }
 
 /**
- * The response to a browser that asks whether it may send a request, before it does. Null for any other request.
- * @param methods those that are served at the path
+ * The response to a preflight request; null for any other request.
+ * @param methods the methods of the path
  */
 export function preflight(
   { method, headers }: Pick<Request, 'method' | 'headers'>,
@@ -52,13 +52,13 @@ export function preflight(
   const origin = headers.get('origin')
   if (method !== 'OPTIONS' || origin === null || !headers.has('access-control-request-method')) return null
   if (methods.length === 0 || !allows(origin)) return null
-  const asked = headers.get('access-control-request-headers') ?? ''
+  const requested = headers.get('access-control-request-headers') ?? ''
   return new Response(null, {
     status: 204,
     headers: {
       'Access-Control-Allow-Methods': methods.join(', '),
-      ...(/^[\w\s,!#$%&'*+.^`|~-]+$/.test(asked) &&
-        asked.length <= MOST && { 'Access-Control-Allow-Headers': asked }),
+      ...(/^[\w\s,!#$%&'*+.^`|~-]+$/.test(requested) &&
+        requested.length <= MAX_HEADER_CHARS && { 'Access-Control-Allow-Headers': requested }),
       'Access-Control-Max-Age': '600',
     },
   })

@@ -1,4 +1,4 @@
-/** Writes the OpenAPI 3.1 document from the operations themselves, so that it cannot differ from what is served. */
+/** The OpenAPI 3.1 document of the operations, so that it cannot differ from what is served. */
 
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -11,8 +11,8 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 const VERSION = '0.0.1'
 
 /**
- * The document, with the 19 kinds of events, the shapes that they share, the page of them and the body of a 422 among
- * its schemas. O(operations).
+ * The document, with schemas of the 19 event kinds, their shared shapes, the page of events and the body of a
+ * 422. O(operations).
  */
 export function openApi(operations: readonly Operation[]): JsonObject {
   const events = eventJsonSchemas()
@@ -57,7 +57,7 @@ export function openApi(operations: readonly Operation[]): JsonObject {
   }
 }
 
-/** Puts a reference in the place of each schema that has a name, wherever it stands within another. */
+/** Replaces each schema that has a name by a reference, at any depth. */
 function namedBy(shapes: Readonly<Record<string, JsonObject>>): (schema: JsonObject) => JsonObject {
   const names = new Map(Object.entries(shapes).map(([name, schema]) => [JSON.stringify(schema), name]))
   const name = (value: JsonValue): JsonValue => {
@@ -75,7 +75,7 @@ const VALIDATION: Readonly<Record<string, JsonObject>> = {
   Problem: {
     type: 'object',
     required: ['detail'],
-    properties: { detail: { description: 'What is wrong: a sentence, or a list of what is wrong.' } },
+    properties: { detail: { description: 'The error: a sentence, or a list of errors.' } },
   },
   HTTPValidationError: {
     type: 'object',
@@ -113,8 +113,8 @@ function describe(operation: Operation): JsonObject {
         Object.entries(replies).map(([status, reply]) => [status, answerOf(status, reply)]),
       ),
       ...(!open && {
-        401: answerOf('401', { description: 'No key, or none that is right' }),
-        403: answerOf('403', { description: 'A key that may not do this, or a page of another site' }),
+        401: answerOf('401', { description: 'Missing or invalid key' }),
+        403: answerOf('403', { description: 'A key without permission, or a page of another site' }),
       }),
       ...(body !== undefined && { 413: answerOf('413', { description: 'The body is too large' }) }),
       ...((parameters.length > 0 || body !== undefined) && {
@@ -128,7 +128,7 @@ function describe(operation: Operation): JsonObject {
   }
 }
 
-/** A response; one for a failure is a problem unless it says otherwise. */
+/** A response; a failure is a Problem unless it has another schema. */
 function answerOf(status: string, { description, schema, mediaType }: ReplySpec): JsonObject {
   const body = schema ?? (Number(status) >= 400 ? ref('Problem') : undefined)
   return {

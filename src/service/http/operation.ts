@@ -1,20 +1,17 @@
-/**
- * An operation of the service: what it is called, what it takes and what it responds, for the router and the OpenAPI
- * document alike.
- */
+/** Operations of the service: the same definition serves the router and the OpenAPI document. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Parameters, ValidationError, ValuesOf } from './parameters.ts'
 
-/** How a body is checked. */
+/** The check of a body. */
 export interface BodySpec<B> {
   readonly schema: JsonObject
   readonly read: (value: unknown) => { readonly value: B } | { readonly errors: readonly ValidationError[] }
-  /** Whether it may be left out. */
+  /** Whether the body may be omitted. */
   readonly optional?: boolean
 }
 
-/** What a handler is given. */
+/** The input of a handler. */
 export interface Input<Q extends Parameters, P extends Parameters, B> {
   readonly query: ValuesOf<Q>
   readonly path: ValuesOf<P>
@@ -22,19 +19,19 @@ export interface Input<Q extends Parameters, P extends Parameters, B> {
   readonly request: Request
 }
 
-/** What a handler gives: a status and a JSON body, or a whole response. */
+/** The result of a handler: a status and a JSON body, or a whole response. */
 export type Reply = { readonly status?: number; readonly body: JsonValue | object | null } | Response
 
-/** One response, for the document. */
+/** One response in the document. */
 export interface ReplySpec {
   readonly description: string
-  /** Left out: nothing is said of the body, or of a failure that it is a problem. */
+  /** Default: no schema; a failure is a Problem. */
   readonly schema?: JsonObject
   /** Default: application/json. */
   readonly mediaType?: string
 }
 
-/** Everything about an operation but what it does. */
+/** An operation without its handler. */
 export interface OperationSpec<Q extends Parameters, P extends Parameters, B> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** With parameters in braces. */
@@ -42,7 +39,7 @@ export interface OperationSpec<Q extends Parameters, P extends Parameters, B> {
   readonly operationId: string
   readonly tag: string
   readonly summary: string
-  /** Whether anybody may call it; the others need a key where keys are configured. */
+  /** Whether no key is required. */
   readonly open?: boolean
   readonly query?: Q
   readonly params?: P
@@ -50,27 +47,27 @@ export interface OperationSpec<Q extends Parameters, P extends Parameters, B> {
   readonly replies: Readonly<Record<number, ReplySpec>>
 }
 
-/** An operation, with the types of what it takes forgotten. */
+/** An operation without the types of its input. */
 export interface Operation extends OperationSpec<Parameters, Parameters, unknown> {
   readonly handle: (input: Input<Parameters, Parameters, unknown>) => Promise<Reply> | Reply
 }
 
-/** Puts an operation together; the handler's input has the types of the parameters. */
+/** Builds an operation; the handler's input has the types of the parameters. */
 export function operation<
   const Q extends Parameters = Record<never, never>,
   const P extends Parameters = Record<never, never>,
   B = undefined,
 >(spec: OperationSpec<Q, P, B>, handle: (input: Input<Q, P, B>) => Promise<Reply> | Reply): Operation {
-  // Reading the parameters by the same table gives the handler what its types say.
+  // Parameters are read by the same table from which their types are derived.
   return { ...spec, handle } as unknown as Operation
 }
 
-/** It, or null. */
+/** A schema, or null. */
 export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
 
 export const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items })
 
-/** A closed object with all of these fields. */
+/** A closed object whose fields are all required. */
 export const objectOf = (properties: JsonObject): JsonObject => ({
   type: 'object',
   properties,

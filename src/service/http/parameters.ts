@@ -1,11 +1,11 @@
-/** Parameters of queries and paths: checked as the interface says, and described by the same definitions. */
+/** Parameters of queries and paths: one definition checks and documents each. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 
 /** An error in a request (interface section 7). */
 export interface ValidationError {
-  /** The part of the request, then names and positions in it. */
+  /** The part of the request, then names and indexes. */
   readonly loc: readonly (string | number)[]
   readonly msg: string
   readonly type: string
@@ -16,18 +16,18 @@ export interface ValidationError {
 /** An error in a parameter, without its location. */
 type Wrong = Omit<ValidationError, 'loc'>
 
-/** How one parameter is read. */
+/** How a parameter is read. */
 export interface Parameter<T> {
   readonly schema: JsonObject
   readonly required: boolean
-  /** The texts that were given, at least one unless the parameter is not required. */
+  /** Its values in the request: at least one if it is required. */
   readonly read: (given: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
 }
 
 /** The parameters of one part of a request, by name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
-/** What reading them gives. */
+/** The values of parameters. */
 export type ValuesOf<P extends Parameters> = {
   readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T : never
 }
@@ -36,21 +36,20 @@ const wrong = (type: string, msg: string, input: JsonValue, ctx?: JsonObject): {
   wrong: { type, msg, input, ...(ctx !== undefined && { ctx }) },
 })
 
-/** Any text. */
 export const text = (): Parameter<string> => ({
   schema: { type: 'string' },
   required: true,
   read: (given) => ({ value: given.at(-1) ?? '' }),
 })
 
-/** A whole number in a range, both ends included. */
-export function integer(range: { readonly least?: number; readonly most?: number }): Parameter<number> {
-  const { least = Number.MIN_SAFE_INTEGER, most = Number.MAX_SAFE_INTEGER } = range
+/** An integer in a range, both ends included. */
+export function integer(range: { readonly min?: number; readonly max?: number }): Parameter<number> {
+  const { min: least = Number.MIN_SAFE_INTEGER, max: most = Number.MAX_SAFE_INTEGER } = range
   return {
     schema: {
       type: 'integer',
-      ...(range.least !== undefined && { exclusiveMinimum: range.least - 1 }),
-      ...(range.most !== undefined && { maximum: range.most }),
+      ...(range.min !== undefined && { exclusiveMinimum: range.min - 1 }),
+      ...(range.max !== undefined && { maximum: range.max }),
     },
     required: true,
     read(given) {
@@ -72,7 +71,7 @@ export function integer(range: { readonly least?: number; readonly most?: number
   }
 }
 
-/** True or false, in the words that people use. */
+/** A boolean in common notations. */
 export const boolean = (): Parameter<boolean> => ({
   schema: { type: 'boolean' },
   required: true,
@@ -85,7 +84,7 @@ export const boolean = (): Parameter<boolean> => ({
   },
 })
 
-/** One of some words. */
+/** One of several values. */
 export function oneOf<const W extends readonly [string, ...string[]]>(words: W): Parameter<W[number]> {
   const quoted = words.map((word) => `'${word}'`)
   const expected =
@@ -103,12 +102,12 @@ export function oneOf<const W extends readonly [string, ...string[]]>(words: W):
   }
 }
 
-/** An instant, ISO 8601; without a zone it is UTC (design D10). */
+/** An instant in ISO 8601; without a zone it is UTC (design D10). */
 export const dateTime = (): Parameter<string> => ({
   schema: { type: 'string', format: 'date-time' },
   required: true,
   read(given) {
-    // A plus sign that was not escaped arrives as a space.
+    // An unescaped plus sign arrives as a space.
     const input = (given.at(-1) ?? '').replace(/ (\d\d:?\d\d)$/, '+$1')
     const value = /^\d{4}-\d\d-\d\d$/.test(input) ? `${input}T00:00:00` : input
     return isInstant(value)
@@ -117,49 +116,49 @@ export const dateTime = (): Parameter<string> => ({
   },
 })
 
-/** A text given any number of times, at most so often; beyond that the operation says what is wrong. */
+/** A repeatable text. */
 export const texts = (): Parameter<readonly string[]> => ({
   schema: { type: 'array', items: { type: 'string' } },
   required: true,
   read: (given) => ({ value: given }),
 })
 
-/** The same, or null when it is left out. */
+/** An optional parameter; null if it is omitted. */
 export const optional = <T>(parameter: Parameter<T>): Parameter<T | null> => ({
   schema: { anyOf: [parameter.schema, { type: 'null' }] },
   required: false,
   read: (given) => (given.length === 0 ? { value: null } : parameter.read(given)),
 })
 
-/** The same, or this when it is left out. */
+/** An optional parameter with a default. */
 export const withDefault = <T extends JsonValue>(parameter: Parameter<T>, value: T): Parameter<T> => ({
   schema: { ...parameter.schema, default: value },
   required: false,
   read: (given) => (given.length === 0 ? { value } : parameter.read(given)),
 })
 
-/** Reads parameters; what is wrong with any of them is said of all at once. */
+/** Reads parameters, and reports all errors together. */
 export function readParameters<P extends Parameters>(
   parameters: P,
-  place: 'query' | 'path',
-  given: (name: string) => readonly string[],
+  part: 'query' | 'path',
+  valuesOf: (name: string) => readonly string[],
 ): { readonly values: ValuesOf<P> } | { readonly errors: readonly ValidationError[] } {
   const values: Record<string, unknown> = {}
   const errors: ValidationError[] = []
   for (const [name, parameter] of Object.entries(parameters)) {
-    const texts = given(name)
+    const texts = valuesOf(name)
     if (texts.length === 0 && parameter.required) {
-      errors.push({ type: 'missing', loc: [place, name], msg: 'Field required', input: null })
+      errors.push({ type: 'missing', loc: [part, name], msg: 'Field required', input: null })
       continue
     }
     const read = parameter.read(texts)
     if ('value' in read) values[name] = read.value
-    else errors.push({ loc: [place, name], ...read.wrong })
+    else errors.push({ loc: [part, name], ...read.wrong })
   }
   return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
 }
 
-/** As it is, where it is not encoded well. O(length). */
+/** The decoded text, or the text itself if it is not well encoded. O(length). */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -8,7 +8,7 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { Operation } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
 
-/** A request that cannot be served; operations throw it, and it is sent as its status and `{"detail": …}`. */
+/** A request that cannot be served. Operations throw it; the response has its status and `{"detail": …}`. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly status: number
@@ -22,7 +22,7 @@ export class HttpProblem extends Error {
   }
 }
 
-/** A 422. */
+/** A 422 response. */
 export const invalid = (...errors: readonly ValidationError[]): HttpProblem => new HttpProblem(422, errors)
 
 const RULES = redactionRules()

@@ -1,9 +1,8 @@
-/** Writes a zip as a stream, each file as it comes and uncompressed; memory holds one file and the names of all. */
+/** Writes an uncompressed zip as a stream; memory contains one file and the names of all. */
 
-/** Most files of a zip without the fields for more (APPNOTE 4.4.1.4). */
-export const MOST_FILES = 65_535
+/** Maximum files of a zip without zip64 (APPNOTE 4.4.1.4). */
+export const MAX_FILES = 65_535
 
-/** A file of a zip. */
 export interface ZipFile {
   /** With `/` between folders and name. */
   readonly path: string
@@ -24,33 +23,33 @@ function crc32(bytes: Uint8Array): number {
 
 const encoder = new TextEncoder()
 
-/** Numbers of two or four bytes, least byte first. */
+/** Numbers of two or four bytes, little endian. */
 function packed(...numbers: readonly (readonly [value: number, bytes: 2 | 4])[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(numbers.reduce((sum, [, size]) => sum + size, 0))
   const view = new DataView(bytes.buffer)
-  let at = 0
+  let offset = 0
   for (const [value, size] of numbers) {
-    if (size === 2) view.setUint16(at, value, true)
-    else view.setUint32(at, value, true)
-    at += size
+    if (size === 2) view.setUint16(offset, value, true)
+    else view.setUint32(offset, value, true)
+    offset += size
   }
   return bytes
 }
 
 function joined(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
+  let offset = 0
   for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
+    bytes.set(part, offset)
+    offset += part.length
   }
   return bytes
 }
 
-/** 1980-01-01, the first day that a zip knows: the files say themselves of when they are. */
+/** 1980-01-01, the first day of the format: the events contain their own times. */
 const DAY = 0x21
 
-/** What local and directory headers share. */
+/** The shared fields of local and directory headers. */
 const common = (name: Uint8Array, data: Uint8Array): Uint8Array =>
   packed(
     [20, 2],
@@ -65,7 +64,7 @@ const common = (name: Uint8Array, data: Uint8Array): Uint8Array =>
     [0, 2],
   )
 
-/** The parts of the zip, in order; at most `MOST_FILES` files, of 4 GiB together. */
+/** The parts of the zip, in order; at most `MAX_FILES` files, with 4 GiB in total. */
 export async function* zipOf(
   files: AsyncIterable<ZipFile>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
@@ -94,7 +93,7 @@ export async function* zipOf(
   )
 }
 
-/** A response that is sent as it is made. */
+/** A response that is sent while the zip is written. */
 export function zipResponse(files: AsyncIterable<ZipFile>, name: string): Response {
   const parts = zipOf(files)
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({

@@ -9,7 +9,7 @@ import { invalid } from '../http/problem.ts'
 /** Query parameters of both transports. */
 export const LIVE_QUERY = {
   /** A position: the stream begins after it. */
-  after: optional(integer({ least: -1 })),
+  after: optional(integer({ min: -1 })),
   /**
    * The id of the last event that the reader has. With `after`, it must be the id at that position: the log may have been
    * replaced.

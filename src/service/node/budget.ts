@@ -1,4 +1,7 @@
-/** Bytes that all sockets of a service may hold together: a bound for each alone is none for thousands of them. */
+/**
+ * Admission of sockets, and the bytes that all sockets of a service may hold together: limits per socket do
+ * not limit thousands of them.
+ */
 
 import type { IncomingMessage } from 'node:http'
 import { credentialOf, type Identify, isAllowed, isForeign } from '../auth/caller.ts'
@@ -7,18 +10,18 @@ import type { AllowOrigin } from '../http/cors.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { headersOf } from './plain-answer.ts'
 
-/** A count of bytes with a bound. */
+/** A counter of bytes with a limit. */
 export class Budget {
-  readonly #most: number
+  readonly #limit: number
   #used = 0
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(limit: number) {
+    this.#limit = limit
   }
 
-  /** Whether more is held than may be. */
+  /** Whether the limit is exceeded. */
   get isSpent(): boolean {
-    return this.#used > this.#most
+    return this.#used > this.#limit
   }
 
   add(bytes: number): void {
@@ -30,22 +33,22 @@ export class Budget {
   }
 }
 
-/** Bounds of one socket. */
+/** Limits of one socket. */
 export interface ConnectionOptions {
-  /** Bytes that may wait for the client. Default: 1 MiB. */
+  /** Maximum bytes queued for the client. Default: 1 MiB. */
   readonly maxBufferedBytes: number
-  /** Milliseconds in which the key must come. Default: 10,000. */
+  /** Milliseconds in which the client must send its key. Default: 10,000. */
   readonly authTimeout: number
-  /** Milliseconds that a client has to close its side. Default: 5,000. */
+  /** Milliseconds in which a client must close its side. Default: 5,000. */
   readonly closeTimeout: number
 }
 
-/** Names under which clients have put keys into URLs, where every log and proxy reads them. */
+/** Names under which clients put keys into URLs, where logs and proxies read them. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
 /**
- * What a request for a socket comes to; `refused` goes into the socket's close, since a browser reads no status of an
- * upgrade.
+ * The result of authenticating an upgrade. `refused` is sent when the socket closes, since browsers do not
+ * expose the status of an upgrade.
  */
 export type Admission =
   | { readonly type: 'admitted'; readonly access: Access }
@@ -53,8 +56,9 @@ export type Admission =
   | { readonly type: 'refused'; readonly reason: string }
 
 /**
- * Looks at the key in a header, or in the cookie where no page of another site asks.
- * @throws HttpProblem 401 for a wrong key in a header, 403 for one of another organization; what the store throws.
+ * Checks the key in a header, or in the cookie of a same-site page.
+ * @throws HttpProblem 401 for a wrong key in a header, 403 for a key of another organization; what the store
+ *   throws.
  */
 export async function admit(
   identify: Identify,
@@ -66,16 +70,16 @@ export async function admit(
     return { type: 'refused', reason: 'Do not send keys in URLs; send the key in the first frame' }
   const headers = headersOf(request)
   const org = headers.get('x-org-id')
-  const foreign = isForeign({ headers, url: 'http://localhost' })
+  const isCrossSite = isForeign({ headers, url: 'http://localhost' })
   const open = await identify(null)
   if (open !== null) {
-    // Where being on this machine is all that it takes, no page of another site may come along.
-    if (foreign && !isAllowed({ headers }, allows)) return { type: 'refused', reason: 'Unauthorized' }
+    // Without keys, pages of other sites must not use the service through the user's browser.
+    if (isCrossSite && !isAllowed({ headers }, allows)) return { type: 'refused', reason: 'Unauthorized' }
     return { type: 'admitted', access: { caller: open, credential: null, org } }
   }
   const credential = credentialOf({ headers })
-  // A browser sends cookies along with sockets of any page.
-  if (credential === null || (credential.from === 'cookie' && foreign)) return { type: 'needs_key', org }
+  // Browsers send cookies with the sockets of any page.
+  if (credential === null || (credential.from === 'cookie' && isCrossSite)) return { type: 'needs_key', org }
   const caller = await identify(credential, org)
   if (caller !== null) return { type: 'admitted', access: { caller, credential, org } }
   if (credential.from === 'header') throw new HttpProblem(401, 'Unauthorized')

@@ -22,27 +22,27 @@ import type { Admission, Budget, ConnectionOptions } from './budget.ts'
 /** What a connection is made of. */
 export interface ConnectionParts {
   readonly live: Live
-  /** Finds whom a key belongs to. */
+  /** Returns the caller of a key. */
   readonly identify: Identify
   readonly keys: KeyWatch
   readonly socket: WebSocket
   readonly raw: Duplex
-  /** What the request came to. */
+  /** The result of authenticating the upgrade. */
   readonly admission: Admission
-  /** The conversation, as the client wrote it. */
+  /** The conversation's id, as the client wrote it. */
   readonly id: string
   readonly query: URLSearchParams
   readonly options: ConnectionOptions
-  /** What all sockets may hold together of what came, and of what is to go. */
+  /** Limits of the received and queued bytes of all sockets. */
   readonly inbound: Budget
   readonly outbound: Budget
-  /** Called when the client has shown a key, or needs none; false where there are too many already. */
+  /** Called when the client is authenticated; false at the maximum number of sockets. */
   readonly onAdmitted: () => boolean
 }
 
 /** Maximum number of unanswered pings. */
 const MAX_MISSED = 2
-/** Milliseconds that a client without a key has to close its side. */
+/** Milliseconds in which a client without a key must close its side. */
 const SHORT_GRACE = 1_000
 
 /** A socket that was accepted. */
@@ -54,7 +54,7 @@ export class Connection {
   #format: Format = 'event'
   #position: number | null = null
   #missed = 0
-  #taken = 0
+  #acceptedBefore = 0
   #access: Access | null = null
   #unwatch: () => void = () => undefined
 
@@ -62,14 +62,18 @@ export class Connection {
     this.#parts = parts
     const { socket, raw, options, live, inbound, outbound } = parts
     const { writeTimeout } = live.options
-    this.#outlet = new Outlet(socket, raw, { most: options.maxBufferedBytes, writeTimeout, budget: outbound })
+    this.#outlet = new Outlet(socket, raw, {
+      maxBytes: options.maxBufferedBytes,
+      writeTimeout,
+      budget: outbound,
+    })
     this.#inbox = new Inbox(socket, raw, inbound, (why) => {
       if (socket.readyState !== socket.OPEN) return this.terminate()
       if (why === 'first') this.close(CLOSE.tooLarge, 'The first frame may contain only a key')
       else this.close(CLOSE.busy, 'Too much data is being sent; try again later')
     })
-    const heard = (): void => void (this.#missed = 0)
-    for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, heard)
+    const resetMissed = (): void => void (this.#missed = 0)
+    for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, resetMissed)
     // A broken frame or a lost peer: the socket closes itself, with the code that fits.
     socket.on('error', () => undefined)
     socket.on('close', () => this.#end())
@@ -91,8 +95,8 @@ export class Connection {
     const { socket } = this.#parts
     if (socket.readyState !== socket.OPEN) return
     // A client that reads is alive, though its pong may be queued behind the data.
-    if (this.#outlet.taken !== this.#taken) this.#missed = 0
-    this.#taken = this.#outlet.taken
+    if (this.#outlet.accepted !== this.#acceptedBefore) this.#missed = 0
+    this.#acceptedBefore = this.#outlet.accepted
     if (this.#missed >= MAX_MISSED) {
       this.close(CLOSE.idle, 'No response to pings')
       return
@@ -106,8 +110,8 @@ export class Connection {
     const { socket, options } = this.#parts
     this.#end()
     if (socket.readyState !== socket.OPEN) return
-    const place = this.#position === null ? '' : `; resume after ${this.#position}`
-    socket.close(code, clip(reason, 120 - place.length) + place)
+    const position = this.#position === null ? '' : `; resume after ${this.#position}`
+    socket.close(code, clip(reason, 120 - position.length) + position)
     // Reads the client's last frames, also when reading was paused.
     socket.resume()
     const closeTimeout =
@@ -199,7 +203,7 @@ export class Connection {
         const failure =
           frame.text === null
             ? invalidFrame('Binary frames are not supported. Send JSON as text.')
-            : await say(this.#parts.live.lifecycle, conversation, frame.text)
+            : await sendFrameMessage(this.#parts.live.lifecycle, conversation, frame.text)
         if (failure !== null) this.#report(failure)
       } catch (error) {
         this.#report(this.#describe(error))
@@ -258,7 +262,7 @@ function clip(text: string, bytes: number): string {
 const MAX_FRAMES = 16
 const MAX_BYTES = 2 ** 18
 
-/** Bytes of an unfinished frame that each socket may hold, even when the budget is spent. */
+/** Bytes of an unfinished frame that each socket may hold, even when the budget is exceeded. */
 const GUARANTEED_BYTES = 2 ** 16
 
 /** Maximum bytes of the first frame, which contains only a key, and of pings before it. */
@@ -276,7 +280,7 @@ class Inbox {
   readonly #budget: Budget
   readonly #frames: Received[] = []
   #queued = 0
-  /** Bytes that came since the last frame was whole. */
+  /** Bytes received since the last complete frame. */
   #unfinished = 0
   #isWhole = false
   #isOpen = false
@@ -288,7 +292,7 @@ class Inbox {
     this.#budget = budget
     socket.on('message', (data, isBinary) => {
       if (socket.readyState !== socket.OPEN) return
-      // Text comes as one buffer, by the socket's own `binaryType`.
+      // Text arrives as one buffer, by the socket's own `binaryType`.
       const bytes = (data as Buffer).byteLength
       this.#isWhole = true
       if (!this.#isOpen && bytes > MAX_FIRST_FRAME) return overflow('first')
@@ -298,7 +302,8 @@ class Inbox {
       if (!this.#isOpen || this.#frames.length >= MAX_FRAMES || this.#queued >= MAX_BYTES) socket.pause()
       this.#wake()
     })
-    // Bytes are counted below the library, which knows whole frames only; it is given each piece before.
+    // Counts the bytes of unfinished frames, which the WebSocket library does not report. This listener runs
+    // before the library's.
     raw.on('data', ({ byteLength }: Buffer) => {
       if (this.#isWhole) this.#finish()
       else {
@@ -363,7 +368,7 @@ function readFrame(text: string): { readonly value: JsonValue } | FailureText {
  * authentication frame.
  * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
  */
-export async function say(
+export async function sendFrameMessage(
   lifecycle: Lifecycle,
   conversation: Conversation,
   text: string,
@@ -374,12 +379,12 @@ export async function say(
   if (isObject(value) && value['type'] === 'auth') return null
   const checked = socketMessage.read(value)
   if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
-  const { run = true, ...said } = checked.value
-  await sendMessage(lifecycle, conversation, said, run)
+  const { run = true, ...message } = checked.value
+  await sendMessage(lifecycle, conversation, message, run)
   return null
 }
 
-/** The first three, each with its location in the frame. */
+/** The first three errors, each with its location in the frame. */
 const errorsText = (errors: readonly ValidationError[]): string =>
   errors
     .slice(0, 3)
@@ -389,7 +394,7 @@ const errorsText = (errors: readonly ValidationError[]): string =>
 /** Limits of outgoing data. */
 interface OutletOptions {
   /** Maximum queued bytes; one more frame is accepted. */
-  readonly most: number
+  readonly maxBytes: number
   /** Milliseconds without progress after which a full queue fails. */
   readonly writeTimeout: number
   /** Shared by all sockets; when it is spent, each may queue one frame. */
@@ -402,7 +407,7 @@ export class Outlet {
   readonly #raw: Duplex
   readonly #options: OutletOptions
   #pending = 0
-  #taken = 0
+  #accepted = 0
   #corked = false
   /** Shared by all writers that wait for room. */
   #waiting: Promise<void> | null = null
@@ -415,8 +420,8 @@ export class Outlet {
   }
 
   /** Number of frames that the system accepted. */
-  get taken(): number {
-    return this.#taken
+  get accepted(): number {
+    return this.#accepted
   }
 
   /** Queued bytes. */
@@ -430,11 +435,11 @@ export class Outlet {
    */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
-    const { most, budget } = this.#options
+    const { maxBytes: most, budget } = this.#options
     this.#pending += bytes.byteLength
     budget.add(bytes.byteLength)
     this.#socket.send(bytes, { binary: false, compress: false }, () => {
-      this.#taken += 1
+      this.#accepted += 1
       this.#pending -= bytes.byteLength
       budget.remove(bytes.byteLength)
       if (this.#pending === 0 || (this.#pending <= most / 2 && !budget.isSpent)) this.#resume?.()
@@ -455,13 +460,13 @@ export class Outlet {
 
   #room(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    let before = this.#taken
-    const look = (): void => {
-      if (this.#taken === before) reject(new SlowReader('The reader is too slow.'))
-      before = this.#taken
+    let before = this.#accepted
+    const check = (): void => {
+      if (this.#accepted === before) reject(new SlowReader('The reader is too slow.'))
+      before = this.#accepted
     }
     // After a blocked event loop, timers fire before the callbacks of writes.
-    const timer = setInterval(() => setImmediate(look), this.#options.writeTimeout)
+    const timer = setInterval(() => setImmediate(check), this.#options.writeTimeout)
     this.#resume = resolve
     return promise.finally(() => {
       clearInterval(timer)

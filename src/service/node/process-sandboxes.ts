@@ -1,4 +1,4 @@
-/** A sandbox provider that runs each sandbox as a local process group in a folder of its own. */
+/** A sandbox provider that runs each sandbox as a local process group in its own folder. */
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
@@ -16,46 +16,49 @@ import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
-/** How process sandboxes are run. */
+/** Options of process sandboxes. */
 export interface ProcessSandboxesOptions {
-  /** Where each sandbox gets a folder. Several services of one machine may use it: each runs those that it begins. */
+  /**
+   * Parent of the sandboxes' folders. Several services of a machine can share it: each runs the sandboxes
+   * that it started.
+   */
   readonly directory: string
-  /** In order; the first is the default. Default: one that is a working directory alone. */
+  /** In order; the first is the default. Default: one without a process. */
   readonly specs?: readonly ProcessSpec[]
   /**
-   * Whether clients may list, read and write the files of sandboxes, and run commands in them, which may do what the
-   * service's user may. Default: false.
+   * Whether clients may read and write the files of sandboxes and run commands in them, with the permissions
+   * of the service's user. Default: false.
    */
   readonly givesFiles?: boolean
-  /** Milliseconds that a command may take to be up. Default: 120,000. */
+  /** Maximum milliseconds for a command to start. Default: 120,000. */
   readonly startTimeout?: number
-  /** Milliseconds between two looks at a command that is up. Default: 5,000. */
+  /** Milliseconds between two health checks of a running command. Default: 5,000. */
   readonly healthInterval?: number
-  /** Milliseconds that a command has to end when it is asked to. Default: 2,000. */
+  /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killTimeout?: number
-  /** Bytes that are kept of what a sandbox prints. Default: 1 MiB. */
+  /** Maximum bytes of a sandbox's stored output. Default: 1 MiB. */
   readonly logBytes?: number
 }
 
-/** A provider that also shows what its sandboxes print. */
+/** A provider that also returns the output of its sandboxes. */
 export interface ProcessSandboxes extends SandboxProvider {
-  /** The latest output of one; empty for one that has printed nothing, or is not known. */
+  /** The latest output of a sandbox; empty without output, or for an unknown id. */
   readonly logs: (id: string) => Promise<string>
 }
 
 const RESTARTED: SandboxState = {
   ...NO_STATE,
   status: 'PAUSED',
-  status_detail: 'It ended with the service; resume begins it again, with the files that it left.',
+  status_detail: 'It ended with the service. Resume restarts it with its files.',
 }
 
 const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
 
 /**
- * Sandboxes as process groups of this machine. They isolate nothing: a command may do what the service's user may.
- * Their environment holds none of the service's own. All of them end with the provider, with the process, and when that
- * is killed: a small process watches over them.
- * @throws Error for specs that cannot be.
+ * Sandboxes as process groups of this machine. They isolate nothing: a command has the permissions of the
+ * service's user. Their environment contains nothing of the service's. All of them end with the provider and
+ * with the process, even if that is killed: a small process watches it.
+ * @throws Error for invalid specs.
  *
  * @example
  * const sandboxes = processSandboxes({
@@ -83,7 +86,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   let closed = false
   let listening = false
   const folderOf = (id: string): string => join(root, id)
-  /** Of a working directory alone there is nothing to say. */
+  /** A sandbox without a process has no owner. */
   const isClaimed = (specId: string): boolean => specs.find(({ id }) => id === specId)?.command !== null
   const killAll = (): void => {
     for (const sandbox of live.values()) sandbox.kill()
@@ -92,14 +95,14 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const start = async (id: string, specId: string): Promise<void> => {
     const spec = specs.find((one) => one.id === specId)
     if (closed) throw new ColloquyError('closed', 'The sandboxes were closed.')
-    if (spec === undefined) throw invalid(`There is no sandbox spec ${JSON.stringify(specId)}.`)
-    if (!isName(id)) throw invalid(`The id ${JSON.stringify(id)} of a sandbox cannot name a folder.`)
+    if (spec === undefined) throw invalid(`Unknown sandbox spec ${JSON.stringify(specId)}.`)
+    if (!isName(id)) throw invalid(`The sandbox id ${JSON.stringify(id)} is not a valid folder name.`)
     if (!listening) process.once('exit', killAll)
     listening = true
     const directory = folderOf(id)
     if (!live.has(id) && isClaimed(specId) && !claim(directory, { ...NO_STATE, status: 'STARTING' })) return
     const onChange = (state: SandboxState): void => {
-      if (isClaimed(specId)) tell(directory, state)
+      if (isClaimed(specId)) writeClaim(directory, state)
     }
     const sandbox =
       live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, logBytes, onChange })
@@ -125,7 +128,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       if (!isName(id) || !(await isDirectory(folderOf(id)))) return null
       const spec = specs.find((one) => one.id === specId)
       if (spec?.command !== null) return stateElsewhere(folderOf(id)) ?? RESTARTED
-      // Nothing ran in it, so nothing has ended.
+      // No process has ended, as there was none.
       const working_dir = join(root, id, spec.working_dir ?? WORKING_DIR)
       return { ...NO_STATE, status: 'RUNNING', working_dir }
     },
@@ -155,12 +158,12 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   }
 }
 
-/** Whether an id may be the name of a folder. */
+/** Whether an id is a valid name of a folder. */
 const isName = (id: string): boolean => /^[\w-]{1,64}$/.test(id)
 
 const isDirectory = (path: string): Promise<boolean> =>
   stat(path).then(
-    (found) => found.isDirectory(),
+    (stats) => stats.isDirectory(),
     () => false,
   )
 
@@ -168,7 +171,8 @@ const invalid = (message: string): ColloquyError => new ColloquyError('invalid_a
 
 function checkSpecs(specs: readonly ProcessSpec[]): void {
   if (specs.length === 0) throw invalid('There must be at least one sandbox spec.')
-  if (new Set(specs.map(({ id }) => id)).size < specs.length) throw invalid('Two sandbox specs have one id.')
+  if (new Set(specs.map(({ id }) => id)).size < specs.length)
+    throw invalid('Two sandbox specs have the same id.')
   for (const { id, command, working_dir: folder = WORKING_DIR } of specs) {
     const inside = normalize(folder)
     if (isAbsolute(folder) || inside === '..' || inside.startsWith('../') || inside === '.') {
@@ -184,14 +188,14 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
 
 interface Claim {
   readonly pid: number
-  /** When that began, where the system shows it: another process may have its number by now. */
+  /** Start time of the process, if the system reports it: its pid may be reused. */
   readonly began: string | null
   readonly state: SandboxState
 }
 
 const fileIn = (directory: string): string => join(directory, 'sandbox.json')
 
-/** Claims a sandbox for this process; false where another one that lives has it. */
+/** Claims a sandbox for this process; false if another live process has claimed it. */
 function claim(directory: string, state: SandboxState): boolean {
   if (stateElsewhere(directory) !== null) return false
   try {
@@ -199,30 +203,30 @@ function claim(directory: string, state: SandboxState): boolean {
   } catch {
     // If the directory is unusable, starting the process reports it.
   }
-  tell(directory, state)
+  writeClaim(directory, state)
   return true
 }
 
-/** Says how one that this process has claimed stands. */
-function tell(directory: string, state: SandboxState): void {
+/** Writes the state of a sandbox that this process has claimed. */
+function writeClaim(directory: string, state: SandboxState): void {
   try {
-    const claim: Claim = { pid: process.pid, began: beganAt(process.pid), state }
-    const fresh = `${fileIn(directory)}.${process.pid}`
-    // What its server asks for is not for other users of the machine.
-    writeFileSync(fresh, JSON.stringify(claim), { mode: 0o600 })
-    renameSync(fresh, fileIn(directory))
+    const claim: Claim = { pid: process.pid, began: startTimeOf(process.pid), state }
+    const temporary = `${fileIn(directory)}.${process.pid}`
+    // The key of its server is not for other users of the machine.
+    writeFileSync(temporary, JSON.stringify(claim), { mode: 0o600 })
+    renameSync(temporary, fileIn(directory))
   } catch {
-    // The disk is full, or the folder is gone: others know less, and that is all.
+    // The disk is full or the folder was deleted: other processes see an older state.
   }
 }
 
 const release = (directory: string): void => rmSync(fileIn(directory), { force: true })
 
-/** How a sandbox stands that another process runs, which lives; null where none does. */
+/** The state of a sandbox that another live process runs; null if none does. */
 function stateElsewhere(directory: string): SandboxState | null {
   const claim = readClaim(directory)
   if (claim === null || claim.pid === process.pid) return null
-  return beganAt(claim.pid) === claim.began && isAlive(claim.pid) ? claim.state : null
+  return startTimeOf(claim.pid) === claim.began && isAlive(claim.pid) ? claim.state : null
 }
 
 function readClaim(directory: string): Claim | null {
@@ -230,7 +234,7 @@ function readClaim(directory: string): Claim | null {
     const claim: unknown = JSON.parse(readFileSync(fileIn(directory), 'utf8'))
     return isObject(claim) && isObject(claim['state']) ? (claim as unknown as Claim) : null
   } catch {
-    // There is none, or none that can be read.
+    // Missing or unreadable.
     return null
   }
 }
@@ -243,11 +247,11 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** In ticks of the system's clock. */
-function beganAt(pid: number): string | null {
+/** In clock ticks. */
+function startTimeOf(pid: number): string | null {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name stands in parentheses and may hold anything; the time stands 19 fields behind the state.
+    // The name is in parentheses and may contain anything; the start time is 19 fields after the state.
     return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? null
   } catch {
     return null

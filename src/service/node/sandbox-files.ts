@@ -1,4 +1,4 @@
-/** The files of process sandboxes: of each the folder that it works in, and nothing else of the machine. */
+/** The files of process sandboxes: each sandbox's folder, and nothing else of the machine. */
 
 import { execFile } from 'node:child_process'
 import { constants, realpathSync } from 'node:fs'
@@ -8,15 +8,15 @@ import { HttpProblem } from '../http/problem.ts'
 import type { FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
 import type { SandboxCommands } from './sandbox/commands.ts'
 
-/** Bytes of a path. */
-const LONGEST = 4_000
+/** Maximum bytes of a path. */
+const MAX_PATH_BYTES = 4_000
 
 const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
 
 const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
-  ENOENT: [404, 'There is no such file or folder.'],
+  ENOENT: [404, 'File or folder not found.'],
   ENOTDIR: [400, 'A file is in the way.'],
-  EISDIR: [400, 'This is a folder.'],
+  EISDIR: [400, 'Not a file.'],
   EEXIST: [400, 'A file is in the way.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
   EINVAL: [400, 'Invalid path.'],
@@ -28,26 +28,26 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 }
 
 /**
- * @param root the folder that has one of each sandbox's own
- * @param commands runs those that are asked for
+ * @param root the parent of the sandboxes' folders
+ * @param commands runs commands
  */
 export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFiles {
   const within = async (path: string): Promise<string> => {
     if (path.includes('\u0000') || !isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
     if (path.split(sep).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
-    if (Buffer.byteLength(path) > LONGEST) throw new HttpProblem(400, 'The path is too long.')
-    // What is not there yet lies where the nearest folder above it does.
-    const found = await nearest(path)
+    if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new HttpProblem(400, 'The path is too long.')
+    // A path that does not exist is checked by its nearest existing parent.
+    const existing = await nearest(path)
     let home
     try {
       home = realpathSync(root)
     } catch {
       throw outside()
     }
-    const parts = relative(home, found.real).split(sep)
-    // Not the folder of them all, which holds more than sandboxes' own.
+    const parts = relative(home, existing.real).split(sep)
+    // The root itself also contains files of other sandboxes.
     if (parts[0] === '' || parts[0] === '..') throw outside()
-    return join(found.real, ...found.rest)
+    return join(existing.real, ...existing.rest)
   }
   return {
     home: root,
@@ -55,17 +55,17 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
       const folder = await within(path)
       return guarded(async () => {
         const entries = await readdir(folder, { withFileTypes: true })
-        const told = await Promise.all(
+        const files = await Promise.all(
           entries.map(async (entry): Promise<FileEntry | null> => {
             const full = join(folder, entry.name)
-            // Of a link nothing is told of what it leads to.
+            // Symbolic links are not followed.
             const facts = await lstat(full).catch(() => null)
             if (facts === null) return null
             const is_directory = facts.isDirectory()
             return { name: entry.name, path: full, is_directory, size: is_directory ? 0 : facts.size }
           }),
         )
-        return told
+        return files
           .filter((entry) => entry !== null)
           .toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))
       })
@@ -105,18 +105,18 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
 const outside = (): HttpProblem =>
   new HttpProblem(403, 'The path is outside of the folders of the sandboxes.')
 
-/** The nearest that is there of a path, and the names below it. */
+/** The real path of the nearest existing parent, and the names below it. */
 async function nearest(path: string): Promise<{ readonly real: string; readonly rest: readonly string[] }> {
   const rest: string[] = []
-  for (let at = path; ; at = dirname(at)) {
+  for (let parent = path; ; parent = dirname(parent)) {
     try {
-      return { real: await realpath(at), rest }
+      return { real: await realpath(parent), rest }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code !== 'ENOENT' || dirname(at) === at) throw problemOf(error)
-      // A link to what is not there would be followed by who makes it.
-      if (await isThere(at)) throw outside()
-      rest.unshift(basename(at))
+      if (code !== 'ENOENT' || dirname(parent) === parent) throw problemOf(error)
+      // Creating the file would follow a dangling link.
+      if (await isThere(parent)) throw outside()
+      rest.unshift(basename(parent))
     }
   }
 }
@@ -133,10 +133,7 @@ async function directory(path: string): Promise<string> {
   throw new HttpProblem(400, 'Not a directory.')
 }
 
-/**
- * Uses a file, and nothing else: a pipe without a process at its other end would hold a thread of the pool that all
- * requests share, until there is one.
- */
+/** Opens a regular file only: a pipe without a peer would block a thread of the shared pool. */
 async function withFile<T>(
   path: string,
   flags: number,
@@ -165,12 +162,12 @@ function problemOf(error: unknown): unknown {
   return problem === undefined ? error : new HttpProblem(...problem)
 }
 
-/** Characters of what it says. */
-const MOST = 2 ** 26
-const LONGEST_MILLISECONDS = 30_000
+/** Maximum characters of git's output. */
+const MAX_OUTPUT = 2 ** 26
+const GIT_TIMEOUT = 30_000
 
-/** What a folder's own settings may make git run, turned off. */
-const HARMLESS = [
+/** Disables the settings by which a folder could make git run programs. */
+const SAFE_SETTINGS = [
   'core.fsmonitor=false',
   'core.hooksPath=/dev/null',
   'core.pager=cat',
@@ -178,19 +175,18 @@ const HARMLESS = [
 ].flatMap((one) => ['-c', one])
 
 /**
- * Null where git refuses. A diff passes files through no filter of the folder: a file that one would have changed
- * counts as it is.
+ * Runs git; null if it fails. Diffs ignore the folder's filters, so filtered files are compared as they are.
  *
- * @param root no repository is looked for in it or above it
+ * @param root git looks for no repository in it or above it
  */
 async function gitIn(root: string, folder: string, args: readonly string[]): Promise<string | null> {
-  const run = (some: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Said> => {
+  const run = (some: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<GitResult> => {
     const env = {
       PATH: process.env['PATH'] ?? '',
       HOME: folder,
       GIT_CONFIG_NOSYSTEM: '1',
       GIT_TERMINAL_PROMPT: '0',
-      // Precedes `protocol.<name>.allow` of the folder: a missing object is not fetched.
+      // Overrides `protocol.<name>.allow` of the folder, so that missing objects are not fetched.
       GIT_ALLOW_PROTOCOL: 'none',
       GIT_NO_LAZY_FETCH: '1',
       GIT_OPTIONAL_LOCKS: '0',
@@ -198,39 +194,39 @@ async function gitIn(root: string, folder: string, args: readonly string[]): Pro
       ...more,
     }
     return new Promise((done) => {
-      const options = { cwd: folder, env, maxBuffer: MOST, timeout: LONGEST_MILLISECONDS }
-      execFile('git', [...HARMLESS, ...some], options, (error, out) =>
+      const options = { cwd: folder, env, maxBuffer: MAX_OUTPUT, timeout: GIT_TIMEOUT }
+      execFile('git', [...SAFE_SETTINGS, ...some], options, (error, out) =>
         done({ out, code: error === null ? 0 : (error.code ?? null) }),
       )
     })
   }
   const paths = await run(['rev-parse', '--absolute-git-dir', '--git-common-dir', '--show-toplevel'])
   if (paths.code !== 0) return null
-  // A folder's `.git` file or `core.worktree` may name any repository, also another sandbox's.
+  // A `.git` file or `core.worktree` may refer to any repository, even another sandbox's.
   const real = realpathSync(root)
   const [id = ''] = relative(real, folder).split(sep)
   for (const path of paths.out.trimEnd().split('\n'))
     if (!isBelow(join(real, id), await realpath(resolve(folder, path)).catch(() => '/'))) return null
-  let off = {}
+  let overrides = {}
   if (args[0] === 'diff') {
     const { out, code } = await run(['config', '-z', '--name-only', '--get-regexp', '^filter\\.'])
-    // 1: there are none.
+    // 1: no such settings.
     if (code !== 0 && code !== 1) return null
-    off = withoutFilters(out.split('\u0000'))
+    overrides = withoutFilters(out.split('\u0000'))
   }
-  const { out, code } = await run(args, off)
+  const { out, code } = await run(args, overrides)
   return code === 0 ? out : null
 }
 
 const isBelow = (folder: string, path: string): boolean => path === folder || path.startsWith(folder + sep)
 
-interface Said {
+interface GitResult {
   readonly out: string
-  /** What it ended with; something else where it was ended. */
+  /** Its exit code; another value if it was ended. */
   readonly code: string | number | null
 }
 
-/** Settings by the environment, which come before those of files. */
+/** Settings in the environment, which take precedence over those of files. */
 function withoutFilters(names: readonly string[]): Readonly<Record<string, string>> {
   const drivers = new Set(names.flatMap((name) => /^(filter\.[^]+)\.\w+$/.exec(name)?.[1] ?? []))
   const settings = [...drivers].flatMap((driver) => [
@@ -240,9 +236,9 @@ function withoutFilters(names: readonly string[]): Readonly<Record<string, strin
   ])
   return Object.fromEntries([
     ['GIT_CONFIG_COUNT', String(settings.length)],
-    ...settings.flatMap(([key = '', value = ''], at) => [
-      [`GIT_CONFIG_KEY_${at}`, key],
-      [`GIT_CONFIG_VALUE_${at}`, value],
+    ...settings.flatMap(([key = '', value = ''], index) => [
+      [`GIT_CONFIG_KEY_${index}`, key],
+      [`GIT_CONFIG_VALUE_${index}`, value],
     ]),
   ])
 }

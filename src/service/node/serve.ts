@@ -1,5 +1,5 @@
 /**
- * Runs everything over a store in one call: engine, operations, sockets and server, begun and ended in the right
+ * Runs a whole service over a store: engine, operations, sockets and server, started and closed in the right
  * order.
  */
 
@@ -14,17 +14,17 @@ import { createSockets } from './sockets.ts'
 /** Milliseconds for releasing leases after the deadline. */
 const RELEASE_TIMEOUT = 500
 
-/** How a service runs. */
+/** Options of a running service. */
 export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly store: Store
-  /** Default: 127.0.0.1. Without keys, no other machine may be let in. */
+  /** Default: 127.0.0.1. Other addresses require keys. */
   readonly host?: string
-  /** Default: 8000; 0 for any that is free. */
+  /** Default: 8000; 0 for a free port. */
   readonly port?: number
-  /** Bytes that idle conversations may take in memory, roughly. Default: 256 MiB. */
+  /** Approximate memory of idle conversations in bytes. Default: 256 MiB. */
   readonly cacheBytes?: number
   /**
-   * What is masked in what is written of conversations from now on; those who work on them see masks as well. Default:
+   * Redacts everything that is stored from now on; agents and users read the redacted text too. Default:
    * nothing.
    */
   readonly storedRedaction?: RedactionRules
@@ -33,10 +33,10 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 }
 
 /**
- * Runs a service until it is closed. Closing gives requests and runs half of `shutdownTimeout` to end. Then it closes
- * sockets with a code and interrupts runs. A run whose step ignores its signal is left behind at the deadline: its
- * conversation is paused, and its lease is released. The store stays open.
- * @throws Error with a one-line message when the address cannot be had, or is one that needs keys.
+ * Runs a service until it is closed. Closing gives requests and runs half of `shutdownTimeout` to end. Then
+ * it closes sockets with a code and interrupts runs. A run whose step ignores its signal is left behind at
+ * the deadline: its conversation is paused, and its lease is released. The store stays open.
+ * @throws Error with a one-line message when the address is unavailable, or requires keys.
  *
  * @example
  * const server = await serve({ store: memoryStore(), port: 0 })
@@ -47,7 +47,7 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 export async function serve(options: ServeOptions): Promise<Listening> {
   const {
     storedRedaction: rules,
-    store: given,
+    store: originalStore,
     host = '127.0.0.1',
     port = 8000,
     shutdownTimeout = 9_000,
@@ -56,15 +56,13 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   } = options
   const keyless = (rest.keys ?? []).length === 0
   if (keyless && !isLoopback(host)) {
-    throw new Error(`without keys the service listens on a loopback address only, not on ${host}`)
+    throw new Error(`Cannot listen on ${host} without keys. Set keys, or use a loopback address.`)
   }
   if (keyless && (rest.allowOrigins ?? []).includes('*')) {
-    throw new Error(
-      '`*` as an allowed origin requires keys: any page opened on this machine could use the service',
-    )
+    throw new Error('Cannot allow all origins without keys: any page could use the service. Set keys.')
   }
-  const store = rules === undefined ? given : redactingStore(given, rules)
-  // Words that are said pass no rules: they stay in the process.
+  const store = rules === undefined ? originalStore : redactingStore(originalStore, rules)
+  // Shared replies are not redacted: they stay in the process.
   const shareReplies = rules === undefined
   const engine = createEngine({ store, shareReplies, ...(cacheBytes !== undefined && { cacheBytes }) })
   const service = createService({ ...rest, engine })
@@ -82,7 +80,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     }
   }
   try {
-    // Fails now, and not at the first request, when the store cannot be opened.
+    // Fail now, not at the first request, when the store cannot be opened.
     await store.listConversations({ limit: 1 })
     await service.controlPlane.start()
     service.webhookDispatcher.start()

@@ -1,4 +1,4 @@
-/** A Node server for a fetch-standard service that can be closed in good order: requests under way end first. */
+/** A Node server for a fetch-standard service that closes gracefully: active requests end first. */
 
 import { isIPv4 } from 'node:net'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -8,29 +8,28 @@ import { getRequestListener } from '@hono/node-server'
 import { isAllowed, isForeign } from '../auth/caller.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 import { SlowReader } from '../live/start.ts'
-import { answerPlainly, asksForWebSocket, headersOf, plainAnswer } from './plain-answer.ts'
+import { serveWithoutUpgrade, isWebSocketUpgrade, headersOf, rawResponse } from './plain-answer.ts'
 
-/** Takes over a connection that is to become a WebSocket. */
+/** Handles a connection that becomes a WebSocket. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** How a server listens. */
+/** Options of a server. */
 export interface ListenOptions {
   readonly fetch: (request: Request) => Response | Promise<Response>
   /** Default: 127.0.0.1. */
   readonly host?: string
-  /** Default: 8000; 0 for any that is free. */
+  /** Default: 8000; 0 for a free port. */
   readonly port?: number
   /**
-   * Is given what asks for a WebSocket; without it, and where another protocol is offered, the request is served like
-   * all others.
+   * Handles WebSocket upgrades; without it, and for other protocols, the request is served like all others.
    */
   readonly upgrade?: Upgrade
   /**
-   * Refuses what does not name this machine as its host, and sockets of pages of other sites: for a service that asks
-   * for no key.
+   * Rejects requests with another host than this machine, and sockets of pages of other sites: for a service
+   * without keys.
    */
   readonly onlyLocal?: boolean
-  /** Pages of which other origins may have sockets all the same. Default: none. */
+  /** Origins whose pages may open sockets all the same. Default: none. */
   readonly allowOrigin?: AllowOrigin
   /** Called as soon as closing begins. Closing waits for it and for requests, for half of `shutdownTimeout`. */
   readonly onClosing?: () => Promise<void> | void
@@ -40,11 +39,14 @@ export interface ListenOptions {
   readonly shutdownTimeout?: number
 }
 
-/** A server that listens. */
+/** A server. */
 export interface Listening {
   readonly url: string
   readonly port: number
-  /** Accepts no more connections, lets requests finish, and closes everything at the deadline; may be called again. */
+  /**
+   * Accepts no more connections, lets requests finish, and closes everything at the deadline. Can be called
+   * again.
+   */
   readonly close: () => Promise<void>
 }
 
@@ -60,7 +62,7 @@ const UPLOAD_GRACE = 500
 const FOREIGN = 'The service only accepts requests from this machine.'
 
 /**
- * Listens. Rejects with a one-line message when the address cannot be had.
+ * Listens. Rejects with a one-line message when the address is unavailable.
  *
  * @example
  * const server = await listen({ fetch: () => new Response('Hello'), port: 0 })
@@ -88,7 +90,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     { overrideGlobalObjects: false, errorHandler: () => json(400, 'Malformed request.') },
   )
   const server = createServer((incoming, outgoing) => {
-    // HTTP/1.0 has no Host, and no page of another site asks in it: a health check of old does.
+    // Old health checks use HTTP/1.0 without a Host; browsers never do.
     if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) {
       incoming.headers.host = 'localhost'
       incoming.rawHeaders.push('Host', 'localhost')
@@ -108,14 +110,14 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   })
   const { upgrade, allowOrigin = () => false } = options
   const isOurs = (request: IncomingMessage): boolean =>
-    !onlyLocal || (namesLoopback(request.headers.host) && !refusesPage(asked(request), allowOrigin))
+    !onlyLocal || (namesLoopback(request.headers.host) && !refusesPage(pageRequestOf(request), allowOrigin))
   const upgraded = trackUpgrades(server, upgrade, isOurs, () => stopping)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
-    socket.end(plainAnswer(status))
+    socket.end(rawResponse(status))
   })
-  // Longer than a load balancer keeps a connection that is not used.
+  // Longer than load balancers keep an idle connection.
   server.keepAliveTimeout = 65_000
   await bind(server, host, port)
   const { port: bound, address, family } = server.address() as AddressInfo
@@ -146,7 +148,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     const grace = Math.min(UPLOAD_GRACE, shutdownTimeout / 4)
     await within(shutdownTimeout / 2, Promise.all([requestsEnd(grace), options.onClosing?.()]))
     await within(timeLeft(), Promise.resolve(options.onShutdown?.()))
-    // What is left without a whole request gets no response: a request that was cut off, or none at all.
+    // Connections without a complete request get no response.
     const responses = [...responding].filter(({ req }) => req.complete)
     const busy = new Set<Duplex | null>([...upgraded, ...responses.map(({ socket }) => socket)])
     for (const connection of connections) if (!busy.has(connection)) connection.destroy()
@@ -164,7 +166,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   }
 }
 
-/** A wildcard can be listened on, and not be gone to. */
+/** A wildcard address cannot be connected to. */
 function nameOf(host: string, address: string, family: string): string {
   if (address === '0.0.0.0' || address === '::') return 'localhost'
   const name = host === 'localhost' ? host : address
@@ -172,8 +174,8 @@ function nameOf(host: string, address: string, family: string): string {
 }
 
 /**
- * The same response; when a stream of events gives its reader up, the connection ends with it. Left to the listener,
- * that would be a failure of the server's, written to standard error.
+ * The response; if its event stream rejects a slow reader, the connection is destroyed. Otherwise the
+ * listener would report that as a failure of the server.
  */
 function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
   const { body, headers } = response
@@ -182,7 +184,7 @@ function cutOff(response: Response, outgoing: { destroy(): unknown }): Response 
   const passed = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // Not seen by reading: a writer that waits for a slow reader does not read.
+        // A listener on `closed`, since a writer that waits for a slow reader does not read.
         reader.closed.catch((error: unknown) => {
           if (error instanceof SlowReader) outgoing.destroy()
           else controller.error(error)
@@ -207,20 +209,20 @@ function trackUpgrades(
   stopping: () => boolean,
 ): ReadonlySet<Duplex> {
   const sockets = new Set<Duplex>()
-  // A server without a listener for upgrades serves all requests as they are.
+  // A server without an upgrade listener serves all requests as they are.
   if (upgrade === undefined) return sockets
   server.on('upgrade', (request, socket, head) => {
-    if (!asksForWebSocket(request)) return answerPlainly(server, request, socket, head)
+    if (!isWebSocketUpgrade(request)) return serveWithoutUpgrade(server, request, socket, head)
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
-    const refuse = (status: number, detail?: string): void => void socket.end(plainAnswer(status, detail))
+    const refuse = (status: number, detail?: string): void => void socket.end(rawResponse(status, detail))
     if (stopping()) return refuse(503, 'The service is shutting down.')
     try {
       if (!isOurs(request)) return refuse(403, FOREIGN)
       upgrade(request, socket, head)
     } catch {
-      // What is thrown to a server's event ends the process, and what asks to be upgraded may be anything.
+      // An exception in a listener would end the process, and the request may contain anything.
       refuse(400, 'Malformed request.')
     }
   })
@@ -230,14 +232,14 @@ function trackUpgrades(
 const refusesPage = (request: Pick<Request, 'headers' | 'url'>, allows: AllowOrigin): boolean =>
   isForeign(request) && !isAllowed(request, allows)
 
-const asked = (request: IncomingMessage): Pick<Request, 'headers' | 'url'> => ({
+const pageRequestOf = (request: IncomingMessage): Pick<Request, 'headers' | 'url'> => ({
   headers: headersOf(request),
   url: 'http://localhost',
 })
 
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use',
-  EACCES: 'may not be used by this user',
+  EACCES: 'requires more permissions',
   EADDRNOTAVAIL: 'is no address of this machine',
   ENOTFOUND: 'is no address of this machine',
   EAI_AGAIN: 'is no address of this machine',
@@ -246,25 +248,26 @@ const REASONS: Readonly<Record<string, string>> = {
 async function bind(server: Server, host: string, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const reason = REASONS[error.code ?? ''] ?? `cannot be had (${error.code ?? error.message})`
-      const place = error.code === 'EADDRINUSE' || error.code === 'EACCES' ? `port ${port} of ${host}` : host
-      reject(new Error(`${place} ${reason}`, { cause: error }))
+      const reason = REASONS[error.code ?? ''] ?? `is unavailable (${error.code ?? error.message})`
+      const address =
+        error.code === 'EADDRINUSE' || error.code === 'EACCES' ? `port ${port} of ${host}` : host
+      reject(new Error(`${address} ${reason}`, { cause: error }))
     })
     server.listen({ host, port }, resolve)
   })
   server.removeAllListeners('error')
 }
 
-/** Whether it came to an end in so many milliseconds. */
+/** Whether work ends within some milliseconds. */
 export async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
+  const timeout = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, milliseconds, false)
   })
-  return Promise.race([work.then(() => true), late]).finally(() => clearTimeout(timer))
+  return Promise.race([work.then(() => true), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Whether a server that listens there can be reached from this machine only. */
+/** Whether an address is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   if (name === 'localhost' || name === '::1') return true
@@ -273,8 +276,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether the `Host` of a request names this machine. A page may come from a name that its owner makes point here, and
- * then is, to the browser, of the same site as this service; the name stays in the header.
+ * Whether the `Host` of a request is this machine. DNS rebinding can make a page same-site with this service,
+ * but its own name remains in the header.
  */
 export function namesLoopback(hostHeader: string | null | undefined): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(hostHeader ?? '')?.[1]

@@ -10,19 +10,19 @@ import { CLOSE } from '../live/frame.ts'
 import type { Service } from '../service.ts'
 import { type Admission, admit, Budget, type ConnectionOptions } from './budget.ts'
 import { Connection } from './connection.ts'
-import { plainAnswer } from './plain-answer.ts'
+import { rawResponse } from './plain-answer.ts'
 
-/** How sockets are served. */
+/** Options of sockets. */
 export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Maximum bytes of a client's frame. Default: 4 MiB. */
   readonly maxFrameBytes?: number
   /** Maximum number of unauthenticated sockets; the oldest is closed for a new one. Default: 1,024. */
   readonly maxUnauthenticated?: number
-  /** The same for one network address. Default: 256. */
+  /** Maximum number of unauthenticated sockets of one network address. Default: 256. */
   readonly maxUnauthenticatedPerAddress?: number
   /** Maximum received bytes that all sockets hold, roughly. Default: 256 MiB. */
   readonly maxInbound?: number
-  /** Maximum queued bytes for all clients, next to one frame for each. Default: 512 MiB. */
+  /** Maximum queued bytes for all clients, in addition to one frame for each. Default: 512 MiB. */
   readonly maxOutbound?: number
 }
 
@@ -43,12 +43,12 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/events\/([^/]+)\/?$/
 
 /**
- * Serves `/sockets/events/{conversation_id}`. With no keys configured a page of another site is refused: to a browser's
- * sockets, being on this machine is no obstacle. When a socket closes, the service's log gets a line with its code, and
- * the id of the upgrade's response.
+ * Serves `/sockets/events/{conversation_id}`. Without keys, pages of other sites are rejected, since browsers
+ * let them open sockets to this machine. When a socket closes, the service's log receives a line with its
+ * code and the request id.
  *
- * What is sent, where a reader may begin, and why a socket is closed: see `Format`, `LIVE_QUERY` and `CLOSE` in
- * `service/live`. Give `upgrade` and `close` to `listen`, as `serve` does.
+ * For frames, start positions and close codes see `Format`, `LIVE_QUERY` and `CLOSE` in `service/live`. Pass
+ * `upgrade` and `close` to `listen`, as `serve` does.
  */
 export function createSockets(
   { live, identify, log, allowOrigin }: Pick<Service, 'live' | 'identify' | 'log' | 'allowOrigin'>,
@@ -60,13 +60,13 @@ export function createSockets(
     maxUnauthenticatedPerAddress = 256,
     maxInbound = 256 * 2 ** 20,
     maxOutbound = 512 * 2 ** 20,
-    ...given
+    ...limits
   } = options
   const bounds: ConnectionOptions = {
     maxBufferedBytes: 2 ** 20,
     authTimeout: 10_000,
     closeTimeout: 5_000,
-    ...given,
+    ...limits,
   }
   const server = new WebSocketServer({
     noServer: true,
@@ -192,7 +192,7 @@ function decoded(text: string | undefined): string | null {
 function refuse(raw: Duplex, status: number): void {
   // A peer that disconnects is not a server failure.
   raw.on('error', () => raw.destroy())
-  raw.end(plainAnswer(status))
+  raw.end(rawResponse(status))
 }
 
 /** An upgrade request. */

@@ -1,4 +1,4 @@
-/** Makes directories in one folder, and nowhere else, whatever path is asked for. */
+/** Creates directories in one folder, and nowhere else. */
 
 import { constants, realpathSync } from 'node:fs'
 import { lstat, mkdir, open } from 'node:fs/promises'
@@ -6,8 +6,8 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 
-/** Bytes of a path; made name by name, a longer one would be there, and could not be opened or removed. */
-const LONGEST = 4_000
+/** Maximum bytes of a path. A longer one could be created name by name, but not opened or deleted. */
+const MAX_PATH_BYTES = 4_000
 
 const CHANGED = [409, 'The path changed during the request.'] as const
 
@@ -25,8 +25,8 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 }
 
 /**
- * A workspace in a folder, which must be there. Paths are absolute and lead below it, without `..` and over no symbolic
- * link; on Linux, also when another process puts one there at the same time.
+ * A workspace in an existing folder. Paths are absolute and inside the folder, without `..` and symbolic
+ * links; on Linux, even if another process creates a link at the same time.
  *
  * @example
  * const workspace = directoryWorkspace('.')
@@ -34,14 +34,14 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
  * refused // 403
  */
 export function directoryWorkspace(folder: string): Workspace {
-  const given = resolve(folder)
-  const root = realpathSync(given)
+  const absolute = resolve(folder)
+  const root = realpathSync(absolute)
   return {
     async createDirectory(path) {
       if (path.includes('\u0000') || !isAbsolute(path))
         throw new HttpProblem(400, 'The path must be absolute.')
-      if (Buffer.byteLength(path) > LONGEST) throw new HttpProblem(400, 'The path is too long.')
-      const parts = partsBelow([given, root], path)
+      if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new HttpProblem(400, 'The path is too long.')
+      const parts = partsBelow([absolute, root], path)
       try {
         await make(root, parts)
       } catch (error) {
@@ -53,7 +53,10 @@ export function directoryWorkspace(folder: string): Workspace {
   }
 }
 
-/** The names below the root. @throws HttpProblem 403 for a path that is not below it, or speaks of going up. */
+/**
+ * The names below the root.
+ * @throws HttpProblem 403 for a path outside, or with `..`.
+ */
 function partsBelow(roots: readonly string[], path: string): string[] {
   if (path.split(/[/\\]/).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
   for (const root of roots) {
@@ -66,8 +69,8 @@ function partsBelow(roots: readonly string[], path: string): string[] {
 }
 
 /**
- * Goes down name by name, each held open while the next is made in it, so that none can be changed for another on the
- * way.
+ * Creates directories one by one, each through the open handle of its parent, so that none can be replaced
+ * meanwhile.
  */
 async function make(root: string, parts: readonly string[]): Promise<void> {
   let path = root
@@ -75,15 +78,15 @@ async function make(root: string, parts: readonly string[]): Promise<void> {
   try {
     for (const part of parts) {
       path = join(path, part)
-      const place = process.platform === 'linux' ? `/proc/self/fd/${holder.fd}/${part}` : path
-      await mkdir(place).catch((error: NodeJS.ErrnoException) => {
+      const target = process.platform === 'linux' ? `/proc/self/fd/${holder.fd}/${part}` : path
+      await mkdir(target).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error
       })
-      const next = await openDirectory(place).catch(async (error: NodeJS.ErrnoException) => {
-        const found = await lstat(place)
-        if (found.isSymbolicLink()) throw new HttpProblem(403, 'The path contains a symbolic link.')
-        // It was a link, or a file, just now.
-        if (error.code === 'ENOTDIR' && found.isDirectory()) throw new HttpProblem(...CHANGED)
+      const next = await openDirectory(target).catch(async (error: NodeJS.ErrnoException) => {
+        const stats = await lstat(target)
+        if (stats.isSymbolicLink()) throw new HttpProblem(403, 'The path contains a symbolic link.')
+        // It was a link or a file before.
+        if (error.code === 'ENOTDIR' && stats.isDirectory()) throw new HttpProblem(...CHANGED)
         throw error
       })
       await holder.close()

@@ -1,7 +1,6 @@
 /**
- * Counts what a service does and writes it in Prometheus' format. By hand, since `prom-client` needs modules of Node
- * (`cluster`, `http`, `v8`), where a service mounts on any fetch server, and bounds no number of series, where labels
- * come from requests.
+ * Metrics in the Prometheus format. `prom-client` needs Node modules (`cluster`, `http`, `v8`), but a service
+ * mounts on any fetch server; and it does not limit the number of series, but labels are from requests.
  */
 
 import type { LeftOut } from '../../messages/prefix.ts'
@@ -19,26 +18,26 @@ export interface Gauge {
   readonly add: (by: number, labels?: Labels) => void
 }
 
-/** How observed values are spread. */
+/** The distribution of observed values. */
 export interface Histogram {
   readonly observe: (value: number, labels?: Labels) => void
 }
 
-/** The measures of one service. */
+/** The metrics of one service. */
 export interface Metrics {
   readonly counter: (name: string, help: string) => Counter
   readonly gauge: (name: string, help: string) => Gauge
-  /** A gauge that is asked for its value when the text is made. */
+  /** A gauge whose value is read when the text is written. */
   readonly measured: (name: string, help: string, read: () => number) => void
   readonly histogram: (name: string, help: string, bounds: readonly number[]) => Histogram
-  /** All of them. O(series). */
+  /** The text of all metrics. O(series). */
   readonly text: () => string
 }
 
 /** Maximum number of series of one measure: further ones share a series without labels, so no client can fill the memory. */
 const MAX_SERIES = 2_000
 
-/** Makes an empty table of measures. A name that is there already gives the measure that it names. */
+/** Creates an empty registry. An existing name returns its metric. */
 export function createMetrics(): Metrics {
   const measures = new Map<string, { readonly lines: () => string[]; readonly made: unknown }>()
   const make = <T>(
@@ -94,8 +93,8 @@ function histogram(name: string, bounds: readonly number[]): { made: Histogram; 
     const written = labelText(labels)
     const key = spreads.has(written) || spreads.size < MAX_SERIES ? written : ''
     const spread = spreads.get(key) ?? { counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }
-    const at = bounds.findIndex((bound) => value <= bound)
-    const slot = at < 0 ? bounds.length : at
+    const bucket = bounds.findIndex((bound) => value <= bound)
+    const slot = bucket < 0 ? bounds.length : bucket
     spread.counts[slot] = (spread.counts[slot] ?? 0) + 1
     spread.sum += value
     spreads.set(key, spread)
@@ -103,9 +102,9 @@ function histogram(name: string, bounds: readonly number[]): { made: Histogram; 
   const rows = (): string[] =>
     [...spreads].flatMap(([labels, { counts, sum }]) => {
       let total = 0
-      const buckets = counts.map((count, at) => {
+      const buckets = counts.map((count, index) => {
         total += count
-        const le = `le="${bounds[at] ?? '+Inf'}"`
+        const le = `le="${bounds[index] ?? '+Inf'}"`
         return `${name}_bucket${braced(labels === '' ? le : `${labels},${le}`)} ${total}`
       })
       return [...buckets, `${name}_sum${braced(labels)} ${sum}`, `${name}_count${braced(labels)} ${total}`]
@@ -123,14 +122,14 @@ const labelText = (labels: Labels): string =>
     )
     .join(',')
 
-/** What runs are given as `onPrefix`: it counts, by reason, and tells the caller's own. */
+/** The `onPrefix` of runs: counts by reason, and calls the embedder's own. */
 export function countLeftOut(
   metrics: Metrics,
   onPrefix: ((left: LeftOut) => void) | undefined,
 ): (left: LeftOut) => void {
   const parts = metrics.counter(
     'colloquy_signed_parts_left_out_total',
-    'Signed parts of replies that were left out of requests, by why they could not be sent.',
+    'Signed parts of replies that were left out of requests, by reason.',
   )
   return (left) => {
     parts.add({ reason: left.reason }, left.parts)

@@ -4,7 +4,7 @@ import type { Handled } from '../http/app.ts'
 import { redactForClient } from '../http/problem.ts'
 import type { Metrics } from './metrics.ts'
 
-/** One line of the log, to be written as JSON. */
+/** One line of the log, written as JSON. */
 export interface RequestLogLine {
   /** ISO 8601, in UTC. */
   readonly time: string

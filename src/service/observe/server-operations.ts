@@ -1,4 +1,4 @@
-/** The operations that say whether a service is up, whether it can serve, and what it is. */
+/** Operations that report whether the service is up and ready, and its version. */
 
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
@@ -8,10 +8,9 @@ import type { Live } from '../live/live.ts'
 import { VERSION } from '../version.ts'
 import type { Metrics } from './metrics.ts'
 
-/** The version of the interface that clients of agent servers go by. */
+/** The version of the agent server's interface that this service implements. */
 const INTERFACE = '1.44.0'
 
-/** Whether the service is up, whether it can serve, and what it is. */
 export const serverOperations = (
   version: string,
   store: Store,
@@ -24,7 +23,7 @@ export const serverOperations = (
       path: '/',
       operationId: 'root',
       tag: 'Server',
-      summary: 'What this is, and where it is described',
+      summary: 'Name and documentation of this service',
       open: true,
       replies: { 200: { description: 'Successful Response', schema: { type: 'object' } } },
     },
@@ -59,7 +58,7 @@ export const serverOperations = (
     },
     async () => {
       if (live.closed) throw new HttpProblem(503, 'The service is shutting down.')
-      // What is wrong with the store is shown to callers with a key, by any other operation.
+      // Only callers with a key see the error, from any other operation.
       await store.listConversations({ limit: 1 }).catch(() => {
         throw new HttpProblem(503, 'The store does not respond.')
       })
@@ -98,7 +97,7 @@ const HEADERS = {
   'content-security-policy': "frame-ancestors 'none'",
 }
 
-/** `/inspect`: the page holds nothing of any conversation, so that no key is needed for it. None without a page. */
+/** `/inspect`: the page contains no conversation, so it needs no key. No operation without a page. */
 export const inspectorOperations = (page: string | null): Operation[] =>
   page === null
     ? []
@@ -119,7 +118,7 @@ export const inspectorOperations = (page: string | null): Operation[] =>
         ),
       ]
 
-/** `/metrics`, in the text format of Prometheus; it needs a key where keys are configured. */
+/** `/metrics` in the Prometheus text format; it needs a key if keys are configured. */
 export const showMetrics = (metrics: Metrics): Operation[] => [
   operation(
     {
@@ -139,22 +138,22 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
   ),
 ]
 
-/** Bytes that are written: more than a page of a database, so that they need room. */
-const SIZE = 16_384
+/** Bytes of a write probe: more than a page of a database. */
+const PROBE_BYTES = 16_384
 
-/** Milliseconds for which the outcome of a write holds. */
-const EVERY = 5_000
+/** Milliseconds for which a result is reused. */
+const PROBE_INTERVAL = 5_000
 
 /**
- * Whether there is room to write, tried by a write of 16 KiB in place of the last one, at most every five seconds in
- * all. Any other failure than a full store shows in reads. Never rejects.
+ * Whether the store has space: writes 16 KiB over the last probe, at most once in five seconds. Only a full
+ * store returns false; reads report other failures. Never rejects.
  */
 export function writeProbe(store: Store, now: () => number = Date.now): () => Promise<boolean> {
   let until = -Infinity
   let outcome: Promise<boolean> = Promise.resolve(true)
 
   const write = async (): Promise<boolean> => {
-    const bytes = crypto.getRandomValues(new Uint8Array(SIZE / 2))
+    const bytes = crypto.getRandomValues(new Uint8Array(PROBE_BYTES / 2))
     const noise = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
     try {
       await store.changeItems([{ collection: 'ready', id: 'probe', put: { body: { noise } } }])
@@ -165,7 +164,7 @@ export function writeProbe(store: Store, now: () => number = Date.now): () => Pr
   }
   return () => {
     if (now() >= until) {
-      until = now() + EVERY
+      until = now() + PROBE_INTERVAL
       outcome = write()
     }
     return outcome

@@ -1,8 +1,8 @@
-/** A span of OpenTelemetry around each request, where its API is installed. */
+/** OpenTelemetry spans of requests, if its API is installed. */
 
 import type { Operation } from '../http/operation.ts'
 
-/** What is used of `@opentelemetry/api`; declared here, so that the package is not needed for its types. */
+/** The used part of `@opentelemetry/api`, so that its types are not required. */
 export interface TracingApi {
   readonly trace: {
     getTracer(name: string): { startSpan(name: string, options: object, context: unknown): Span }
@@ -24,7 +24,7 @@ interface Getter {
   get(carrier: Headers, key: string): string | undefined
 }
 
-/** Stands around the work on a request. */
+/** Wraps the handling of a request. */
 export type Around = (
   request: Request,
   operation: Operation,
@@ -36,18 +36,18 @@ const HEADERS: Getter = {
   get: (headers, key) => headers.get(key) ?? undefined,
 }
 
-/** Kinds and codes of the API, which are numbers in it. */
+/** Numeric constants of the API. */
 const SERVER = 1
 const FAILED = 2
 
-/** Spans around requests; where the API is not installed, nothing. `load` is for tests. */
+/** Creates spans of requests; does nothing if the API is not installed. `load` is for tests. */
 export function tracing(load: () => Promise<TracingApi | null> = installed): Around {
   const loaded = load()
-  let known: TracingApi | null | undefined
+  let api: TracingApi | null | undefined
   return async (request, operation, work) => {
-    known ??= await loaded
-    if (known === null) return work()
-    const { trace, context, propagation } = known
+    api ??= await loaded
+    if (api === null) return work()
+    const { trace, context, propagation } = api
     const { method, path } = operation
     const parent = propagation.extract(context.active(), request.headers, HEADERS)
     const span = trace.getTracer('colloquy').startSpan(

@@ -173,7 +173,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
           order__gt: optional(whole({})),
           sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
           page_id: optional(anyText()),
-          limit: withDefault(whole({ least: 1, most: 100 }), 100),
+          limit: withDefault(whole({ min: 1, max: 100 }), 100),
         },
         replies: {
           200: {

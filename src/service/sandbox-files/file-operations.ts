@@ -37,7 +37,7 @@ export const fileOperations = (files: SandboxFiles | null): Operation[] => [
       query: {
         path: text(),
         page_id: optional(text()),
-        limit: withDefault(integer({ least: 1, most: 100 }), 100),
+        limit: withDefault(integer({ min: 1, max: 100 }), 100),
         include_hidden: withDefault(boolean(), false),
       },
       replies: {

@@ -223,7 +223,7 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
       operationId: 'git_commits_query_api_git_commits_get',
       tag,
       summary: 'Git Commits',
-      query: { path: text(), limit: withDefault(integer({ least: 1, most: 200 }), 50) },
+      query: { path: text(), limit: withDefault(integer({ min: 1, max: 200 }), 50) },
       replies: {
         200: {
           description: 'The latest first; empty without a repository',

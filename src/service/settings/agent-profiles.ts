@@ -27,24 +27,24 @@ const MAX_CHARS = 2 ** 18
 
 /** The agent profiles of a service. */
 export class AgentProfiles {
-  readonly #kept: SealedMap
-  readonly #most: number
+  readonly #stored: SealedMap
+  readonly #maxProfiles: number
 
   /** @param maxProfiles maximum number of profiles */
   constructor(store: Store, secretBox: SecretBox, maxProfiles: number) {
-    this.#kept = new SealedMap(store, secretBox, 'agent-profiles')
-    this.#most = maxProfiles
+    this.#stored = new SealedMap(store, secretBox, 'agent-profiles')
+    this.#maxProfiles = maxProfiles
   }
 
   /** In order of their names. */
   async list(): Promise<AgentProfile[]> {
-    const all = [...(await this.#kept.all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
+    const all = [...(await this.#stored.all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
     return all.map(([name, profile]) => profileOf(name, profile))
   }
 
   /** @throws HttpProblem 404. */
   async get(name: string): Promise<AgentProfile> {
-    const profile = (await this.#kept.all()).get(name)
+    const profile = (await this.#stored.all()).get(name)
     if (profile === undefined) throw unknownProfile()
     return profileOf(name, profile)
   }
@@ -65,10 +65,13 @@ export class AgentProfiles {
   async save(name: string, profile: JsonObject): Promise<void> {
     if (JSON.stringify(profile).length > MAX_CHARS)
       throw new HttpProblem(413, `The agent profile exceeds ${MAX_CHARS} characters.`)
-    await this.#kept.change((all) => {
+    await this.#stored.change((all) => {
       const before = all.get(name)
-      if (before === undefined && all.size >= this.#most)
-        throw new HttpProblem(409, `There are ${this.#most} agent profiles, the maximum. Delete one first.`)
+      if (before === undefined && all.size >= this.#maxProfiles)
+        throw new HttpProblem(
+          409,
+          `There are ${this.#maxProfiles} agent profiles, the maximum. Delete one first.`,
+        )
       const known = Object.fromEntries(
         Object.entries(before ?? {}).filter(([field]) => Object.hasOwn(profile, field)),
       )
@@ -81,12 +84,12 @@ export class AgentProfiles {
 
   /** Does nothing for an unknown name. */
   async remove(name: string): Promise<void> {
-    await this.#kept.change((all) => void all.delete(name))
+    await this.#stored.change((all) => void all.delete(name))
   }
 
   /** @throws HttpProblem 404, 409 when the new name is in use. */
   async rename(name: string, newName: string): Promise<void> {
-    await this.#kept.change((all) => {
+    await this.#stored.change((all) => {
       const profile = all.get(name)
       if (profile === undefined) throw unknownProfile()
       if (newName === name) return

@@ -19,15 +19,15 @@ const MAX_SECRETS = 1_000
 
 /** The secrets of a service. */
 export class NamedSecrets {
-  readonly #kept: SealedMap
+  readonly #stored: SealedMap
 
   constructor(store: Store, secretBox: SecretBox) {
-    this.#kept = new SealedMap(store, secretBox, 'named-secrets')
+    this.#stored = new SealedMap(store, secretBox, 'named-secrets')
   }
 
   /** In order of their names. */
   async list(): Promise<SecretInfo[]> {
-    const all = Array.from(await this.#kept.all(), ([name, { description }]) => ({
+    const all = Array.from(await this.#stored.all(), ([name, { description }]) => ({
       name,
       description: typeof description === 'string' ? description : null,
     }))
@@ -36,7 +36,7 @@ export class NamedSecrets {
 
   /** The secrets with their values: for the service's own agent, never for a response. */
   async values(): Promise<ReadonlyMap<string, string>> {
-    return new Map(Array.from(await this.#kept.all(), ([name, { secret }]) => [name, String(secret)]))
+    return new Map(Array.from(await this.#stored.all(), ([name, { secret }]) => [name, String(secret)]))
   }
 
   /**
@@ -44,7 +44,7 @@ export class NamedSecrets {
    * @throws HttpProblem 409 if secrets cannot be stored, or at the maximum.
    */
   async put({ name, description }: SecretInfo, secret: string): Promise<void> {
-    await this.#kept.change((all) => {
+    await this.#stored.change((all) => {
       if (!all.has(name) && all.size >= MAX_SECRETS)
         throw new HttpProblem(409, `There are ${MAX_SECRETS} secrets, the maximum. Delete one first.`)
       all.set(name, { secret, description })
@@ -56,7 +56,7 @@ export class NamedSecrets {
    * @throws HttpProblem 404, 409 when the name is in use.
    */
   async describe(name: string, info: SecretInfo): Promise<void> {
-    await this.#kept.change((all) => {
+    await this.#stored.change((all) => {
       const stored = all.get(name)
       if (stored === undefined) throw unknownSecret()
       if (info.name !== name && all.has(info.name))
@@ -68,7 +68,7 @@ export class NamedSecrets {
 
   /** @throws HttpProblem 404. */
   async remove(name: string): Promise<void> {
-    await this.#kept.change((all) => {
+    await this.#stored.change((all) => {
       if (!all.delete(name)) throw unknownSecret()
     })
   }
@@ -184,7 +184,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
       query: {
         name__contains: optional(anyText()),
         page_id: optional(anyText()),
-        limit: withDefault(integer({ least: 1, most: 100 }), 100),
+        limit: withDefault(integer({ min: 1, max: 100 }), 100),
       },
       replies: {
         200: {

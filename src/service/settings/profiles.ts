@@ -33,7 +33,7 @@ const sealPurpose = (name: string): string => `profile ${name}`
 export class Profiles {
   readonly #records: Records<StoredProfiles>
   readonly #secretBox: SecretBox
-  readonly #most: number
+  readonly #maxProfiles: number
   /** Changes within a process never conflict. */
   readonly #inTurn = serialQueue()
 
@@ -41,7 +41,7 @@ export class Profiles {
   constructor(store: Store, secretBox: SecretBox, maxProfiles: number) {
     this.#records = recordsOf<StoredProfiles>(store, COLLECTION)
     this.#secretBox = secretBox
-    this.#most = maxProfiles
+    this.#maxProfiles = maxProfiles
   }
 
   /**
@@ -86,7 +86,7 @@ export class Profiles {
   async save(name: string, llm: JsonObject): Promise<void> {
     await this.#change(async (profiles) => {
       const stored = profiles.get(name)
-      if (stored === undefined) this.#checkRoom(profiles.size)
+      if (stored === undefined) this.#checkLimit(profiles.size)
       const before = stored === undefined ? {} : await this.#secretBox.open(sealPurpose(name), stored.llm)
       const known = Object.fromEntries(Object.entries(before).filter(([field]) => Object.hasOwn(llm, field)))
       const merged = merge(known, llm)
@@ -129,9 +129,9 @@ export class Profiles {
     )
   }
 
-  #checkRoom(size: number): void {
-    if (size < this.#most) return
-    throw new HttpProblem(409, `There are ${this.#most} profiles, the maximum. Delete one first.`)
+  #checkLimit(size: number): void {
+    if (size < this.#maxProfiles) return
+    throw new HttpProblem(409, `There are ${this.#maxProfiles} profiles, the maximum. Delete one first.`)
   }
 }
 

@@ -125,7 +125,7 @@ const searchOperation = (
         provider__eq: optional(text()),
         verified__eq: optional(boolean()),
         page_id: optional(text()),
-        limit: withDefault(integer({ least: 1, most: 100 }), 100),
+        limit: withDefault(integer({ min: 1, max: 100 }), 100),
       },
       replies: {
         200: {

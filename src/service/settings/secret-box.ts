@@ -101,14 +101,14 @@ function toBase64(bytes: Uint8Array): string {
 
 /** Encrypted values by name, in the order in which they were added. */
 export class SealedMap {
-  readonly #place: string
+  readonly #collection: string
   readonly #records: Records<Sealed>
   readonly #secretBox: SecretBox
   readonly #inTurn = serialQueue()
 
   /** @param collection the collection, which also binds the encryption */
   constructor(store: Store, secretBox: SecretBox, collection: string) {
-    this.#place = collection
+    this.#collection = collection
     this.#records = recordsOf<Sealed>(store, collection)
     this.#secretBox = secretBox
   }
@@ -118,7 +118,7 @@ export class SealedMap {
    * @throws HttpProblem 409 for values that were encrypted with another secret.
    */
   async all(): Promise<ReadonlyMap<string, JsonObject>> {
-    return this.#open((await this.#records.find(this.#place))?.record ?? null)
+    return this.#open((await this.#records.find(this.#collection))?.record ?? null)
   }
 
   /**
@@ -127,17 +127,17 @@ export class SealedMap {
    */
   async change(change: (values: Map<string, JsonObject>) => void): Promise<void> {
     await this.#inTurn(() =>
-      this.#records.update(this.#place, async (before) => {
+      this.#records.update(this.#collection, async (before) => {
         const values = await this.#open(before)
         change(values)
-        return this.#secretBox.seal(this.#place, { values: [...values] as readonly JsonValue[] })
+        return this.#secretBox.seal(this.#collection, { values: [...values] as readonly JsonValue[] })
       }),
     )
   }
 
   async #open(sealed: Sealed | null): Promise<Map<string, JsonObject>> {
     if (sealed === null) return new Map()
-    const { values } = await this.#secretBox.open(this.#place, sealed)
+    const { values } = await this.#secretBox.open(this.#collection, sealed)
     return new Map(values as readonly (readonly [string, JsonObject])[])
   }
 }

@@ -1,24 +1,26 @@
-/** Commands in the folders of sandboxes: each is held, and ends, with its sandbox, and ends with this process. */
+/**
+ * Commands in the folders of sandboxes: each is paused and ended with its sandbox, and ends with this
+ * process.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import { HttpProblem } from '../../http/problem.ts'
 import type { CommandOutput } from '../../sandbox-files/contract.ts'
 import { GATE } from './group.ts'
-import { holdMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
+import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
-/** Characters that are kept of what a command prints. */
-const MOST_OUTPUT = 2 ** 20
-/** Milliseconds after the end of a command in which what it has printed is still read. */
-const LAST_WORDS = 100
-/** Milliseconds that what is killed may take to end before it is not waited for. */
-const MOST_DYING = 2_000
+/** Maximum characters of a command's output; the end is retained. */
+const MAX_OUTPUT = 2 ** 20
+/** Milliseconds after the end of a command in which its output is still read. */
+const OUTPUT_WAIT = 100
+/** Maximum milliseconds to wait for killed processes. */
+const KILL_WAIT = 2_000
 
-/** What is run. */
 export interface SandboxCommand {
   readonly command: string
   readonly cwd: string
-  /** Of the sandbox. */
+  /** Id of the sandbox. */
   readonly id: string
   readonly milliseconds: number
 }
@@ -26,12 +28,11 @@ export interface SandboxCommand {
 interface Running {
   readonly id: string
   readonly pid: number
-  /** Ends all of it. */
+  /** Ends all its processes. */
   readonly end: () => void
   readonly done: Promise<unknown>
 }
 
-/** The commands of a provider. */
 export class SandboxCommands {
   readonly #watchdog: Watchdog
   readonly #running = new Set<Running>()
@@ -45,19 +46,19 @@ export class SandboxCommands {
   }
 
   /**
-   * With nothing of the service's own environment. Resolves soon after its end, or the end of its time, whatever it has
-   * left behind: that is ended as well where the system shows it, and nothing more is read of it.
-   * @throws HttpProblem 503 once all is closed; Error where no shell can be started.
+   * Runs a command without the service's environment. Resolves soon after it ends or times out. Processes
+   * that it leaves behind are ended too where the system shows them, and their output is not read.
+   * @throws HttpProblem 503 after `close`; Error if the shell cannot be started.
    */
   async run({ command, cwd, id, milliseconds }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')
-    const own = `colloquy-${crypto.randomUUID()}`
+    const mark = `colloquy-${crypto.randomUUID()}`
     const env = {
       PATH: process.env['PATH'] ?? '',
       HOME: cwd,
       LANG: 'C.UTF-8',
       [MARKER]: this.#watchdog.markOf(id),
-      COLLOQUY_SANDBOX_COMMAND: own,
+      COLLOQUY_SANDBOX_COMMAND: mark,
     }
     const child = spawn('/bin/sh', ['-c', GATE, 'command', '/bin/sh', '-c', command], {
       cwd,
@@ -65,7 +66,7 @@ export class SandboxCommands {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     })
-    const { output, end } = watch(child, own, milliseconds)
+    const { output, end } = watch(child, mark, milliseconds)
     const { pid } = child
     if (pid === undefined) return output
     const gate = child.stdio[3] as Writable
@@ -84,21 +85,21 @@ export class SandboxCommands {
     }
   }
 
-  /** Holds those in a sandbox where they are; their time goes on. */
+  /** Pauses the commands of a sandbox; their timeouts continue. */
   async pause(id: string): Promise<void> {
-    if (this.#signal(id, 'SIGSTOP')) await holdMarked(this.#watchdog.markOf(id))
+    if (this.#signal(id, 'SIGSTOP')) await pauseMarked(this.#watchdog.markOf(id))
   }
 
   async resume(id: string): Promise<void> {
     if (this.#signal(id, 'SIGCONT')) await signalMarked(this.#watchdog.markOf(id), 'SIGCONT')
   }
 
-  /** Ends those in a sandbox; resolves when they have ended. */
+  /** Ends the commands of a sandbox; resolves when they have ended. */
   end(id: string): Promise<void> {
     return this.#end(this.#in(id))
   }
 
-  /** Ends all, and takes no more. */
+  /** Ends all commands and accepts no more. */
   close(): Promise<void> {
     this.#isClosed = true
     return this.#end([...this.#running])
@@ -113,7 +114,7 @@ export class SandboxCommands {
     return [...this.#running].filter((one) => one.id === id)
   }
 
-  /** Gives whether there are any. */
+  /** Returns whether there are any. */
   #signal(id: string, signal: NodeJS.Signals): boolean {
     const some = this.#in(id)
     for (const { pid } of some) signalGroup(pid, signal)
@@ -126,7 +127,7 @@ interface Watched {
   readonly end: () => void
 }
 
-/** @param mark what all that it starts carries */
+/** @param mark in the environment of all its processes */
 function watch(child: ChildProcess, mark: string, milliseconds: number): Watched {
   const { promise: output, resolve, reject } = Promise.withResolvers<CommandOutput>()
   child.once('error', (error) => {
@@ -134,10 +135,10 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     reject(error)
   })
   const kept = { stdout: '', stderr: '' }
-  // One that could not be started has none.
+  // A child that could not be started has no streams.
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      kept[name] = (kept[name] + text).slice(-MOST_OUTPUT)
+      kept[name] = (kept[name] + text).slice(-MAX_OUTPUT)
     })
   let isCutOff = false
   let timer: NodeJS.Timeout | undefined
@@ -147,7 +148,7 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     child.stderr?.destroy()
     resolve({ exit_code: isCutOff ? -1 : (child.exitCode ?? -1), ...kept })
   }
-  /** What holds its output open then is read no more. */
+  /** Stops reading, even if a process still has the output open. */
   const kill = (wait: number): void => {
     clearTimeout(timer)
     timer = setTimeout(() => setImmediate(finish), wait)
@@ -156,10 +157,10 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
   }
   const end = (): void => {
     isCutOff = true
-    kill(MOST_DYING)
+    kill(KILL_WAIT)
   }
   timer = setTimeout(end, milliseconds)
-  child.once('exit', () => kill(LAST_WORDS))
+  child.once('exit', () => kill(OUTPUT_WAIT))
   child.once('close', finish)
   return { output, end }
 }
@@ -168,6 +169,6 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal)
   } catch {
-    // Nothing of it is left.
+    // No process is left.
   }
 }

@@ -1,4 +1,4 @@
-/** Runs a command as a process group that is ended as a whole, also when this process dies. */
+/** Runs a command as a process group that is ended as a whole, even if this process dies. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
@@ -6,7 +6,6 @@ import type { Writable } from 'node:stream'
 import type { LogFile } from './log-file.ts'
 import type { Watchdog } from './watchdog.ts'
 
-/** What to run. */
 export interface GroupCommand {
   readonly command: readonly string[]
   readonly cwd: string
@@ -22,14 +21,14 @@ export interface Ended {
 }
 
 /**
- * Waits for the word before it becomes the command, so that nothing runs that is not watched over; without it, it ends.
+ * Waits for a line before it executes the command, so that nothing runs before the watchdog knows it; without
+ * the line it exits.
  */
 export const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
-/** Milliseconds that a killed group may take to be gone. */
+/** Milliseconds to wait for a killed group. */
 const GONE_TIMEOUT = 2_000
 
-/** A running group. */
 export class Group {
   readonly #child: ChildProcess
   readonly #watchdog: Watchdog
@@ -42,7 +41,10 @@ export class Group {
     this.ended = ended
   }
 
-  /** Starts a command. @throws Error when not even the shell can be started. */
+  /**
+   * Starts a command.
+   * @throws Error if not even the shell can be started.
+   */
   static async start({ command, cwd, env }: GroupCommand, watchdog: Watchdog, log: LogFile): Promise<Group> {
     const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
       cwd,
@@ -59,7 +61,7 @@ export class Group {
       await promise
       throw new Error('The command could not be started.')
     }
-    for (const stream of [child.stdout, child.stderr]) if (stream !== null) void log.take(stream)
+    for (const stream of [child.stdout, child.stderr]) if (stream !== null) void log.append(stream)
     await watchdog.add(child.pid)
     gate?.end('go\n')
     return new Group(child, watchdog, promise)
@@ -76,10 +78,10 @@ export class Group {
     }
   }
 
-  /** Asks it to end, makes it end after `killTimeout` milliseconds, and resolves when it is gone. */
+  /** Sends SIGTERM, after `killTimeout` milliseconds SIGKILL, and resolves when the group has ended. */
   async end(killTimeout: number): Promise<void> {
     this.signal('SIGTERM')
-    // One that is held hears nothing.
+    // A paused group does not handle signals.
     this.signal('SIGCONT')
     if (!(await this.#gone(killTimeout))) {
       this.signal('SIGKILL')
@@ -88,7 +90,7 @@ export class Group {
     this.#leave()
   }
 
-  /** Ends it at once, without waiting. */
+  /** Kills it without waiting. */
   kill(): void {
     this.signal('SIGKILL')
     this.#leave()
@@ -97,7 +99,7 @@ export class Group {
   #leave(): void {
     const { pid, stdout, stderr } = this.#child
     if (pid !== undefined) this.#watchdog.remove(pid)
-    // A process that left the group may hold the pipes; that is not waited for.
+    // A process that left the group may hold the pipes; they are closed without waiting for it.
     setTimeout(() => {
       stdout?.destroy()
       stderr?.destroy()
@@ -115,15 +117,15 @@ export class Group {
 }
 
 /**
- * Whether a process of a group lives. Where the dead are not waited for they can be signalled for ever, so on Linux it
- * is looked up. O(processes).
+ * Whether a process of a group is alive. Zombies can still be signalled, so on Linux their state is read.
+ * O(processes).
  */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue
     const status = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
-    // The name stands in parentheses and may hold anything; then come the state, the parent and the group.
+    // The name is in parentheses and may contain anything; the state, the parent and the group follow.
     const [state, , itsGroup] = status.slice(status.lastIndexOf(')') + 2).split(' ')
     if (Number(itsGroup) === group && state !== 'Z' && state !== 'X') return true
   }

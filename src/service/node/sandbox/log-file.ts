@@ -1,11 +1,11 @@
-/** Keeps the latest output of a sandbox in two files, so that it never takes more than a bound. */
+/** Stores the latest output of a sandbox in two files of limited size. */
 
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 
-/** Characters of the end that are kept, to show why something failed. */
+/** Characters of the end in memory, to show why something failed. */
 const TAIL = 2_000
 
-/** A log that is written in turns, by any number of streams. */
+/** A log for any number of streams. */
 export class LogFile {
   readonly #path: string
   readonly #half: number
@@ -15,19 +15,19 @@ export class LogFile {
   #tail = ''
   #turn: Promise<void> = Promise.resolve()
 
-  /** @param most bytes of both files together */
-  constructor(path: string, most: number) {
+  /** @param maxBytes maximum bytes of both files together */
+  constructor(path: string, maxBytes: number) {
     this.#path = path
-    this.#half = Math.floor(most / 2)
+    this.#half = Math.floor(maxBytes / 2)
   }
 
-  /** The end of what was printed. */
+  /** The end of the output. */
   get tail(): string {
     return this.#tail.trim()
   }
 
-  /** Reads a stream to its end. The process that prints waits for the disk, and never the other way round. */
-  async take(stream: AsyncIterable<Uint8Array>): Promise<void> {
+  /** Reads a stream to its end. The writing process waits for the disk, never the reverse. */
+  async append(stream: AsyncIterable<Uint8Array>): Promise<void> {
     try {
       for await (const chunk of stream) {
         this.#tail = (this.#tail + this.#decoder.decode(chunk, { stream: true })).slice(-TAIL)
@@ -39,7 +39,7 @@ export class LogFile {
     }
   }
 
-  /** All that is kept, the oldest first. */
+  /** The stored output, the oldest first. */
   async read(): Promise<string> {
     await this.#turn
     const parts = await Promise.all(
@@ -55,8 +55,8 @@ export class LogFile {
   }
 
   async #write(chunk: Uint8Array): Promise<void> {
-    for (let at = 0; at < chunk.length; at += this.#half) {
-      const part = chunk.subarray(at, at + this.#half)
+    for (let offset = 0; offset < chunk.length; offset += this.#half) {
+      const part = chunk.subarray(offset, offset + this.#half)
       const file = await this.#room(part.length)
       await file.write(part)
       this.#size += part.length

@@ -1,4 +1,4 @@
-/** One sandbox as processes: started, held, resumed and ended, one after the other. */
+/** One sandbox as processes: started, paused, resumed and ended, one after the other. */
 
 import { mkdir, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
@@ -7,22 +7,21 @@ import { serialQueue } from '../../../conversation/async.ts'
 import type { SandboxState, SandboxStatus } from '../../control-plane/sandbox-provider.ts'
 import { type Ended, Group } from './group.ts'
 import { LogFile } from './log-file.ts'
-import { holdMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
+import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
-/** What a process sandbox is made from. */
+/** The template of a process sandbox. */
 export interface ProcessSpec {
   readonly id: string
-  /** The program and its arguments; null for a working directory in which nothing runs. */
+  /** The program and its arguments; null for a working directory without a process. */
   readonly command: readonly string[] | null
-  /** Added to what every sandbox has: PATH, HOME, PORT, SESSION_API_KEY, SANDBOX_ID. */
+  /** Added to PATH, HOME, PORT, SESSION_API_KEY and SANDBOX_ID. */
   readonly initial_env?: Readonly<Record<string, string>>
-  /** A folder within the sandbox's own. Default: workspace. */
+  /** A folder within the sandbox's own. Default: `workspace`. */
   readonly working_dir?: string
-  /** A path that the command serves on its PORT when it is up; without one, it is up when it has begun. */
+  /** Path of a health check on its PORT; without one, it runs as soon as it is started. */
   readonly health?: string
 }
 
-/** What a sandbox is given by its provider. */
 export interface ProcessSandboxParts {
   readonly id: string
   readonly spec: ProcessSpec
@@ -31,34 +30,34 @@ export interface ProcessSandboxParts {
   readonly watchdog: Watchdog
   readonly times: Times
   readonly logBytes: number
-  /** Is given how it stands, when that changes. */
+  /** Called when the state changes. */
   readonly onChange: (state: SandboxState) => void
 }
 
-/** In milliseconds. */
+/** Milliseconds. */
 export interface Times {
-  /** For which a command may take to be up. */
+  /** Maximum time for a command to start. */
   readonly start: number
-  /** Between two looks at one that is up. */
+  /** Between two health checks. */
   readonly look: number
-  /** For which a response is waited for. */
+  /** Maximum time of a health check. */
   readonly response: number
-  /** That a command has to end when it is asked to. */
+  /** Between SIGTERM and SIGKILL. */
   readonly killTimeout: number
 }
 
-/** A sandbox's working directory, within its folder, where its spec names none. */
+/** A sandbox's default working directory, within its folder. */
 export const WORKING_DIR = 'workspace'
 
-/** How often a command that was up may not respond. */
-const MOST_MISSED = 3
+/** Failed health checks in a row after which a command has failed. */
+const MAX_MISSED = 3
 
 interface Run {
   readonly group: Group
   readonly url: string | null
   readonly port: number
   readonly key: string
-  /** Raised whenever those who watch must look no more. */
+  /** Incremented whenever the health checks must stop. */
   epoch: number
 }
 
@@ -95,8 +94,7 @@ export class ProcessSandbox {
   }
 
   /**
-   * Begins it, or begins it again where it has failed or ended; lets it go on where it is held. Nothing for one that is
-   * up, or closed.
+   * Starts it, restarts it after a failure or its end, or resumes it. Does nothing if it runs or is closed.
    */
   begin(): Promise<void> {
     return this.#inTurn(async () => {
@@ -107,7 +105,7 @@ export class ProcessSandbox {
     })
   }
 
-  /** Holds all of its processes where they are. */
+  /** Pauses all its processes. */
   pause(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#status !== 'RUNNING' && this.#status !== 'STARTING') return
@@ -115,23 +113,23 @@ export class ProcessSandbox {
       if (this.#run === null) return
       this.#run.epoch += 1
       this.#run.group.signal('SIGSTOP')
-      await holdMarked(this.#mark)
+      await pauseMarked(this.#mark)
     })
   }
 
-  /** Ends all of its processes for good; its files stay. */
+  /** Ends all its processes; its files remain. */
   close(status: SandboxStatus, detail: string | null): Promise<void> {
     this.#isOver = true
     return this.#inTurn(() => this.#end(status, detail))
   }
 
-  /** The same, and takes its files away. */
+  /** Ends all its processes and deletes its files. */
   async delete(): Promise<void> {
     await this.close('MISSING', null)
     await rm(this.#parts.directory, { recursive: true, force: true })
   }
 
-  /** Ends its processes at once, without waiting: there is no time left. */
+  /** Kills its processes without waiting. */
   kill(): void {
     this.#run?.group.kill()
   }
@@ -163,7 +161,7 @@ export class ProcessSandbox {
     await this.log.close()
   }
 
-  /** Ends a run, unless it is another one by now. */
+  /** Ends a run, unless another one has replaced it. */
   #fail(run: Run, detail: string): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#run === run) await this.#end('ERROR', detail)
@@ -197,22 +195,22 @@ export class ProcessSandbox {
     const url = spec.health === undefined ? null : new URL(spec.health, `http://127.0.0.1:${port}`).href
     const run: Run = { group, url, port, key, epoch: 0 }
     this.#run = run
-    void group.ended.then((ended) => this.#over(run, ended))
+    void group.ended.then((ended) => this.#onExit(run, ended))
     if (url === null) this.#set('RUNNING', null)
     void this.#watch(run)
   }
 
-  /** Its first process has ended: what it left behind is ended too. */
-  async #over(run: Run, ended: Ended): Promise<void> {
+  /** Its first process has ended: end the processes that it left behind. */
+  async #onExit(run: Run, ended: Ended): Promise<void> {
     run.epoch += 1
     if (this.#run !== run) return
-    // What it printed last comes a little later than its end.
+    // The last output arrives a little later than the exit.
     await sleep(50)
     const how = ended.signal === null ? `exited with code ${ended.code}` : `was ended by ${ended.signal}`
-    await this.#fail(run, `The command ${how}.${this.#said()}`)
+    await this.#fail(run, `The command ${how}.${this.#lastOutput()}`)
   }
 
-  /** Looks whether it responds, from its beginning on and for as long as it runs. */
+  /** Checks its health from its start until its end. */
   async #watch(run: Run): Promise<void> {
     const { url, epoch } = run
     if (url === null) return
@@ -230,17 +228,17 @@ export class ProcessSandbox {
         wait = Math.min(500, wait * 1.5)
         if (performance.now() - start > times.start) {
           const why = `The command did not serve ${spec.health} within ${times.start} ms: ${problem}.`
-          return void this.#fail(run, why + this.#said())
+          return void this.#fail(run, why + this.#lastOutput())
         }
-      } else if (++missed >= MOST_MISSED) {
-        this.#set('ERROR', `The command serves ${spec.health} no more: ${problem}.${this.#said()}`)
+      } else if (++missed >= MAX_MISSED) {
+        this.#set('ERROR', `The command serves ${spec.health} no more: ${problem}.${this.#lastOutput()}`)
       }
       await sleep(wait)
       if (run.epoch !== epoch) return
     }
   }
 
-  #said(): string {
+  #lastOutput(): string {
     const { tail } = this.log
     return tail === '' ? '' : ` Its last output: ${tail.slice(-500)}`
   }
@@ -253,7 +251,7 @@ export class ProcessSandbox {
   }
 }
 
-/** Of the service's own environment only what says where things are: the rest may hold its secrets. */
+/** Only harmless variables: the others may contain secrets of the service. */
 const inherited = (): Record<string, string> =>
   Object.fromEntries(
     ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'].flatMap((name): [string, string][] => {
@@ -267,7 +265,7 @@ const sayError = (error: unknown): string => (error instanceof Error ? error.mes
 const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())
 
-/** Null when a request gets a good response; else why not, in words. Never rejects. */
+/** Null for a good response; else the problem. Never rejects. */
 async function probe(url: string, timeout: number): Promise<string | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeout), redirect: 'manual' })
@@ -283,7 +281,7 @@ async function probe(url: string, timeout: number): Promise<string | null> {
   }
 }
 
-/** A port of this machine that is free now. */
+/** A free port of this machine. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {

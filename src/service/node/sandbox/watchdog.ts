@@ -1,17 +1,17 @@
-/** Process groups are named to a small process of its own, which ends them when this one is gone, however it went. */
+/** A small process that ends process groups when this process is gone, however it ended. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 
 /**
- * In the environment of all that a provider starts, so that what has left its group is found as well, where the system
- * shows it.
+ * Variable in the environment of all processes of a provider, by which processes that left their group are
+ * found, where the system shows it.
  */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
- * Is given the mark and the groups that there are, and reads `+group` and `-group` until its input ends, which it does
- * when the service is gone; then it ends the groups that are left, and what carries the mark.
+ * Arguments: the mark and the present groups. Reads `+group` and `-group` until its input ends, which means
+ * that the service is gone; then it ends the remaining groups, and all processes with the mark.
  */
 const SCRIPT = `trap '' HUP INT TERM
 mark=$1
@@ -33,7 +33,7 @@ for round in 1 2 3; do
 done
 `
 
-/** Watches over the groups of one provider. */
+/** Watches the groups of one provider. */
 export class Watchdog {
   readonly mark = `colloquy-${crypto.randomUUID()}`
   readonly #groups = new Set<number>()
@@ -48,14 +48,14 @@ export class Watchdog {
   async add(group: number): Promise<void> {
     this.#groups.add(group)
     if (this.#child === null) this.#start()
-    else await this.#say(`+${group}`)
+    else await this.#send(`+${group}`)
   }
 
   remove(group: number): void {
-    if (this.#groups.delete(group)) void this.#say(`-${group}`)
+    if (this.#groups.delete(group)) void this.#send(`-${group}`)
   }
 
-  /** Ends the watch, and whatever is left. */
+  /** Ends the watch, and all remaining processes. */
   async close(): Promise<void> {
     const child = this.#child
     this.#child = null
@@ -68,10 +68,10 @@ export class Watchdog {
   }
 
   #start(): void {
-    // From its beginning it knows what to end: this process may be gone before it could say anything.
+    // It receives the groups as arguments: this process may die before it can write anything.
     const groups = Array.from(this.#groups, String)
     const child = spawn('/bin/sh', ['-c', SCRIPT, 'colloquy-watchdog', this.mark, ...groups], {
-      // A group of its own: what ends the service from the terminal must not end this first.
+      // Its own group, so that a signal of the terminal does not end it first.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
       env: { PATH: process.env['PATH'] },
@@ -81,7 +81,7 @@ export class Watchdog {
     child.stdin?.on('error', () => undefined)
     child.once('exit', () => {
       if (this.#child !== child) return
-      // It was ended from outside: another one takes its place.
+      // It was killed: start another one.
       this.#child = null
       if (this.#groups.size > 0) this.#start()
     })
@@ -90,20 +90,20 @@ export class Watchdog {
     if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
   }
 
-  #say(line: string): Promise<void> {
+  #send(line: string): Promise<void> {
     const stdin = this.#child?.stdin
     if (stdin === null || stdin === undefined) return Promise.resolve()
     return new Promise((resolve) => void stdin.write(`${line}\n`, () => resolve()))
   }
 }
 
-/** Ends what carries a mark, in whatever group: only Linux shows it. */
+/** Ends all processes with a mark, in any group; only Linux shows them. */
 export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGKILL', 5)
 
-/** Holds it where it is. */
-export const holdMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
+/** Pauses all processes with a mark. */
+export const pauseMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
 
-/** What begins, or becomes another program, while it looks is found the next time. */
+/** Processes that start or exec during a round are found in the next one. */
 async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     if ((await signalMarked(mark, signal)) === 0) return
@@ -111,19 +111,22 @@ async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number)
   }
 }
 
-/** Sends a signal to what carries a mark, and counts them: none where the system does not show them. O(processes). */
+/**
+ * Sends a signal to all processes with a mark, and returns their number; 0 if the system does not show them.
+ * O(processes).
+ */
 export async function signalMarked(mark: string, signal: NodeJS.Signals): Promise<number> {
   if (process.platform !== 'linux') return 0
-  let found = 0
+  let count = 0
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
     if (Number(pid) === process.pid || !environment.includes(`=${mark}\0`)) continue
-    found += 1
+    count += 1
     try {
       process.kill(Number(pid), signal)
     } catch {
-      // It has ended by itself.
+      // It has ended.
     }
   }
-  return found
+  return count
 }
