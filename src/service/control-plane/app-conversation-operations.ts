@@ -234,14 +234,14 @@ async function searchConversations(
   filter: FilterValues,
   paging: { readonly cursor: string | null; readonly limit: number },
 ): Promise<Page<ConversationRecord>> {
-  const asked = storeFilter(filter)
-  if (asked === null) return { items: [], next_page_id: null }
-  return listPage(store, asked, { list: 'app-conversations', order: 'created_at_desc', filter, ...paging })
+  const criteria = storeFilter(filter)
+  if (criteria === null) return { items: [], next_page_id: null }
+  return listPage(store, criteria, { list: 'app-conversations', order: 'created_at_desc', filter, ...paging })
 }
 
 async function countConversations(store: Store, filter: FilterValues, exact: boolean): Promise<Count> {
-  const asked = storeFilter(filter)
-  return asked === null ? { count: 0, more: false } : store.countConversations(asked, { exact })
+  const criteria = storeFilter(filter)
+  return criteria === null ? { count: 0, more: false } : store.countConversations(criteria, { exact })
 }
 
 /** Null if nothing can match. */
