@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import type { OpenPart } from '../src/event/shapes.ts'
 import { GRAMMARS } from '../src/messages/grammars.ts'
 import { readImage } from '../src/messages/files.ts'
-import { isTold } from '../src/messages/reply-parts.ts'
+import { isShared } from '../src/messages/reply-parts.ts'
 import type { Kind } from '../src/messages/blocks.ts'
 import { formOf } from '../src/messages/pieces.ts'
 import type { Limits } from '../src/messages/limits.ts'
@@ -27,7 +27,7 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, place }: Sample): str
       return 'its name'
     case 'image': {
       const image = readImage(form.url)
-      return image !== null && limits.takesImage(image) ? 'an image' : 'its name'
+      return image !== null && limits.acceptsImage(image) ? 'an image' : 'its name'
     }
     case 'block': {
       if (!(form.user || (place === 'result' && form.result))) return 'its name'
@@ -52,9 +52,9 @@ function usersRows(): readonly (readonly string[])[] {
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
 function cellsOf(kind: string, { in: how, signed, more = {} }: Kind): string[] {
-  const told = isTold(kind) ? 'as text' : 'nothing'
+  const told = isShared(kind) ? 'as text' : 'nothing'
   const others =
-    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isTold(kind) ? told : 'the same'
+    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isShared(kind) ? told : 'the same'
   const own = {
     standard: 'standard fields',
     call: 'as a call',

@@ -37,7 +37,7 @@ async function checkReply(
     if (next === null) return false
     if (next.chunks.some(({ type }) => type === 'reset-step')) met('a step taken back')
     chunks.push(...next.chunks)
-    ;({ shown } = next)
+    ;({ parts: shown } = next)
     return true
   }
   for (const [at, state] of states.entries()) {

@@ -2,7 +2,7 @@
 
 import type { Content } from '../event/shapes.ts'
 import type { NeutralMessage } from '../messages/message.ts'
-import { saysSomething } from '../messages/neutral.ts'
+import { isVisible } from '../messages/neutral.ts'
 import { checkNumber } from './check-number.ts'
 
 /**
@@ -21,8 +21,8 @@ export function cacheBreakpoints(messages: readonly NeutralMessage[], stable: nu
   checkNumber('stable', stable, { least: 0 })
   const system = messages[0]?.role === 'system' ? messages[0].content : []
   const marks = [
-    markOf(0, system, system.findIndex(saysSomething)),
-    markOf(0, system, system.findLastIndex(saysSomething)),
+    markOf(0, system, system.findIndex(isVisible)),
+    markOf(0, system, system.findLastIndex(isVisible)),
     lastMark(messages, Math.min(stable, messages.length)),
     lastMark(messages, messages.length),
   ]
@@ -37,7 +37,7 @@ const markOf = (index: number, content: readonly Content[], part: number): strin
 function lastMark(messages: readonly NeutralMessage[], end: number): string | null {
   for (let index = end - 1; index >= 0; index -= 1) {
     const content = messages[index]?.content ?? []
-    const part = content.findLastIndex(saysSomething)
+    const part = content.findLastIndex(isVisible)
     if (part >= 0) return markOf(index, content, part)
   }
   return null

@@ -113,7 +113,7 @@ export async function* uiMessageStream(
       const next = advance(shown, withLive(stored, live, state.header.status === 'paused'))
       if (next === null) break
       yield* next.chunks
-      ;({ shown } = next)
+      ;({ parts: shown } = next)
       if (item.type === 'settled') {
         const { status, error } = state.header
         if (error !== null) yield { type: 'error', errorText: error.detail }

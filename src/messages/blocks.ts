@@ -1,43 +1,37 @@
-/**
- * What becomes of each kind of content that a provider's grammar has: one table a grammar says it, and readers,
- * writers and tests read it there.
- */
+/** The kinds of content of a provider's grammar, declared in one table. */
 
 import type { GrammarName } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { jsonOf } from './digest.ts'
 import { type Fields, hasFields, type Shape } from './shape.ts'
 
-/** What becomes of a kind of content. */
 export interface Kind {
   /**
-   * `standard`: it is in the fields that all events have. `call`: it is read as a call, and goes back in its own form.
-   * `part`: it is kept whole in the reply's record, and goes back as it came. `words`: kept whole too, but the provider
-   * does not take it back, so its words go. `about`: it is said of the reply and not in it; it stands in the record's
-   * `metadata`, and goes nowhere.
+   * How a part of the kind is stored and sent back. `standard`: in the fields that all events have. `call`:
+   * read as a call, sent back in its own form. `part`: stored whole in the reply's record, sent back
+   * unchanged. `words`: stored whole, but the provider does not accept it back, so its text is sent. `about`:
+   * stored in the record's `metadata`, never sent.
    */
   readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
-  /** Who says it. */
   readonly side: 'assistant' | 'user' | 'both'
-  /** What its fields must be for the provider to take it. */
+  /** Required form of its fields. */
   readonly needs?: Fields
-  /** The field whose text only the provider can make: where it is there, the part is signed. */
+  /** The field that only the provider can write: a part that has it is signed. */
   readonly signed?: string
-  /** Fields beside the standard ones, or beside the one that names the kind, that go back too. */
+  /** Fields next to the standard ones, or to the naming one, that are sent back too. */
   readonly more?: Readonly<Record<string, Shape<unknown>>>
 }
 
 export type Kinds = Readonly<Record<string, Kind>>
 
-/** A grammar with the table of its kinds. */
-export interface OwnKinds {
+export interface GrammarKinds {
   readonly grammar: GrammarName
-  /** What names the kind of a part: its `type`, or the field that it is in. */
+  /** What names the kind of a part: its `type`, or the name of its only field. */
   readonly namedBy: 'type' | 'field'
   readonly table: Kinds
 }
 
-/** The name of a part's kind: its `type`, or where the grammar gives it none the field that it stands in. */
+/** Returns the kind of a part: its `type`, or its first field. */
 export function kindName(value: JsonObject): string {
   const { type } = value
   return typeof type === 'string' ? type : (Object.keys(value)[0] ?? '')
@@ -45,49 +39,50 @@ export function kindName(value: JsonObject): string {
 
 export const isTyped = ({ type }: JsonObject): boolean => typeof type === 'string'
 
-/** What a table says of a kind; undefined where it does not know it. O(1). */
-export const kindOf = ({ table }: OwnKinds, name: string): Kind | undefined =>
+export const kindOf = ({ table }: GrammarKinds, name: string): Kind | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined
 
 /**
- * Whether a part that was kept whole can go back to the provider that made it: its kind is known to be taken, it has
- * what the kind must have, and it is text that has bytes. O(size) the first time.
+ * Whether a stored part can be sent back to its provider: the provider accepts the kind, the required fields
+ * are valid, and its JSON can be encoded. O(size) the first time.
  */
-export function isReturnable(own: OwnKinds, value: JsonObject): boolean {
-  const kind = kindOf(own, kindName(value))
+export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
+  const kind = kindOf(kinds, kindName(value))
   if (kind === undefined || !isKeptWhole(kind) || kind.side === 'user') return false
   const { needs = {}, more = {} } = kind
   const isFormed =
-    own.namedBy === 'field'
+    kinds.namedBy === 'field'
       ? Object.entries(value).every(
-          ([field, item]) => field === kindName(value) || isTaken(more, field, item),
+          ([field, item]) => field === kindName(value) || isAccepted(more, field, item),
         )
       : isTyped(value) && Object.keys(value).length > 1
   return isFormed && isSound(value) && hasFields(value, needs)
 }
 
-/** One that has a standard field is kept whole only where that has no room for it, and then says what it needs. */
+/**
+ * A kind of a standard field is stored whole only when that field cannot represent it; it then has `needs`.
+ */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 
-/** What goes back of the fields that a part has beside the standard ones; null where nothing does. O(size). */
-export function sentMore(more: JsonObject | null, takes: Kind['more'] = {}): JsonObject | null {
+/** Returns the additional fields that are sent back; null when there are none. O(size). */
+export function sentMore(more: JsonObject | null, accepted: Kind['more'] = {}): JsonObject | null {
   if (more === null) return null
   const entries = Object.entries(more).filter(
-    ([field, value]) => isTaken(takes, field, value) && isSound({ field: value }),
+    ([field, value]) => isAccepted(accepted, field, value) && isSound({ field: value }),
   )
   return entries.length === 0 ? null : Object.fromEntries(entries)
 }
 
-const isTaken = (takes: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
-  Object.hasOwn(takes, field) && takes[field]?.(value) === true
+const isAccepted = (accepted: NonNullable<Kind['more']>, field: string, value: unknown): boolean =>
+  Object.hasOwn(accepted, field) && accepted[field]?.(value) === true
 
-/** A mark of the cache is the request's own, and counted there. */
+/** Cache marks belong to the request, which counts them. */
 const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
 
-/** Whether a part is one that its provider has signed or sealed. O(1). */
-export function isSealed(own: OwnKinds, value: JsonObject): boolean {
-  const field = kindOf(own, kindName(value))?.signed
+/** Whether the provider has signed or sealed a part. O(1). */
+export function isSealed(kinds: GrammarKinds, value: JsonObject): boolean {
+  const field = kindOf(kinds, kindName(value))?.signed
   const seal = field === undefined ? undefined : value[field]
-  return seal !== undefined && seal !== null && seal !== '' && isReturnable(own, value)
+  return seal !== undefined && seal !== null && seal !== '' && isReturnable(kinds, value)
 }

@@ -1,32 +1,32 @@
-/** Hands out Anthropic's cache breakpoints, of which a request may hold only a few. */
+/** Assigns Anthropic's cache breakpoints; a request may have only a few. */
 
-/** A block at which a prefix to be cached may end. */
 export interface CacheControl {
   readonly cache_control?: { readonly type: 'ephemeral'; readonly ttl?: CacheTime }
 }
 
-/** How long the provider is to keep it. */
+/** How long the provider keeps a cached prefix. */
 export type CacheTime = '5m' | '1h'
 
-export type Mark = (asked: boolean, time?: CacheTime | null) => CacheControl
+export type Mark = (wanted: boolean, time?: CacheTime | null) => CacheControl
 
-/** The provider takes no more in a request. */
+/** Maximum number of breakpoints in a request. */
 const MAX_MARKS = 4
 
 /**
- * A giver of breakpoints for one request: the first that ask get one, so that a longer history changes no block before.
- * Those of tools count too, and so does one that the request has for all of it. One for an hour is refused behind one
- * for the usual five minutes, also of a tool, and is one of these there; where the request's own is for an hour, which
- * counts as the last, all are.
+ * Returns a function that assigns the breakpoints of one request, in order, so that a longer history changes
+ * no earlier block. Breakpoints of tools count too, and so does the request's own.
+ *
+ * The provider refuses a breakpoint of an hour after one of five minutes, so it becomes one of five minutes
+ * there. The request's own counts as the last: when it is for an hour, all are.
  */
-export function cacheMarks(tools: readonly object[] = [], own: CacheTime | null = null): Mark {
-  const given = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])
-  let left = MAX_MARKS - given.length - (own === null ? 0 : 1)
-  let mayBeLong = given.every(({ ttl }) => ttl === '1h')
-  return (asked, time = null) => {
-    if (!asked || left < 1) return {}
-    left -= 1
-    const ttl = own === '1h' ? own : time === '1h' && !mayBeLong ? null : time
+export function cacheMarks(tools: readonly object[] = [], requestTime: CacheTime | null = null): Mark {
+  const toolMarks = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])
+  let remaining = MAX_MARKS - toolMarks.length - (requestTime === null ? 0 : 1)
+  let mayBeLong = toolMarks.every(({ ttl }) => ttl === '1h')
+  return (wanted, time = null) => {
+    if (!wanted || remaining < 1) return {}
+    remaining -= 1
+    const ttl = requestTime === '1h' ? requestTime : time === '1h' && !mayBeLong ? null : time
     if (ttl !== '1h') mayBeLong = false
     return { cache_control: { type: 'ephemeral', ...(ttl === null ? {} : { ttl }) } }
   }

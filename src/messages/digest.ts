@@ -1,17 +1,16 @@
 /**
- * Digests of what is written: 64 bits, made in plain JavaScript, so that a reply can be shown to stand behind the very
- * bytes that it saw. They tell texts apart; they are no defence against an attacker who looks for two that collide.
+ * 64-bit digests of what is written, in plain JavaScript. They prove which prefix a reply saw. They are not
+ * secure against an attacker who constructs collisions.
  */
 
 import { hashLanes, hex32, type Lanes } from '../event/text.ts'
 
-/** The digest of a text, or of several in order. */
 export type Digest = Lanes
 
-/** The digest of a text. O(length). */
+/** Returns the digest of a text. O(length). */
 export const digestOf: (text: string) => Digest = hashLanes
 
-/** The digest of what had the digest `before`, and then of what has the digest `next`; the order counts. O(1). */
+/** Combines two digests in order. O(1). */
 export function followedBy(before: Digest, next: Digest): Digest {
   const high = Math.imul(before.high ^ next.high, 0x9e3779b1)
   const low = Math.imul(before.low ^ next.low, 0x5f356495)
@@ -21,7 +20,7 @@ export function followedBy(before: Digest, next: Digest): Digest {
   }
 }
 
-/** The digest of several in order, behind a tag that says what they are. O(parts). */
+/** Combines several digests in order, under a tag for their kind. O(parts). */
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
@@ -34,16 +33,16 @@ interface Known {
 }
 
 /**
- * Digests of texts seen before, beside the object of the log that they come from. A text is compared with the one that
- * was read then, so that whatever grammar or option made another text of the same object, its digest is its own.
+ * Digests of texts by the object of the log that contains them. The text is compared again, since a grammar
+ * or an option can make another text of the same object.
  */
 const KNOWN = new WeakMap<object, (Known | undefined)[]>()
 
 /**
- * The digest of a text, remembered beside the object it comes from; `slot` tells the texts of one object apart.
- * O(length) the first time, then as quick as comparing the text with itself.
+ * Returns the digest of a text, cached with its source object; `slot` distinguishes the texts of one object.
+ * O(length) the first time, then the cost of comparing the text with itself.
  */
-export function digestBeside(source: object | null, slot: number, text: string): Digest {
+export function cachedDigest(source: object | null, slot: number, text: string): Digest {
   if (source === null) return digestOf(text)
   let slots = KNOWN.get(source)
   if (slots === undefined) KNOWN.set(source, (slots = []))
@@ -54,8 +53,8 @@ export function digestBeside(source: object | null, slot: number, text: string):
   return digest
 }
 
-/** The function, which makes its result once for each object and keeps it beside that. */
-export function keptBeside<Of extends object, T extends object | string | null>(
+/** Returns the function with its result cached for each object. */
+export function memoize<Of extends object, T extends object | string | null>(
   make: (of: Of) => T,
 ): (of: Of) => T {
   const known = new WeakMap<Of, T>()
@@ -70,10 +69,10 @@ export function keptBeside<Of extends object, T extends object | string | null>(
 const LONE = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/
 
 /**
- * The JSON text of a value; null where it has none that could be sent: nested too deep, or with a lone surrogate.
+ * Returns the JSON of a value; null when it cannot be sent: nested too deep, or with a lone surrogate.
  * O(size) the first time.
  */
-export const jsonOf = /* @__PURE__ */ keptBeside((value: object): string | null => {
+export const jsonOf = /* @__PURE__ */ memoize((value: object): string | null => {
   try {
     const json = JSON.stringify(value)
     return LONE.test(json) ? null : json
@@ -82,8 +81,7 @@ export const jsonOf = /* @__PURE__ */ keptBeside((value: object): string | null 
   }
 })
 
-/** The digest of a part as it is sent. O(size) the first time. */
 export function otherDigest(value: object): Digest {
   const json = jsonOf(value)
-  return json === null ? digestOf('unsent') : digestOfAll('other', digestBeside(value, 0, json))
+  return json === null ? digestOf('unsent') : digestOfAll('other', cachedDigest(value, 0, json))
 }

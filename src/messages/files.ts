@@ -1,36 +1,29 @@
-/** Reads the parts that say the same thing in several grammars, each in the words of its own: texts, images, files. */
+/** Reads texts, images and files from the parts of all grammars. */
 
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
-import { isWellFormed, isWhitespace, objectOf as found, wellFormed } from './text.ts'
+import { isWellFormed, isWhitespace, objectOf as readObject, wellFormed } from './text.ts'
 import { bytesOf, decodeText, isTextFile } from './text-files.ts'
 
-/** The formats that every provider reads. */
+/** Image formats that every provider reads. */
 export type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
 
-/** An image, by its bytes or by a web address. */
+/** An image, as bytes or as a web address. */
 export type Image =
   | { readonly from: 'data'; readonly mediaType: ImageType; readonly data: string }
   | { readonly from: 'web'; readonly url: string; readonly secure: boolean }
 
-/**
- * The image behind a reference, or null for one that no provider would take: another scheme or format, broken base64.
- * O(length).
- */
+/** Parses a reference to an image; null for an unsupported scheme or format, or broken base64. O(length). */
 export function readImage(reference: string): Image | null {
   const url = reference.trim()
   return /^data:/i.test(url) ? readDataUrl(url) : readWebUrl(url)
 }
 
-/** The image as one URL. */
 export function urlOf(image: Image): string {
   return image.from === 'web' ? image.url : `data:${image.mediaType};base64,${image.data}`
 }
 
-/**
- * A browser's screenshot as a data URL; null when there is none. It is given as base64 without a type, sometimes as a
- * data URL.
- */
+/** Returns a browser's screenshot (base64, sometimes a data URL) as a data URL; null when it is empty. */
 export function screenshotUrl(data: string): string | null {
   if (data === '') return null
   if (data.startsWith('data:')) return data
@@ -39,17 +32,18 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/** A name of DNS has 253 characters, with a dot and a port behind it; in much longer ones an engine's stack fills. */
+/**
+ * A DNS name has up to 253 characters, plus a dot and a port. Much longer ones would overflow an engine's
+ * stack.
+ */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
-/**
- * Read by pattern, not by the global URL, which a bare JavaScript engine lacks; an address with a password in it is
- * refused.
- */
+/** Uses a pattern because a bare JavaScript engine lacks `URL`. An address with a password is refused. */
 function readWebUrl(url: string): Image | null {
   const match = WEB_URL.exec(url)
   if (match === null || Number(match[2] ?? 0) > 65_535) return null
-  // An address is sent as it is given, as some are signed; only what is no visible ASCII is written as bytes.
+  // An address may be signed, so it is sent unchanged; only characters that are not visible ASCII are
+  // encoded.
   const path = wellFormed(match[3] ?? '').replace(/[^!-~]+/g, encodeURIComponent)
   const start = url.slice(0, url.length - (match[3] ?? '').length)
   return { from: 'web', url: start + path, secure: match[1]?.toLowerCase() === 'https' }
@@ -68,13 +62,13 @@ function readDataUrl(url: string): Image | null {
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** The media type of an image, by the ending of its address; JPEG where that has none. */
+/** Returns the media type of an image by the extension of its address. Default: JPEG. */
 export function typeOfUrl(url: string): string {
   const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''
   return ['gif', 'heic', 'heif', 'png', 'webp'].includes(ending) ? `image/${ending}` : 'image/jpeg'
 }
 
-/** The format that the first bytes tell; a provider refuses an image whose declared type is not this one. */
+/** Detects the format from the first bytes; a provider refuses an image whose declared type differs. */
 function sniff(base64: string): ImageType | undefined {
   if (base64.startsWith('/9j/')) return 'image/jpeg'
   if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
@@ -83,34 +77,34 @@ function sniff(base64: string): ImageType | undefined {
   return base64.startsWith('UklGR') && base64.startsWith('RUJQ', 12) ? 'image/webp' : undefined
 }
 
-/** A file, whichever provider's words it came in. */
+/** A file in any grammar. */
 export interface FileRef {
-  /** Null where nothing tells it. */
+  /** Null when unknown. */
   readonly mediaType: string | null
   readonly from:
     | { readonly data: string }
     | { readonly url: string }
-    /** A file that was uploaded to a provider, which alone knows its id. */
+    /** An uploaded file, which only its provider can resolve. */
     | { readonly id: string; readonly provider: 'openai' | 'anthropic' }
   readonly name: string | null
 }
 
-/** What a part says, where more than one grammar can say it. */
+/** Content of a part that more than one grammar can express. */
 export type Reading =
   | { readonly as: 'text'; readonly text: string }
   | { readonly as: 'image'; readonly url: string }
   | { readonly as: 'file'; readonly file: FileRef }
 
-/** What a part of another kind says, or null where no grammar but its own can say it. O(size). */
+/** Reads a part of another kind; null when only its own grammar can express it. O(size). */
 export function readPart(part: OpenPart): Reading | null {
   const json = part as JsonObject
   return READERS.get(part.type)?.(json) ?? null
 }
 
 const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new Map([
-  ['input_text', ({ text }) => words(text)],
-  ['input_image', ({ image_url }) => image(image_url)],
-  ['image_url', ({ image_url }) => image(objectOf(image_url)['url'])],
+  ['input_text', ({ text }) => textReading(text)],
+  ['input_image', ({ image_url }) => imageReading(image_url)],
+  ['image_url', ({ image_url }) => imageReading(objectOf(image_url)['url'])],
   ['document', readDocument],
   ['search_result', readSearchResult],
   [
@@ -120,29 +114,28 @@ const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new M
   ['input_audio', readAudio],
   ['file', readFile],
   // Older names of the AI SDK, in tool results.
-  ['file-data', ({ data, mediaType, filename }) => bytes(data, mediaType, filename)],
-  ['file-url', ({ url, mediaType }) => address(url, mediaType, null)],
-  ['file-id', ({ fileId }) => referred(fileId, null, null)],
-  ['file-reference', ({ providerReference }) => referred(providerReference, null, null)],
-  ['image-data', ({ data, mediaType }) => bytes(data, mediaType, null)],
-  ['image-url', ({ url }) => image(url)],
-  ['media', ({ data, mediaType }) => bytes(data, mediaType, null)],
+  ['file-data', ({ data, mediaType, filename }) => dataReading(data, mediaType, filename)],
+  ['file-url', ({ url, mediaType }) => urlReading(url, mediaType, null)],
+  ['file-id', ({ fileId }) => referenceReading(fileId, null, null)],
+  ['file-reference', ({ providerReference }) => referenceReading(providerReference, null, null)],
+  ['image-data', ({ data, mediaType }) => dataReading(data, mediaType, null)],
+  ['image-url', ({ url }) => imageReading(url)],
+  ['media', ({ data, mediaType }) => dataReading(data, mediaType, null)],
   // MCP, in tool results.
-  ['audio', ({ data, mimeType }) => (isText(mimeType) ? bytes(data, mimeType, null) : null)],
+  ['audio', ({ data, mimeType }) => (isText(mimeType) ? dataReading(data, mimeType, null) : null)],
   ['resource', readResource],
   ['resource_link', readResourceLink],
-  // Results in the forms that OpenAI has for some of its calls.
-  ['custom_tool_call_output', ({ output }) => words(output)],
+  // Results of some of OpenAI's tools.
+  ['custom_tool_call_output', ({ output }) => textReading(output)],
   ['shell_call_output', readShellOutput],
-  ['local_shell_call_output', ({ output }) => words(output)],
-  ['apply_patch_call_output', ({ output }) => words(output)],
-  ['computer_call_output', ({ output }) => image(objectOf(output)['image_url'])],
+  ['local_shell_call_output', ({ output }) => textReading(output)],
+  ['apply_patch_call_output', ({ output }) => textReading(output)],
+  ['computer_call_output', ({ output }) => imageReading(objectOf(output)['image_url'])],
 ])
 
-/** The type of a document, as its bytes begin. */
 const PDF = 'application/pdf'
 
-/** The formats of audio by their names in Chat Completions. */
+/** Audio formats and their names in Chat Completions. */
 export const AUDIO: ReadonlyMap<string, string> = new Map([
   ['audio/wav', 'wav'],
   ['audio/x-wav', 'wav'],
@@ -151,7 +144,7 @@ export const AUDIO: ReadonlyMap<string, string> = new Map([
   ['audio/mp3', 'mp3'],
 ])
 
-/** Whether a file is a PDF, or may be: an address without an ending says nothing else. O(1). */
+/** Whether a file is a PDF, or may be: an address without an extension is not excluded. O(1). */
 export function isPdf({ mediaType, from }: FileRef): boolean {
   if ('data' in from) return from.data.startsWith('JVBERi0')
   if (mediaType !== null) return mediaType === PDF
@@ -161,11 +154,11 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
   )
 }
 
-/** Base64 in its standard alphabet. O(length). */
+/** Whether a text is base64 in its standard alphabet. O(length). */
 export const isBase64 = (data: string): boolean =>
   data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 
-/** The text of a file whose media type is text, below its name; null for any other file. O(length). */
+/** Returns the text of a text file, after its name; null for other files. O(length). */
 export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   if (!('data' in from) || from.data.startsWith('JVBERi0') || !isTextFile(mediaType, name)) return null
   const text = decodeText(bytesOf(from.data))
@@ -173,53 +166,55 @@ export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   return name === null ? text : `${name}\n${text}`
 }
 
-/** Whether an address is one that can be sent as it is. */
+/** Whether an address can be sent unchanged. */
 export function isAddress(url: string, secure: boolean): boolean {
   const read = readImage(url)
   return read?.from === 'web' && read.url === url && (read.secure || !secure)
 }
 
-function words(text: JsonValue | undefined): Reading | null {
+function textReading(text: JsonValue | undefined): Reading | null {
   return typeof text === 'string' && !isWhitespace(text) ? { as: 'text', text } : null
 }
 
-const image = (url: JsonValue | undefined): Reading | null =>
+const imageReading = (url: JsonValue | undefined): Reading | null =>
   typeof url === 'string' && readImage(url) !== null ? { as: 'image', url } : null
 
-/** Anthropic's. */
+/** Reads Anthropic's document. */
 function readDocument({ source, title, context }: JsonObject): Reading | null {
   const { type, data, media_type, url, content, file_id } = objectOf(source)
-  if (type === 'base64') return bytes(data, media_type, title)
-  if (type === 'url') return address(url, null, title)
-  if (type === 'file') return uploaded(file_id, 'anthropic', null, title)
+  if (type === 'base64') return dataReading(data, media_type, title)
+  if (type === 'url') return urlReading(url, null, title)
+  if (type === 'file') return uploadReading(file_id, 'anthropic', null, title)
   if (type !== 'text' && type !== 'content') return null
   const texts = type === 'text' ? [data] : textsIn(content)
-  return texts === null ? null : words([title, context, ...texts].filter(isText).join('\n'))
+  return texts === null ? null : textReading([title, context, ...texts].filter(isText).join('\n'))
 }
 
 function readSearchResult({ title, source, content }: JsonObject): Reading | null {
   const texts = textsIn(content)
-  return texts === null ? null : words([title, source, ...texts].filter(isText).join('\n'))
+  return texts === null ? null : textReading([title, source, ...texts].filter(isText).join('\n'))
 }
 
 function readResource({ resource }: JsonObject): Reading | null {
   const { uri, mimeType, text, blob } = objectOf(resource)
   if (!isText(uri)) return null
-  return typeof text === 'string' ? words(isText(text) ? `${uri}\n${text}` : uri) : bytes(blob, mimeType, uri)
+  return typeof text === 'string'
+    ? textReading(isText(text) ? `${uri}\n${text}` : uri)
+    : dataReading(blob, mimeType, uri)
 }
 
 function readResourceLink({ uri, name, title, description, mimeType }: JsonObject): Reading | null {
   if (!isText(uri) || !isText(name)) return null
-  return words([title ?? name, uri, mimeType, description].filter(isText).join('\n'))
+  return textReading([title ?? name, uri, mimeType, description].filter(isText).join('\n'))
 }
 
 function readShellOutput({ output }: JsonObject): Reading | null {
   if (!Array.isArray(output)) return null
   const texts = output.flatMap((each: JsonValue) => [objectOf(each)['stdout'], objectOf(each)['stderr']])
-  return words(texts.filter(isText).join('\n'))
+  return textReading(texts.filter(isText).join('\n'))
 }
 
-/** The texts of a text, or of a list of them; null where anything else is among them. */
+/** Returns the texts of a list, or of one text; null when the list contains anything else. */
 function textsIn(content: JsonValue | undefined): JsonValue[] | null {
   if (typeof content === 'string') return [content]
   if (!Array.isArray(content)) return null
@@ -233,61 +228,61 @@ function openAIFile(
   id: JsonValue | undefined,
   name: JsonValue | undefined,
 ): Reading | null {
-  if (isText(data)) return dataUrl(data, name) ?? bytes(data, null, name)
-  return isText(url) ? address(url, null, name) : uploaded(id, 'openai', null, name)
+  if (isText(data)) return dataUrl(data, name) ?? dataReading(data, null, name)
+  return isText(url) ? urlReading(url, null, name) : uploadReading(id, 'openai', null, name)
 }
 
 function readAudio({ input_audio }: JsonObject): Reading | null {
   const { data, format } = objectOf(input_audio)
   const type = [...AUDIO].find(([, each]) => each === format)?.[0]
-  return type === undefined ? null : bytes(data, type, null)
+  return type === undefined ? null : dataReading(data, type, null)
 }
 
-/** That of Chat Completions has a `file`, that of the AI SDK `data`. */
+/** Chat Completions has `file`, the AI SDK has `data`. */
 function readFile({ file, data, mediaType, filename }: JsonObject): Reading | null {
   if (isObject(file)) return openAIFile(file['file_data'], undefined, file['file_id'], file['filename'])
   if (isText(data))
     return (
       dataUrl(data, filename) ??
-      (isWeb(data) ? address(data, mediaType, filename) : bytes(data, mediaType, filename))
+      (isWeb(data) ? urlReading(data, mediaType, filename) : dataReading(data, mediaType, filename))
     )
   const { type, data: inner, url, text, reference } = objectOf(data)
-  if (type === 'data') return bytes(inner, mediaType, filename)
-  if (type === 'url' && isText(url)) return address(url, mediaType, filename)
-  if (type === 'text') return words([filename, text].filter(isText).join('\n'))
-  return type === 'reference' ? referred(reference, mediaType, filename) : null
+  if (type === 'data') return dataReading(inner, mediaType, filename)
+  if (type === 'url' && isText(url)) return urlReading(url, mediaType, filename)
+  if (type === 'text') return textReading([filename, text].filter(isText).join('\n'))
+  return type === 'reference' ? referenceReading(reference, mediaType, filename) : null
 }
 
-/** The ids that several providers may have given a file. */
-function referred(
+/** A file with an id for each of several providers. */
+function referenceReading(
   reference: JsonValue | undefined,
   type: JsonValue | undefined,
   name: JsonValue | undefined,
 ): Reading | null {
   const { openai, anthropic } = objectOf(reference)
-  return uploaded(openai, 'openai', type, name) ?? uploaded(anthropic, 'anthropic', type, name)
+  return uploadReading(openai, 'openai', type, name) ?? uploadReading(anthropic, 'anthropic', type, name)
 }
 
 const isWeb = (text: string): boolean => /^https?:/i.test(text)
 
 const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100};base64,/i
 
-/** A data URL whose text is written out, as `data:text/csv,a%2Cb`. */
+/** A data URL with plain text, as `data:text/csv,a%2Cb`. */
 const TEXT_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100},/i
 
 function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   const match = DATA_URL.exec(url)
-  if (match !== null) return bytes(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
+  if (match !== null) return dataReading(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
   const [start, type = ''] = TEXT_URL.exec(url) ?? []
   if (start === undefined || !isTextFile(type || 'text/plain', null)) return null
   try {
-    return words([name, decodeURIComponent(url.slice(start.length))].filter(isText).join('\n'))
+    return textReading([name, decodeURIComponent(url.slice(start.length))].filter(isText).join('\n'))
   } catch {
     return null
   }
 }
 
-function bytes(
+function dataReading(
   data: JsonValue | undefined,
   type: JsonValue | undefined,
   name: JsonValue | undefined,
@@ -295,38 +290,41 @@ function bytes(
   if (!isText(data) || !isBase64(data)) return null
   const url = `data:${isText(type) ? type : ''};base64,${data}`
   if (readImage(url) !== null) return { as: 'image', url }
-  return file(data.startsWith('JVBERi0') ? PDF : type, { data }, name)
+  return fileReading(data.startsWith('JVBERi0') ? PDF : type, { data }, name)
 }
 
-function address(
+function urlReading(
   url: JsonValue | undefined,
   type: JsonValue | undefined,
   name: JsonValue | undefined,
 ): Reading | null {
   if (!isText(url) || !isAddress(url, false)) return null
   if (isText(type) && /^image(?:\/|$)/.test(type)) return { as: 'image', url }
-  return file(type, { url }, name)
+  return fileReading(type, { url }, name)
 }
 
-function uploaded(
+function uploadReading(
   id: JsonValue | undefined,
   provider: 'openai' | 'anthropic',
   type: JsonValue | undefined,
   name: JsonValue | undefined,
 ): Reading | null {
-  return isText(id) ? file(type, { id, provider }, name) : null
+  return isText(id) ? fileReading(type, { id, provider }, name) : null
 }
 
-const file = (type: JsonValue | undefined, from: FileRef['from'], name: JsonValue | undefined): Reading => ({
+const fileReading = (
+  type: JsonValue | undefined,
+  from: FileRef['from'],
+  name: JsonValue | undefined,
+): Reading => ({
   as: 'file',
   file: { mediaType: textOrNull(type), from, name: textOrNull(name) },
 })
 
-/** A text that says something, and has bytes. */
 const isText = (value: JsonValue | undefined): value is string =>
   typeof value === 'string' && !isWhitespace(value) && isWellFormed(value)
 
 const textOrNull = (value: JsonValue | undefined): string | null => (isText(value) ? value : null)
 
-/** What the log holds is JSON all through. */
-const objectOf = found as (value: JsonValue | undefined) => JsonObject
+/** A log contains only JSON values. */
+const objectOf = readObject as (value: JsonValue | undefined) => JsonObject

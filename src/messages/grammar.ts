@@ -1,4 +1,4 @@
-/** What a provider's grammar is: one value, from which tools take all that they know of it. */
+/** A provider's grammar as one value, which all tools read. */
 
 import type { JsonObject } from '../event/shapes.ts'
 import type { MessageOptions, NeutralMessage } from './message.ts'
@@ -10,33 +10,32 @@ import type { Limits } from './limits.ts'
 
 /** A provider's message format: how requests are written and judged, and replies read. */
 export interface Grammar {
-  /** The name in records of replies, such as `anthropic`. */
+  /** Name in records of replies, such as `anthropic`. */
   readonly name: string
-  /** The name for people. */
   readonly title: string
-  /** The law that its requests are held to. */
+  /** Law that its requests are held to. */
   readonly law: string
-  /** What the provider accepts: kinds of content, files, ids, names. */
+  /** Kinds of content, files, ids and names that the provider accepts. */
   readonly limits: Limits
-  /** Writes a request, or its list of messages. @throws ColloquyError `empty_view` when there are no messages. */
+  /**
+   * Writes a request, or its list of messages. @throws ColloquyError `empty_view` when there are no messages.
+   */
   readonly write: (messages: readonly NeutralMessage[], options?: WriteOptions) => object
-  /** The field of a request that has the messages; null where the request is their list. */
+  /** Field of a request that contains the messages; null when the request is their list. */
   readonly list: string | null
-  /** Reads a whole reply. */
   readonly reply: (reply: object, options?: ReadOptions) => Reply
-  /** Collects a streamed reply. */
   readonly stream: (options?: ReadOptions) => ReplyCollector
-  /** The rules that a request breaks; null where a package judges. */
+  /** Returns the rules that a request breaks; null when a package validates. */
   readonly rules: ((request: unknown, options?: MessageOptions) => readonly Violation[]) | null
-  /** Fields that the writer leaves out where they would be empty. */
+  /** Fields that the writer leaves out when they would be empty. */
   readonly front: JsonObject
-  /** A fake provider; null where none speaks the grammar. */
+  /** A fake provider; null when no one speaks the grammar. */
   readonly provider: ProviderGrammar | null
-  /** What a provider that signs sees of requests. */
+  /** The parts of a request that a signing provider sees. */
   readonly sight: Sight
 }
 
-/** A grammar as its folder declares it; the raw types of replies are its own. */
+/** A grammar as its folder declares it, with its own type of raw replies. */
 interface Declared<Raw extends object> extends Pick<
   Grammar,
   'name' | 'title' | 'law' | 'limits' | 'write' | 'stream'
@@ -50,8 +49,8 @@ interface Declared<Raw extends object> extends Pick<
 }
 
 /**
- * Declares a grammar. The registry needs a line for it, and nothing else.
- * @throws Error for a grammar without a sight: its own, or that of its provider.
+ * Declares a grammar. It also needs a line in the registry.
+ * @throws Error for a grammar without a sight, neither its own nor its provider's.
  */
 export function defineGrammar<Raw extends object>(declared: Declared<Raw>): Grammar {
   const {

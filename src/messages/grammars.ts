@@ -1,4 +1,4 @@
-/** The registry of grammars: a new one is a folder and a line here. Tools import it; a writer never does. */
+/** The registry of grammars: each is a folder and a line here. Tools import it; a writer never does. */
 
 import { AI_SDK } from './ai-sdk/grammar.ts'
 import { ANTHROPIC } from './anthropic/grammar.ts'
@@ -9,7 +9,6 @@ import { INTERACTIONS } from './interactions/grammar.ts'
 import { OPENAI_CHAT } from './openai-chat/grammar.ts'
 import { OPENAI_RESPONSES } from './openai-responses/grammar.ts'
 
-/** All grammars, in the order in which tools list them. */
 export const GRAMMARS: readonly Grammar[] = [
   OPENAI_CHAT,
   OPENAI_RESPONSES,
@@ -20,18 +19,16 @@ export const GRAMMARS: readonly Grammar[] = [
   AI_SDK,
 ]
 
-/** The grammar in which a log is judged that names none. */
+/** Grammar for judging a log that names none. */
 export const DEFAULT_GRAMMAR = ANTHROPIC.name
 
 const BY_NAME: ReadonlyMap<unknown, Grammar> = new Map(GRAMMARS.map((grammar) => [grammar.name, grammar]))
 
-/** Whether a value names a grammar. O(1). */
 export const isGrammarName = (name: unknown): name is string => BY_NAME.has(name)
 
-/** The grammar of a name; undefined where there is none. O(1). */
 export const findGrammar = (name: unknown): Grammar | undefined => BY_NAME.get(name)
 
-/** The grammar of a name. O(1). @throws Error where there is none. */
+/** @throws Error for an unknown name. */
 export function grammarNamed(name: string): Grammar {
   const grammar = BY_NAME.get(name)
   if (grammar === undefined) throw new Error(`There is no grammar ${JSON.stringify(name)}.`)

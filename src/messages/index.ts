@@ -1,4 +1,4 @@
-/** The entry `colloquy/messages`: what the model is sent, in each provider's grammar. */
+/** Entry `colloquy/messages`: writes requests and reads replies in each provider's message format. */
 
 export { collectAiSdk } from './ai-sdk/read.ts'
 export { type AiSdkStep, fromAiSdk } from './ai-sdk/read.ts'

@@ -1,93 +1,94 @@
-/** What differs between the grammars, and the turns, pieces and parts that all writers share. */
+/** The differences between grammars, and the turns, pieces and parts that all writers share. */
 
-import type { OwnKinds, Kind } from './blocks.ts'
+import type { GrammarKinds, Kind } from './blocks.ts'
 import type { Image, FileRef } from './files.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import type { JsonObject, Content, OpenPart } from '../event/shapes.ts'
 import type { Shape } from './shape.ts'
 
-/** Which call ids a provider takes. */
+/** Form of the call ids that a provider accepts. */
 export interface IdForm {
-  /** A global pattern that matches each character it refuses. */
+  /** Global pattern of the characters that it refuses. */
   readonly illegal: RegExp
   readonly maxLength: number
 }
 
-/** What differs between the grammars before a word of them is written. */
-export interface Limits extends OwnKinds {
-  /** What the log calls the origin of its calls. */
+/** The differences between grammars that matter before anything is written. */
+export interface Limits extends GrammarKinds {
+  /** The origin of its calls in the log. */
   readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
-  /** Makes the giver of call ids for a request, where their form does not say which are legal. */
-  readonly callIds?: () => (given: string) => string
+  /** Returns a function that makes the call ids of a request, where their form alone does not decide. */
+  readonly callIds?: () => (logId: string) => string
   readonly toolNameLength: number
-  /** Which images the provider takes. */
-  readonly takesImage: (image: Image) => boolean
-  /** The parts of other kinds than text and image that it takes. */
+  readonly acceptsImage: (image: Image) => boolean
+  /** Parts that it accepts in addition to text and images. */
   readonly parts: PartTable
-  /** The kinds of parts that its replies have. */
+  /** Kinds of parts in its replies. */
   readonly kinds: readonly PartKind[]
-  /** The parts of a reply in the order in which they are written where its record names none. */
+  /** Order of a reply's parts when its record has none. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
-  /** Whether nothing may stand behind a call but calls, and what thinking before another one is bound to. */
+  /** Whether only calls may follow a call, and what precedes a later call is bound to it. */
   readonly callsLast: boolean
-  /** Whether a part is one that the provider has signed, and takes back. */
+  /** Whether the provider has signed a part and accepts it back. */
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
-  /** The fields that parts of a kind may have beside the standard ones. */
+  /** Additional fields that parts of a kind may have. */
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /** Which half of a pair a part is that was kept whole: the call of a server's tool or its result; null for others. */
+  /**
+   * The half of a pair that a stored part is: the call of a server's tool, or its result; null for others.
+   */
   readonly pairOf: (value: JsonObject) => PairHalf | null
-  /** Holds the halves together, where there are any. */
+  /** Matches the halves of pairs. */
   readonly pairs: (turns: readonly Turn[], limits: Limits) => readonly Turn[]
-  /** Whether anything is written of a reply without calls; signed parts count, whether they are kept or not. */
-  readonly says: (turn: AssistantTurn) => boolean
-  /** Whether a reply that was paused is gone on with by sending it back as the last message. */
+  /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
+  readonly hasOutput: (turn: AssistantTurn) => boolean
+  /** Whether a paused reply is resumed by sending it back as the last message. */
   readonly pauses: boolean
-  /** Whether a system message may stand behind others. */
+  /** Whether a system message may follow others. */
   readonly appends: boolean
 }
 
-/** Half of a pair, of which neither is sent without the other. */
+/** Half of a pair; neither is sent without the other. */
 export interface PairHalf {
   readonly half: 'call' | 'result'
-  /** What the two have in common. */
+  /** Common id of both halves. */
   readonly id: string
-  /** Whether the result may come in a later reply. */
+  /** Whether the result may be in a later reply. */
   readonly waits: boolean
 }
 
-/** What the user says; never empty. */
+/** A turn of the user; never empty. */
 export interface UserTurn {
   readonly role: 'user'
   readonly pieces: readonly Piece[]
   readonly name: string | null
-  /** The call that it completes, by the id in the log, and the result without the frame. */
+  /** The call that it completes, by its id in the log, and the result without the frame. */
   readonly completes?: { readonly callId: string; readonly pieces: readonly Piece[] }
 }
 
-/** A system prompt that has come later; it stands behind what the user says, and before a reply or at the end. */
+/** A later system prompt; it follows a user's turn, and precedes a reply or is last. */
 export interface SystemTurn {
   readonly role: 'system'
   readonly texts: readonly TextPiece[]
 }
 
-/** What the assistant says and calls, and the results of its calls. */
+/** A turn of the assistant, and the results of its calls. */
 export interface AssistantTurn {
   readonly role: 'assistant'
   /** Index of the message in the list. */
-  readonly at: number
+  readonly index: number
   readonly message: AssistantMessage
-  /** The parts of the reply, in the order in which they are written. */
+  /** Parts of the reply, in the order in which they are written. */
   readonly refs: readonly PartRef[]
-  /** How many of them end with the last signed one; 0 when none is signed. */
+  /** Number of parts up to the last signed one; 0 when no part is signed. */
   readonly bound: number
-  /** How many of them are signed. */
+  /** Number of signed parts. */
   readonly signed: number
   readonly texts: readonly TextPiece[]
   readonly calls: readonly Call[]
-  /** One for each call, in the order they came. */
+  /** One for each call, in the order of arrival. */
   readonly results: readonly Result[]
-  /** Whether calls of the provider's own tools wait behind its results: nothing else may stand there. */
+  /** Whether calls of the provider's own tools still wait after the results: nothing else may follow. */
   readonly waits: boolean
 }
 
@@ -97,106 +98,102 @@ export interface Call {
   readonly source: NeutralToolCall
 }
 
-/** The result of a call; of an error, it says something. */
+/** The result of a call; the result of an error is never empty. */
 export interface Result {
   readonly call: Call
   readonly pieces: readonly Piece[]
   readonly isError: boolean
-  /** Whether the call works on. */
+  /** Whether the call is still working. */
   readonly isWorking: boolean
 }
 
 export type Turn = UserTurn | SystemTurn | AssistantTurn
 
-/** A conversation that begins with the user, and ends with what a model can reply to. */
+/** A conversation that begins with the user and ends with a turn that a model can reply to. */
 export interface Turns {
   readonly system: readonly TextPiece[]
   readonly turns: readonly Turn[]
 }
 
-/** The parts of a reply, and which of them are signed. */
 export interface PartsInOrder {
-  /** In the order in which they are written. */
   readonly refs: readonly PartRef[]
-  /** How many of them end with the last signed one; 0 when none is signed. */
   readonly bound: number
-  /** How many of them are signed. */
   readonly signed: number
 }
 
-/** A part that stands in a standard field of the reply's events, all of them taken together. */
+/** A kind of part that is stored in a standard field of the reply's events. */
 export type PartKind = 'thinking' | 'text' | 'call' | 'reasoning'
 
 /**
- * A reference to the part of a kind at an index: `thinking` into the thinking blocks, `text` into the content, `call`
- * into the calls, `reasoning` into the reasoning items (that of the message first, then those of the calls). Stored as
- * an object of one such field, `{ "text": 0 }`, and beside it as `more` what the standard field lacks.
+ * A reference to the part of a kind at an index: `thinking` in the thinking blocks, `text` in the content,
+ * `call` in the calls, `reasoning` in the reasoning items (first the message's, then those of the calls).
+ * Stored as `{ "text": 0 }`; `more` next to it has what the standard field lacks.
  */
 export interface FieldRef {
   readonly kind: PartKind
-  readonly at: number
+  readonly index: number
   readonly more: JsonObject | null
 }
 
-/** A part that no standard field holds, by its index among the record's parts. Stored as `{ "other": … }`. */
+/**
+ * A part that no standard field can store, by its index among the record's parts. Stored as `{ "other": … }`.
+ */
 export interface OtherRef {
   readonly kind: 'other'
-  readonly at: number
+  readonly index: number
   readonly value: JsonObject
-  /** What is written in its place; null where it is written itself. */
+  /** Text that replaces it; null when the part itself is written. */
   readonly placeholder: string | null
 }
 
 export type PartRef = FieldRef | OtherRef
 
-/** How many parts of each kind the standard fields hold; a kind that is not named has no place in the grammar. */
+/** Number of parts of each kind in the standard fields; a kind that the grammar lacks is absent. */
 export type PartCounts = Readonly<Partial<Record<PartKind, number>>>
 
-/** Where a part may stand. */
-export interface Places {
+/** Where a part may be written. */
+export interface Positions {
   readonly user: boolean
   readonly result: boolean
-  /** Whether it stands beside messages or results, and not in them: what a model has asked for. */
+  /** Whether it is written between messages or results, not in them. */
   readonly item?: boolean
 }
 
-/** A kind of part that a grammar has. */
-export interface OwnKind extends Places {
-  /** What a part must be to be sent; without `cache_prompt`, which is ours, and the grammar's own mark. */
+export interface AcceptedKind extends Positions {
+  /** Form of a part that can be sent, without `cache_prompt` (ours) and the grammar's own cache mark. */
   readonly fits: Shape<object>
 }
 
-/** The kinds of parts that a grammar has, and how it says a file. */
-export interface PartTable extends Places {
-  readonly kinds: Readonly<Record<string, OwnKind>>
-  /** Whether its form of a file takes text too, so that such a file goes back as it came. Default: no. */
+/** Kinds of parts that a grammar accepts, and how it writes a file. */
+export interface PartTable extends Positions {
+  readonly kinds: Readonly<Record<string, AcceptedKind>>
+  /** Whether its form of a file accepts text too, so that such a file is sent back unchanged. Default: no. */
   readonly textFiles?: boolean
-  /** A file in the grammar's words, for the places that the table names; null where it has none. */
+  /** Writes a file for the positions of the table; null when the grammar cannot. */
   readonly write: (file: FileRef) => JsonObject | null
 }
 
-/** A text that says something. */
+/** A text that is not blank. */
 export interface TextPiece {
   readonly type: 'text'
   readonly text: string
-  /** Whether a prefix that should be cached ends here. */
+  /** Whether a cached prefix should end here. */
   readonly cache: boolean
-  /** The part of the log that it comes from; null for a sentence of ours. */
+  /** The part of the log that contains it; null for a fixed sentence. */
   readonly source: Content | null
 }
 
-/** One image. */
 export interface ImagePiece {
   readonly type: 'image'
   readonly image: Image
   readonly cache: boolean
   readonly source: Content
-  /** Its index among the images of its part. */
+  /** Index among the images of its part. */
   readonly slot: number
 }
 
-/** A part of another kind, in the words of the grammar. */
-export interface BlockPiece extends Places {
+/** A part of another kind, in the grammar's own form. */
+export interface BlockPiece extends Positions {
   readonly type: 'block'
   readonly block: JsonObject
   readonly cache: boolean
@@ -205,8 +202,8 @@ export interface BlockPiece extends Places {
 
 export type Piece = TextPiece | ImagePiece | BlockPiece
 
-/** What a grammar takes beside texts. */
-export interface Takes {
-  readonly takesImage: (image: Image) => boolean
+/** Content that a grammar accepts in addition to texts. */
+export interface AcceptedContent {
+  readonly acceptsImage: (image: Image) => boolean
   readonly parts: PartTable
 }

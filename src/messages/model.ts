@@ -1,29 +1,29 @@
-/** What a scripted model does when it is asked, in no provider's grammar, so that one script serves all of them. */
+/** Scripted models, independent of the provider's grammar. */
 
 import type { EarlyEnd } from '../event/reply.ts'
 
 type Raw = Readonly<Record<string, unknown>>
 
-/** What a request says of a tool, in whichever grammar. */
+/** A tool's description in a request of any grammar. */
 interface Described {
   readonly name: string
   readonly parameters: { readonly required?: readonly string[] } | undefined
 }
 
 /**
- * Calls the first tool that it is told of, with the word that the user ends with for each argument that it needs, and
- * then says what that has given; without tools it says what it is told.
+ * Calls the first tool of the request, with the last word of the user's message as each required argument,
+ * and then replies with the result. Without tools it repeats the message.
  */
-export const helpfulModel: Model = (request, no) => {
+export const helpfulModel: Model = (request, requestNumber) => {
   const items = itemsOf(request)
   const last = items.at(-1) ?? {}
   const text = textsIn(last).join(' ')
   const [tool] = toolsOf(request)
   if (tool === undefined || isResult(last))
-    return { says: [{ think: `thought ${no}` }, text === '' ? 'Hello!' : text] }
+    return { says: [{ think: `thought ${requestNumber}` }, text === '' ? 'Hello!' : text] }
   const word = /(\p{L}+)\P{L}*$/u.exec(text)?.[1] ?? ''
   const args = Object.fromEntries((tool.parameters?.required ?? []).map((name) => [name, word]))
-  return { says: [{ think: `thought ${no}` }, 'I look.', { call: tool.name, args }] }
+  return { says: [{ think: `thought ${requestNumber}` }, 'I look.', { call: tool.name, args }] }
 }
 
 function itemsOf(request: RequestBody): readonly Raw[] {
@@ -31,7 +31,6 @@ function itemsOf(request: RequestBody): readonly Raw[] {
   return typeof items === 'string' ? [{ content: items }] : (items as readonly Raw[])
 }
 
-/** A result stands in a message of its own role, an item of its own type, or at the end of what a user says. */
 const isResult = (item: Raw): boolean =>
   item['role'] === 'tool' ||
   item['type'] === 'function_call_output' ||
@@ -54,7 +53,6 @@ function toolsOf({ tools, toolConfig = {} }: Raw): readonly Described[] {
   }))
 }
 
-/** The texts that stand anywhere in a value. */
 function textsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(textsIn)
   if (typeof value !== 'object' || value === null) return []
@@ -68,8 +66,8 @@ function textsIn(value: unknown): string[] {
 }
 
 /**
- * A part of a reply: words; a thought, which the provider signs where it signs any; a call of a tool, with its
- * arguments as an object, or as the very text that the model writes; or a search by the provider's own tool.
+ * A part of a reply: text; a thought, which the provider signs where it signs any; a call of a tool, with its
+ * arguments as an object or as the raw text that the model writes; or a search by the provider's own tool.
  */
 export type ModelPart =
   | string
@@ -77,47 +75,46 @@ export type ModelPart =
   | { readonly call: string; readonly args?: object | string; readonly id?: string }
   | { readonly search: string }
 
-/** A reply, and how its stream comes. */
+/** A reply, and the timing of its stream. */
 export interface ModelReply {
-  /** Its parts in order; a provider gives calls last. */
+  /** Parts in order; a provider writes calls last. */
   readonly says: readonly ModelPart[]
-  /** What ends it, where that is not its own end; `failed` is a fault of the provider in the middle of it. */
+  /** What ends the reply early; `failed` is a fault of the provider in the middle of it. */
   readonly end?: Exclude<EarlyEnd, 'broken_off'>
-  /** The connection is lost after so many bytes. */
+  /** Number of bytes after which the connection is lost. */
   readonly cut?: number
-  /** The bytes come in pieces of this length, wherever these begin. Default: one event after the other. */
+  /** Length of the pieces in bytes. Default: one piece for each event. */
   readonly pieces?: number
-  /** So many turns of the event loop pass before each piece. Default: 0. */
+  /** Number of turns of the event loop before each piece. Default: 0. */
   readonly slow?: number
-  /** True when it never ends: the client has to go. */
+  /** Whether the stream never ends, so that the client has to disconnect. */
   readonly endless?: boolean
 }
 
-/** A request that the model gives no reply to. */
+/** A request that fails. */
 export interface ModelFailure {
-  /** `silent`: nothing ever comes. `disconnected`: the connection is lost before anything has come. */
+  /** `silent`: no byte arrives. `disconnected`: the connection is lost before the first byte. */
   readonly fails: 'too_long' | 'rate_limited' | 'server_error' | 'silent' | 'disconnected'
-  /** Seconds after which the provider says to try again. */
+  /** Seconds after which the provider permits a retry. */
   readonly retryAfter?: number
 }
 
 export type ModelTurn = ModelReply | ModelFailure
 
-/** What a request holds, as its client has sent it. */
 export type RequestBody = Readonly<Record<string, unknown>>
 
-/** A model: what it does with a request, of which `no` counts those that the provider has taken, from 1. */
-export type Model = (request: RequestBody, no: number) => ModelTurn | Promise<ModelTurn>
+/** Returns the model's turn for a request; `requestNumber` counts the accepted requests, from 1. */
+export type Model = (request: RequestBody, requestNumber: number) => ModelTurn | Promise<ModelTurn>
 
 /**
- * A model that does one thing after the other, and then always the last.
- * @param rest what it does once all is done
+ * Returns a model that plays the turns in order, and then repeats `rest`.
+ * @param rest the turn after the last one
  * @example
  * const model = playTurns([{ says: [{ call: 'ls', args: {} }] }])
  * model({}, 1) // { says: [{ call: 'ls', args: {} }] }
  * model({}, 2) // { says: ['Done.'] }
  */
 export function playTurns(turns: readonly ModelTurn[], rest: ModelTurn = { says: ['Done.'] }): Model {
-  const left = [...turns]
-  return () => left.shift() ?? rest
+  const remaining = [...turns]
+  return () => remaining.shift() ?? rest
 }

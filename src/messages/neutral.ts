@@ -1,4 +1,4 @@
-/** Writes a state as neutral messages: what a model is sent of the view of the branch under HEAD (design section 5). */
+/** Writes a state as neutral messages: the view of the branch at HEAD (design section 5). */
 
 import { isImagePart, isTextPart, type Content, type TextContent } from '../event/shapes.ts'
 import { ColloquyError, unreachable } from '../event/errors.ts'
@@ -22,20 +22,20 @@ import { hasOthers } from './reply-parts.ts'
 import { batchMessages } from './results.ts'
 import { isWhitespace } from './text.ts'
 
-/** A message, and whether it may be one with the plain user messages beside it. */
+/** A message, and whether it can be merged with adjacent plain user messages. */
 interface RenderedMessage {
   readonly message: UserMessage | AssistantMessage
   readonly plain: boolean
 }
 
 /**
- * What the event of a message unit says; null for one that says nothing, and for system prompts, of which only the
- * branch's latest is sent. O(content).
+ * Renders the event of a message unit; null for an empty one, and for system prompts, of which only the
+ * latest of the branch is sent. O(content).
  */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
   switch (event.kind) {
     case 'CondensationSummaryEvent':
-      return userSaid([{ type: 'text', text: event.summary }], null, true)
+      return renderUser([{ type: 'text', text: event.summary }], null, true)
     case 'SystemPromptEvent':
       return null
     case 'MessageEvent':
@@ -49,8 +49,7 @@ function messageOf(event: MessageEvent): RenderedMessage | null {
   switch (event.llm_message.role) {
     case 'user':
     case 'system':
-      // There is one system message and it stands first: what the log calls a system message in the middle, the user
-      // says.
+      // Only one system message exists, at the start. A later one is sent as the user's.
       return userMessage(event)
     case 'assistant':
       return assistantMessage(event)
@@ -61,11 +60,11 @@ function messageOf(event: MessageEvent): RenderedMessage | null {
   }
 }
 
-/** Whether content holds anything but white space and lists of no images. O(content). */
-export const hasContent = (content: readonly Content[]): boolean => content.some(saysSomething)
+/** Whether content has anything except white space and empty lists of images. O(content). */
+export const hasContent = (content: readonly Content[]): boolean => content.some(isVisible)
 
-/** Whether a part says anything: text beyond white space, an image, or a part of another kind. O(text). */
-export const saysSomething = (part: Content): boolean =>
+/** Whether a part has text that is not blank, an image, or another kind. O(text). */
+export const isVisible = (part: Content): boolean =>
   isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
 const contentOf = ({ llm_message, extended_content }: MessageEvent): Content[] => [
@@ -75,10 +74,10 @@ const contentOf = ({ llm_message, extended_content }: MessageEvent): Content[] =
 
 function userMessage(event: MessageEvent): RenderedMessage | null {
   const { name = null, tool_calls = null, tool_call_id = null } = event.llm_message
-  return userSaid(contentOf(event), name, name === null && tool_calls === null && tool_call_id === null)
+  return renderUser(contentOf(event), name, name === null && tool_calls === null && tool_call_id === null)
 }
 
-/** What the user's side says when a call that has worked on is completed: a fixed frame, then the result. */
+/** Completion of a working call: a fixed frame, then the result. */
 function completionMessage(event: MessageEvent, { tool_call_id, tool_name }: ActionEvent): UserMessage {
   const outcome = completionOf(event)?.outcome ?? 'done'
   const content = contentOf(event)
@@ -91,13 +90,14 @@ function completionMessage(event: MessageEvent, { tool_call_id, tool_name }: Act
   }
 }
 
-const userSaid = (content: readonly Content[], name: string | null, plain: boolean): RenderedMessage | null =>
+const renderUser = (
+  content: readonly Content[],
+  name: string | null,
+  plain: boolean,
+): RenderedMessage | null =>
   hasContent(content) ? { message: { role: 'user', content, name }, plain } : null
 
-/**
- * The message's own `tool_calls` are left out: calls are made by actions, and these have no result that could stand
- * behind them.
- */
+/** Leaves out the message's own `tool_calls`: calls are made by actions, and these have no results. */
 function assistantMessage(event: MessageEvent): RenderedMessage | null {
   const {
     reasoning_content = null,
@@ -125,20 +125,20 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
   return { message, plain: false }
 }
 
-/** How many calls an error names in words; its data name them all. */
-const NAMED = 5
+/** Maximum number of calls that an error message names; its data names all. */
+const MAX_NAMED_CALLS = 5
 
 /**
- * What the model is sent: the branch's latest system prompt, then the view's units in order. A batch is one assistant
- * message and one tool message per call; adjacent plain user messages are one. An empty view gives no messages. The
- * texts are the log's own, at their full length unless `maxResultLength` says otherwise.
+ * Returns the messages for the model: the branch's latest system prompt, then the view's units in order. A
+ * batch is one assistant message and one tool message for each call; adjacent plain user messages are merged.
+ * An empty view returns no messages. Texts are complete unless `maxResultLength` limits them.
  *
- * Between condensations, appending events changes the messages before only by adding content at the end of the last one
- * (law V), but for an open or pending batch, a replaced system prompt, and a reply that says what it was asked at: it
- * stands before the messages that came while the model was replying. O(view), O(content).
+ * Between condensations, an append changes earlier messages only by adding content to the last one (law V).
+ * Exceptions: an open or pending batch, a replaced system prompt, and a reply whose record names its request.
+ * That reply is written before the messages that arrived while the model was replying. O(view), O(content).
  *
- * @throws ColloquyError `pending_calls` when a call in the view is pending and `pending` is `refuse`; `data.calls`
- * names them.
+ * @throws ColloquyError `pending_calls` when a call in the view is pending and `pending` is `refuse`;
+ *   `data.calls` names them.
  * @example
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -152,11 +152,11 @@ export function toMessages(state: State, options: MessageOptions = {}): NeutralM
   if (units.length === 0) return []
 
   const batchOptions = { reason: typeof pending === 'object' ? pending.close : '', maxResultLength }
-  // With `append` the first prompt of the view stays in front, and each later one stands where it came.
+  // With `append` the first prompt of the view is first, and each later one keeps its position.
   const first = options.system === 'append' ? (units.find(isPrompt)?.item ?? systemPrompt) : systemPrompt
   const messages: NeutralMessage[] =
     first?.event.kind === 'SystemPromptEvent' ? systemMessage(first.event) : []
-  // The content of the last message while it is a plain user message, which the next one joins.
+  // Content of the last message if it is a plain user message, so that the next one can be merged.
   let open: Content[] | null = null
   for (const unit of units) {
     if (unit.type === 'batch') {
@@ -175,20 +175,19 @@ export function toMessages(state: State, options: MessageOptions = {}): NeutralM
       open = null
       continue
     }
-    const said = renderMessage(event)
-    if (said === null) continue
-    if (!said.plain) {
-      messages.push(said.message)
+    const rendered = renderMessage(event)
+    if (rendered === null) continue
+    if (!rendered.plain) {
+      messages.push(rendered.message)
       open = null
     } else if (open === null) {
-      open = [...said.message.content]
+      open = [...rendered.message.content]
       messages.push({ role: 'user', content: open, name: null })
-    } else for (const part of said.message.content) open.push(part)
+    } else for (const part of rendered.message.content) open.push(part)
   }
   return messages
 }
 
-/** The prompt, then what this conversation adds to it. */
 function systemMessage({ system_prompt, dynamic_context }: SystemPromptEvent): SystemMessage[] {
   const content: TextContent[] = [system_prompt, ...(dynamic_context ? [dynamic_context] : [])]
   return hasContent(content) ? [{ role: 'system', content }] : []
@@ -197,18 +196,19 @@ function systemMessage({ system_prompt, dynamic_context }: SystemPromptEvent): S
 const isPrompt = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && unit.item.event.kind === 'SystemPromptEvent'
 
-/** @throws ColloquyError `pending_calls` when a unit is pending. */
 function refusePending(units: readonly Unit[]): void {
-  const calls = units.filter(isPendingBatch).flatMap(unanswered)
+  const calls = units.filter(isPendingBatch).flatMap(pendingCallsOf)
   if (calls.length === 0) return
-  const named = calls.slice(0, NAMED).map((call) => `${quote(call.tool_name)} (${quote(call.tool_call_id)})`)
-  const more = calls.length > NAMED ? ` and ${calls.length - NAMED} more` : ''
+  const named = calls
+    .slice(0, MAX_NAMED_CALLS)
+    .map((call) => `${quote(call.tool_name)} (${quote(call.tool_call_id)})`)
+  const more = calls.length > MAX_NAMED_CALLS ? ` and ${calls.length - MAX_NAMED_CALLS} more` : ''
   throw new ColloquyError('pending_calls', `calls without a result: ${named.join(', ')}${more}`, { calls })
 }
 
 const isPendingBatch = (unit: Unit): unit is BatchUnit => unit.type === 'batch' && isPending(unit)
 
-function unanswered(batch: BatchUnit) {
+function pendingCallsOf(batch: BatchUnit) {
   const results = new Set([...batch.results].map(({ call }) => call.seq))
   return [...batch.calls]
     .filter((call) => !results.has(call.seq))

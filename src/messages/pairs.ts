@@ -1,24 +1,24 @@
 /**
- * Holds the calls of a provider's own tools together with their results, since it refuses either without the other:
- * where a history has lost one of them, words stand for both.
+ * Matches calls of a provider's own tools with their results, because it refuses one without the other. A
+ * half whose other half is lost is replaced by text.
  */
 
-import { signedOf, unsent, wordsOf } from './reply-parts.ts'
+import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
 import type { OtherRef, BlockPiece, AssistantTurn, Limits, Turn } from './limits.ts'
-import { inWords, isItem } from './pieces.ts'
+import { itemAsText, isItem } from './pieces.ts'
 
 /**
- * The turns with a placeholder for each half of a pair whose other half is not where its provider looks for it: behind
- * it in the same reply, in one that goes on with it because that was paused or waited for results, or before all else
- * that the user says next. A reply at the end that still waits keeps its calls; of a pair in `refused` words stand for
- * both halves. What is said of a reply to wait depends on nothing behind it. O(parts).
+ * Returns the turns with a placeholder for each half of a pair whose other half is not where its provider
+ * expects it: later in the same reply, in a reply that continues it after a pause or while it waited for
+ * results, or at the start of the next user turn. A last reply that still waits keeps its calls. Both halves
+ * of a pair in `refused` are replaced. Whether a reply waits depends only on what precedes it. O(parts).
  */
 export function pairParts(
   turns: readonly Turn[],
   limits: Limits,
   refused: ReadonlySet<string> = NONE,
 ): readonly Turn[] {
-  /** The calls that wait for a result, in the replies that go on with each other. */
+  /** Calls that wait for a result, in consecutive replies. */
   const open = new Map<string, { readonly ref: OtherRef; readonly waits: boolean }>()
   const used = new Set<string>()
   const lost = new Set<OtherRef | BlockPiece>()
@@ -60,15 +60,15 @@ export function pairParts(
     if (open.size > 0) waiting.add(turn)
     isWaiting = true
   }
-  // At the end a reply waits that was paused, or whose own calls have their results.
+  // The last reply waits if it was paused, or if its own calls have their results.
   if (!isWaiting) lose(true)
   return lost.size === 0 && waiting.size === 0
     ? turns
     : turns.map((turn): Turn => {
-        if (turn.role === 'assistant') return { ...without(turn, lost, limits), waits: waiting.has(turn) }
+        if (turn.role === 'assistant') return { ...withoutLost(turn, lost, limits), waits: waiting.has(turn) }
         if (turn.role === 'system') return turn
         const pieces = turn.pieces.map((piece) =>
-          isItem(piece) && lost.has(piece) ? inWords(piece, limits) : piece,
+          isItem(piece) && lost.has(piece) ? itemAsText(piece, limits) : piece,
         )
         return { ...turn, pieces }
       })
@@ -76,8 +76,8 @@ export function pairParts(
 
 const NONE: ReadonlySet<string> = new Set()
 
-function without(turn: AssistantTurn, lost: ReadonlySet<unknown>, limits: Limits): AssistantTurn {
+function withoutLost(turn: AssistantTurn, lost: ReadonlySet<unknown>, limits: Limits): AssistantTurn {
   const { message, refs } = turn
-  const said = refs.flatMap((ref) => (ref.kind === 'other' && lost.has(ref) ? unsent(ref) : [ref]))
-  return { ...turn, ...signedOf(message, said, limits), texts: wordsOf(message, said) }
+  const remaining = refs.flatMap((ref) => (ref.kind === 'other' && lost.has(ref) ? unsent(ref) : [ref]))
+  return { ...turn, ...signedOf(message, remaining, limits), texts: textPiecesOf(message, remaining) }
 }

@@ -1,38 +1,39 @@
-/** Splits the content of messages into texts, single images and parts of other kinds that can be sent. */
+/** Splits the content of messages into texts, single images and other parts that can be sent. */
 
 import type {
-  Places,
+  Positions,
   PartTable,
   TextPiece,
   ImagePiece,
   BlockPiece,
   Piece,
-  Takes,
+  AcceptedContent,
   AssistantTurn,
   Result,
 } from './limits.ts'
 import { imageFollows, imageMoved, NO_IMAGE, partFollows, partMoved } from './phrases.ts'
 import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
-import { type Digest, digestBeside, digestOf, digestOfAll, keptBeside } from './digest.ts'
+import { type Digest, cachedDigest, digestOf, digestOfAll, memoize } from './digest.ts'
 import { readImage, readPart, textOfFile } from './files.ts'
 import { isWhitespace, objectOf, wellFormed } from './text.ts'
 
-/** How a part is said. */
 type PartForm =
-  | ({ readonly as: 'block'; readonly block: JsonObject } & Places)
+  | ({ readonly as: 'block'; readonly block: JsonObject } & Positions)
   | { readonly as: 'text'; readonly text: string }
   | { readonly as: 'image'; readonly url: string }
   | { readonly as: 'name' }
 
-/** For content in which nothing but words can stand. */
+/** For content that may only have text. */
 const WORDS_ONLY: PartTable = { kinds: {}, write: () => null, user: false, result: false }
 
 const BY_NAME: PartForm = { as: 'name' }
 
-/** The latest form of each part of a log. */
 const KNOWN = new WeakMap<OpenPart, { readonly table: PartTable; readonly form: PartForm }>()
 
-/** The form of a part in a grammar. O(size) the first time; a part that is not frozen may change, and is read again. */
+/**
+ * Returns the form of a part in a grammar. O(size) the first time; a part that is not frozen may change, so
+ * it is read again.
+ */
 export function formOf(part: OpenPart, table: PartTable): PartForm {
   const known = KNOWN.get(part)
   if (known?.table === table) return known.form
@@ -42,26 +43,25 @@ export function formOf(part: OpenPart, table: PartTable): PartForm {
 }
 
 function read(part: OpenPart, table: PartTable): PartForm {
-  const said = readPart(part)
-  const text = said?.as === 'file' ? textOfFile(said.file) : null
-  const own = Object.hasOwn(table.kinds, part.type) ? table.kinds[part.type] : undefined
-  if (own !== undefined && (text === null || table.textFiles === true)) {
+  const reading = readPart(part)
+  const text = reading?.as === 'file' ? textOfFile(reading.file) : null
+  const accepted = Object.hasOwn(table.kinds, part.type) ? table.kinds[part.type] : undefined
+  if (accepted !== undefined && (text === null || table.textFiles === true)) {
     const { cache_prompt: _, cache_control: __, ...block } = part as JsonObject
-    const { user, result, item = false } = own
-    if (own.fits(block)) return { as: 'block', block, user, result, item }
+    const { user, result, item = false } = accepted
+    if (accepted.fits(block)) return { as: 'block', block, user, result, item }
   }
-  if (said === null) return BY_NAME
+  if (reading === null) return BY_NAME
   if (text !== null) return { as: 'text', text }
-  if (said.as !== 'file') return said
-  const block = table.write(said.file)
+  if (reading.as !== 'file') return reading
+  const block = table.write(reading.file)
   return block === null ? BY_NAME : { as: 'block', block, user: table.user, result: table.result }
 }
 
-/** Longer kinds and names say no more. */
-const LONGEST = 100
+const MAX_NAME_LENGTH = 100
 
 /**
- * What a part is called: its kind, and the title, the name of its file or of the tool that it bears. O(1).
+ * Returns the name of a part: its kind, and the title, file name or tool name that it has. O(1).
  *
  * @example
  * partName({ type: 'document', title: 'Plan' }) // 'document "Plan"'
@@ -74,28 +74,31 @@ export function partName(part: OpenPart): string {
   return typeof name === 'string' ? `${oneLine(type)} "${oneLine(name)}"` : oneLine(type)
 }
 
-/** The text in place of a part that cannot be sent. O(1). */
 export const placeholderOf = (part: OpenPart): string =>
   `[A part that cannot be shown here: ${partName(part)}.]`
 
-/** The beginning of a text, on one line. */
+/** Start of a text, on one line. */
 const oneLine = (text: string): string =>
-  wellFormed(text.slice(0, LONGEST).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '))
+  wellFormed(text.slice(0, MAX_NAME_LENGTH).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '))
 
 /**
- * The pieces of content, in order. An image that the grammar does not take, or that cannot be read, becomes a short
- * text, and a part of another kind that it cannot say its name. A part that may stand in one place alone is kept for
- * the other one to be moved there. O(content).
+ * Returns the pieces of content, in order. An image that the grammar cannot accept becomes a short text, and
+ * an unsupported part of another kind becomes its name. A part that only the other position accepts is kept,
+ * to be moved there. O(content).
  */
-export function piecesOf(content: readonly Content[], takes: Takes, place: 'user' | 'result'): Piece[] {
+export function piecesOf(
+  content: readonly Content[],
+  accepts: AcceptedContent,
+  position: 'user' | 'result',
+): Piece[] {
   return content.flatMap((part) => {
     const cache = part.cache_prompt === true
     if (isTextPart(part)) return isWhitespace(part.text) ? [] : [textPiece(part.text, cache, part)]
     if (isImagePart(part)) {
       const last = part.image_urls.length - 1
-      return part.image_urls.map((url, slot) => imagePiece(url, slot, cache && slot === last, part, takes))
+      return part.image_urls.map((url, slot) => imagePiece(url, slot, cache && slot === last, part, accepts))
     }
-    return [openPiece(part, takes, place)]
+    return [openPiece(part, accepts, position)]
   })
 }
 
@@ -104,42 +107,44 @@ function imagePiece(
   slot: number,
   cache: boolean,
   source: Content,
-  { takesImage }: Takes,
+  { acceptsImage }: AcceptedContent,
 ): ImagePiece | TextPiece {
   const image = readImage(url)
-  return image !== null && takesImage(image)
+  return image !== null && acceptsImage(image)
     ? { type: 'image', image, cache, source, slot }
     : textPiece(NO_IMAGE, cache)
 }
 
-function openPiece(part: OpenPart, takes: Takes, place: 'user' | 'result'): Piece {
+function openPiece(part: OpenPart, accepts: AcceptedContent, position: 'user' | 'result'): Piece {
   const cache = part['cache_prompt'] === true || (part['cache_control'] ?? null) !== null
-  const form = formOf(part, takes.parts)
-  if (form.as === 'image') return imagePiece(form.url, 0, cache, part, takes)
+  const form = formOf(part, accepts.parts)
+  if (form.as === 'image') return imagePiece(form.url, 0, cache, part, accepts)
   if (form.as === 'text') return textPiece(form.text, cache)
-  const fits = form.as === 'block' && (place === 'result' ? canMove(form) || form.result : form.user)
+  const fits = form.as === 'block' && (position === 'result' ? canMove(form) || form.result : form.user)
   if (!fits) return textPiece(placeholderOf(part), cache)
   const { block, user, result, item = false } = form
   return { type: 'block', block, user, result, item, cache, source: part }
 }
 
-const canMove = ({ user, item = false }: Places): boolean => user && !item
+const canMove = ({ user, item = false }: Positions): boolean => user && !item
 
-/** The same for content that may hold no image at all. */
 export function textsOf(content: readonly Content[]): TextPiece[] {
-  return piecesOf(content, { takesImage: () => false, parts: WORDS_ONLY }, 'user').filter(isText)
+  return piecesOf(content, { acceptsImage: () => false, parts: WORDS_ONLY }, 'user').filter(isText)
 }
 
-/** Whether a piece stands beside messages and not in them. */
+/** Whether a piece is written between messages, not in them. */
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
-/** A piece where no item can stand: what one says, or else its name; all else as it is. */
-export function inWords(piece: Piece, takes: Takes): Piece {
+/**
+ * Returns the text, the image or the name of an item, for a position that cannot have items; other pieces
+ * unchanged.
+ */
+export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
   if (!isItem(piece)) return piece
   const { source, cache } = piece
-  const said = readPart(source)
-  if (said?.as === 'text') return textPiece(said.text, cache)
-  if (said?.as === 'image') return imagePiece(said.url, 0, cache, source, takes)
+  const reading = readPart(source)
+  if (reading?.as === 'text') return textPiece(reading.text, cache)
+  if (reading?.as === 'image') return imagePiece(reading.url, 0, cache, source, accepts)
   return textPiece(placeholderOf(source), cache)
 }
 
@@ -152,33 +157,32 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-/** The digest of a piece as it is sent, cache marks aside. O(length) the first time. */
+/** Returns the digest of a piece as sent, without cache marks. O(length) the first time. */
 export function pieceDigest(piece: Piece): Digest {
-  if (piece.type === 'text') return digestOfAll('text', digestBeside(piece.source, 0, piece.text))
+  if (piece.type === 'text') return digestOfAll('text', cachedDigest(piece.source, 0, piece.text))
   if (piece.type === 'block') return digestOfAll('block', blockDigest(piece.block))
   const { image, source, slot } = piece
   const [kind, body] = image.from === 'web' ? ['web', image.url] : [image.mediaType, image.data]
-  return digestOfAll('image', digestOf(kind), digestBeside(source, slot, body))
+  return digestOfAll('image', digestOf(kind), cachedDigest(source, slot, body))
 }
 
-/** Kept beside the block, which stays the same object for the same part of a log. */
-const blockDigest = /* @__PURE__ */ keptBeside((block: JsonObject) => digestOf(JSON.stringify(block)))
+/** The block is the same object for the same part of a log. */
+const blockDigest = /* @__PURE__ */ memoize((block: JsonObject) => digestOf(JSON.stringify(block)))
 
-/** The texts as one, a line break between two. */
 export const joinTexts = (pieces: readonly TextPiece[]): string =>
   pieces.map((piece) => piece.text).join('\n')
 
-/** The results of one turn, and what a user message behind the last of them shows. */
+/** Results of one turn, and the pieces of the user message after them. */
 export interface Moved {
   readonly results: readonly Result[]
-  /** Each moved piece behind a line with its number; empty when none was moved. */
+  /** Each moved piece, after a line with its number. */
   readonly pieces: readonly Piece[]
 }
 
 /**
- * The results without the images that must move, and the parts that results do not take; in results of errors only
- * words stand where `errors` says so. A part that must move is named where users cannot send it, and where the reply
- * waits, since a user message would end it. O(pieces).
+ * Moves the images that must move and the parts that results do not accept; with `errors: 'words'`, results
+ * of errors keep only text. A part is replaced by its name if users cannot send it, or if the reply waits,
+ * since a user message would end it. O(pieces).
  */
 export function moveParts(
   { results, waits }: Pick<AssistantTurn, 'results' | 'waits'>,
@@ -195,7 +199,7 @@ export function moveParts(
     pieces.push(textPiece(isImage ? imageFollows(number) : partFollows(number)), piece)
     return textPiece(isImage ? imageMoved(number) : partMoved(number))
   }
-  const kept = results.map((result): Result => {
+  const movedResults = results.map((result): Result => {
     const wordsOnly = errors === 'words' && result.isError
     return {
       ...result,
@@ -206,5 +210,5 @@ export function moveParts(
       }),
     }
   })
-  return { results: kept, pieces }
+  return { results: movedResults, pieces }
 }

@@ -1,13 +1,11 @@
-/**
- * What a fake provider of a grammar does: how it says a reply, whole and streamed, what it signs, and how it refuses.
- */
+/** Behavior of a grammar's fake provider: how it writes, streams and signs replies, and refuses requests. */
 
 import { isObject } from '../event/json.ts'
 import { hashText } from '../event/text.ts'
 import type { ModelPart, ModelReply, RequestBody } from './model.ts'
 import type { Violation } from './rules.ts'
 
-/** A value as text: the order of keys, cache marks, and nulls at its top say nothing. */
+/** Returns a value as text, without the order of keys, cache marks, and nulls at the top. */
 export function seenText(value: unknown): string {
   const top = isObject(value) ? Object.entries(value).filter(([, field]) => field !== null) : null
   return (
@@ -20,7 +18,6 @@ export function seenText(value: unknown): string {
   )
 }
 
-/** An empty text is none. */
 export const isEmpty = ({ text, ...rest }: Wire): boolean =>
   text === '' && (rest['type'] === undefined || rest['type'] === 'text' || rest['type'] === 'output_text')
 
@@ -31,15 +28,15 @@ export const listOfParts = (value: unknown): readonly Wire[] =>
     (part) => !isEmpty(part),
   )
 
-/** How a provider that signs sees requests and its own replies. */
+/** What a signing provider reads of requests and of its own replies. */
 export interface Sight {
-  /** What it sees of a request. `tools` are the tools of the request, where it does not contain them. */
+  /** Reads a request. `tools` are its tools, where it does not contain them. */
   readonly see: (request: unknown, tools?: unknown) => Seen
-  /** What it sees of one content of its own reply: a block, a part, an item. */
+  /** Reads one content of its own reply: a block, a part, an item. */
   readonly contentBlocks: (content: Wire) => SeenBlock[]
 }
 
-/** The sight of providers whose requests are messages with a list of parts. */
+/** For providers whose requests are messages with a list of parts. */
 export const messageSight: Sight = {
   see(request, tools = null) {
     const { system = null, messages } = (Array.isArray(request) ? { messages: request } : request) as {
@@ -51,7 +48,6 @@ export const messageSight: Sight = {
   contentBlocks: (content) => (isEmpty(content) ? [] : [partBlock('assistant', content)]),
 }
 
-/** A message of Anthropic, OpenAI Chat or the AI SDK. */
 function messageBlocks({ role, content, ...rest }: Wire): SeenBlock[] {
   const parts = content === undefined ? [] : listOfParts(content).map((part) => partBlock(String(role), part))
   return Object.keys(rest).length === 0
@@ -60,91 +56,90 @@ function messageBlocks({ role, content, ...rest }: Wire): SeenBlock[] {
 }
 
 function partBlock(role: string, part: Wire): SeenBlock {
-  const { signature, data, providerOptions, ...said } = part
+  const { signature, data, providerOptions, ...rest } = part
   const { anthropic } = (providerOptions ?? {}) as { readonly anthropic?: Wire }
-  if (part['type'] === 'thinking') return { role, body: seenText(said), token: String(signature) }
-  if (part['type'] === 'redacted_thinking') return { role, body: seenText(said), token: String(data) }
+  if (part['type'] === 'thinking') return { role, body: seenText(rest), token: String(signature) }
+  if (part['type'] === 'redacted_thinking') return { role, body: seenText(rest), token: String(data) }
   if (anthropic !== undefined)
-    return { role, body: seenText(said), token: String(anthropic['signature'] ?? anthropic['redactedData']) }
+    return { role, body: seenText(rest), token: String(anthropic['signature'] ?? anthropic['redactedData']) }
   return { role, body: seenText(part), token: null }
 }
 
-/**
- * The token under which the next part is given out, of which `body` is seen, behind all that the provider has seen
- * and said.
- */
+/** Returns the signature of a part with this body, after everything that the provider has seen and said. */
 export function sign({ front, blocks }: Seen, body: string): string {
-  const before = blocks.filter(({ token }) => token === null).map(({ role, body: said }) => `${role} ${said}`)
+  const before = blocks.filter(({ token }) => token === null).map(({ role, body: text }) => `${role} ${text}`)
   const last = blocks.findLast(({ token }) => token !== null)?.token ?? ''
   return `${hash(front, ...before)}.${hash(body)}.${hash(last)}.${hash(front, ...before, body, last)}`
 }
 
-/** Why a provider refuses a request: each signed part that is not what it was where it was. Empty when it takes it. */
+/**
+ * Returns why a provider refuses a request: each signed part that was changed or moved. Empty when it
+ * accepts.
+ */
 export function refusals(seen: Seen): string[] {
   const out: string[] = []
   let last: string | null = null
-  for (const [at, { token, body }] of seen.blocks.entries()) {
+  for (const [index, { token, body }] of seen.blocks.entries()) {
     if (token === null) continue
-    const [prefix, said, before, whole] = sign({ ...seen, blocks: seen.blocks.slice(0, at) }, body).split('.')
-    const [givenPrefix, givenSaid, givenBefore, givenWhole] = token.split('.')
-    if (givenSaid !== said) out.push(`block ${at}: altered`)
-    else if (givenPrefix !== prefix) out.push(`block ${at}: bound to a different conversation`)
-    else if (last !== null && (givenBefore !== before || givenWhole !== whole))
-      out.push(`block ${at}: a signed part before it was left out or moved`)
+    const [prefix, bodyHash, before, whole] = sign(
+      { ...seen, blocks: seen.blocks.slice(0, index) },
+      body,
+    ).split('.')
+    const [tokenPrefix, tokenBody, tokenBefore, tokenWhole] = token.split('.')
+    if (tokenBody !== bodyHash) out.push(`block ${index}: altered`)
+    else if (tokenPrefix !== prefix) out.push(`block ${index}: bound to a different conversation`)
+    else if (last !== null && (tokenBefore !== before || tokenWhole !== whole))
+      out.push(`block ${index}: a signed part before it was left out or moved`)
     last = token
   }
   return out
 }
 
-/** An object of the wire. */
 export type Wire = Readonly<Record<string, unknown>>
 
-/** What of a reply its contents do not say. */
+/** Facts about a reply in addition to its contents. */
 export interface ReplyAbout {
-  /** The number of the request. */
-  readonly no: number
+  readonly requestNumber: number
   readonly end: ModelReply['end'] | null
 }
 
-/** A block of a request, in the mouth of a role; `token` is what the provider has signed it with. */
+/** A block of a request; `token` is its signature. */
 export interface SeenBlock {
   readonly role: string
   readonly body: string
   readonly token: string | null
 }
 
-/** A request as the provider sees it. */
 export interface Seen {
   /** The system prompt and the tools. */
   readonly front: string
   readonly blocks: readonly SeenBlock[]
 }
 
-/** Why a provider gives no reply. */
 export type Refusal = 'invalid' | 'too_long' | 'rate_limited' | 'server_error'
 
 export interface ProviderGrammar {
-  /** Whether a request to this path asks for a stream; null for a path of another grammar. */
+  /** Whether a request to this path expects a stream; null for a path of another grammar. */
   readonly route: (path: string, body: RequestBody) => boolean | null
   readonly sight: Sight
-  /** What of the grammar's rules a request breaks. */
+  /** Returns the rules that a request breaks. */
   readonly judge: (request: RequestBody) => readonly Violation[]
-  /** The parts of a reply to a request as the provider would give them. */
+  /** Orders the parts of a reply as the provider would. */
   readonly arrange: (says: readonly ModelPart[], request: RequestBody) => readonly ModelPart[]
-  /** The contents of a part of a reply: blocks, items. `at` makes ids of it. */
-  readonly contents: (part: ModelPart, at: string) => readonly Wire[]
-  /** Whether it signs a content, of which `before` are the contents before it in its reply. */
+  /** Returns the contents of a part: blocks, items. */
+  readonly contents: (part: ModelPart, idPrefix: string) => readonly Wire[]
+  /** Whether the provider signs a content; `before` are the contents before it. */
   readonly signs: (content: Wire, before: readonly Wire[]) => boolean
   readonly signed: (content: Wire, token: string) => Wire
-  /** What a reply begins with where the request ends with a paused one that waits for it. */
-  readonly owed: (request: RequestBody) => readonly Wire[]
+  /** Contents that begin the reply to a request whose last reply was paused and waits. */
+  readonly resumedContents: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
-  /** The events of its stream, without the line that ends it. */
+  /** Events of the stream, without its last line. */
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]
-  /** Whether events are named in the stream, and how it ends. */
+  /** Whether events have names in the stream. */
   readonly named: boolean
   readonly last: string
-  /** How many events at the end of a stream say how it ended. */
+  /** Number of events at the end of a stream that report how it ended. */
   readonly ends: number
   readonly error: (refusal: Refusal, message: string) => { readonly status: number; readonly body: Wire }
 }
@@ -153,23 +148,21 @@ const isCall = (part: ModelPart): boolean => typeof part !== 'string' && 'call' 
 
 export const isThought = (part: ModelPart): boolean => typeof part !== 'string' && 'think' in part
 
-/** Most providers give calls last. */
+/** Most providers write calls last. */
 export const callsLast = (says: readonly ModelPart[]): readonly ModelPart[] => [
   ...says.filter((part) => !isCall(part)),
   ...says.filter(isCall),
 ]
 
-/** A text in two pieces, as if it came while it is written. */
+/** Splits a text in two pieces. */
 export function halves(text: string): readonly string[] {
   const middle = Math.ceil(text.length / 2)
   return [text.slice(0, middle), text.slice(middle)].filter((piece) => piece !== '')
 }
 
-/** Arguments as the text that the model writes. */
 export const argumentText = (args: object | string = {}): string =>
   typeof args === 'string' ? args : JSON.stringify(args)
 
-/** The same where only an object can be given. */
 export function argumentObject(args: object | string = {}): object {
   if (typeof args !== 'string') return args
   try {

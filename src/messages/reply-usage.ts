@@ -1,28 +1,28 @@
 /**
- * Reads what providers say a reply took, each in its own words, as counts that can be summed, and writes them short, as
- * they stand in every reply's record.
+ * Reads the token usage that providers report, each in its own form, as counts, and writes it in short form
+ * for the record of the reply.
  */
 
 import { isObject } from '../event/json.ts'
 import type { ReplyRecord } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
-/** Tokens of one reply, by what they were for. */
+/** Tokens of one reply. */
 export interface ReplyTokens {
-  /** All that was sent, with what a cache gave and took. */
+  /** All input, with cache reads and writes. */
   readonly input: number
-  /** All that came back, with the reasoning. */
+  /** All output, with the reasoning. */
   readonly output: number
   readonly cache_read: number
   readonly cache_write: number
   readonly reasoning: number
 }
 
-/** The order in which a record counts. */
+/** Order of the counts in a record. */
 const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
 
-/** Where usages say each of them; of several places, the first that says a number above 0 counts. */
-const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
+/** Paths of each count in usages, the preferred one first; the first number above 0 wins. */
+const PATHS: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens', 'total_input_tokens'],
   output: [
     'output',
@@ -62,7 +62,7 @@ const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   ],
 }
 
-/** What stands beside the input or the output of some providers, where all others count it within. */
+/** Fields that some providers count in addition to the input or output, where others include them. */
 const BESIDE_INPUT = [
   'cache_read_input_tokens',
   'cache_creation_input_tokens',
@@ -73,12 +73,11 @@ const BESIDE_INPUT = [
 ]
 const BESIDE_OUTPUT = ['thoughtsTokenCount', 'total_thought_tokens']
 
-/** Samplings within a reply of Anthropic that its own counts leave out. */
+/** Samplings in a reply of Anthropic that its own counts exclude. */
 const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /**
- * The counts of one reply's usage in the words of its provider. A
- * number that is none, or below 0, counts as 0. O(fields).
+ * Returns the counts of a provider's usage. An invalid or negative number counts as 0. O(fields).
  *
  * @example
  * tokensOfReply({ input_tokens: 3, cache_read_input_tokens: 97, output_tokens: 5 }).input // 100
@@ -88,40 +87,39 @@ export function tokensOfReply(usage: JsonObject): ReplyTokens {
   return { input, output, cache_read, cache_write, reasoning }
 }
 
-/** One number for each of {@link COUNTS}. */
 type Counts = [number, number, number, number, number]
 
-/** Which count a field is of, and how early its place is looked at; null where it is added to what that says. */
-interface Place {
+/** The count of a field and the preference of its path; null when it is added to the count. */
+interface CountPath {
   readonly count: number
   readonly rank: number | null
 }
 
-/** What a field says by itself, and what the fields in it do. */
+/** A field's own paths, and those of its inner fields. */
 interface Field {
-  readonly places: Place[]
-  readonly inner: Map<string, Place[]>
+  readonly paths: CountPath[]
+  readonly inner: Map<string, CountPath[]>
 }
 
 const FIELDS = fieldsOf()
 
 function fieldsOf(): ReadonlyMap<string, Field> {
   const fields = new Map<string, Field>()
-  const put = (path: string, place: Place): void => {
-    const [name = '', within] = path.split('.')
-    const field = fields.get(name) ?? { places: [], inner: new Map<string, Place[]>() }
-    fields.set(name, field)
-    if (within === undefined) field.places.push(place)
-    else field.inner.set(within, [...(field.inner.get(within) ?? []), place])
+  const add = (name: string, path: CountPath): void => {
+    const [outer = '', within] = name.split('.')
+    const field = fields.get(outer) ?? { paths: [], inner: new Map<string, CountPath[]>() }
+    fields.set(outer, field)
+    if (within === undefined) field.paths.push(path)
+    else field.inner.set(within, [...(field.inner.get(within) ?? []), path])
   }
   for (const [count, name] of COUNTS.entries())
-    for (const [rank, path] of PLACES[name].entries()) put(path, { count, rank })
-  for (const path of BESIDE_INPUT) put(path, { count: 0, rank: null })
-  for (const path of BESIDE_OUTPUT) put(path, { count: 1, rank: null })
+    for (const [rank, path] of PATHS[name].entries()) add(path, { count, rank })
+  for (const path of BESIDE_INPUT) add(path, { count: 0, rank: null })
+  for (const path of BESIDE_OUTPUT) add(path, { count: 1, rank: null })
   return fields
 }
 
-/** Looks at what a usage has, and not for all that it might have: most have few fields. */
+/** Iterates over the fields that a usage has: most have few. */
 function countsIn(usage: JsonObject): Counts {
   const counts: Counts = [0, 0, 0, 0, 0]
   addCounts(usage, counts)
@@ -132,56 +130,61 @@ function countsIn(usage: JsonObject): Counts {
 }
 
 function addCounts(usage: JsonObject, counts: Counts): void {
-  const first: First = { found: [0, 0, 0, 0, 0], ranks: [LAST, LAST, LAST, LAST, LAST] }
+  const first: First = { values: [0, 0, 0, 0, 0], ranks: [LAST, LAST, LAST, LAST, LAST] }
   const isWithin = usage['prompt_tokens'] !== undefined
   for (const name of Object.keys(usage)) {
     const field = FIELDS.get(name)
     if (field === undefined) continue
     const value = usage[name]
-    // A proxy that adds Anthropic's counts of the cache has them in the prompt's as well.
-    const places = isWithin && BESIDE_INPUT.includes(name) ? field.places.filter(isRanked) : field.places
-    if (!isObject(value)) see(places, value, counts, first)
+    // A proxy that adds Anthropic's cache counts includes them in the prompt too.
+    const places = isWithin && BESIDE_INPUT.includes(name) ? field.paths.filter(isRanked) : field.paths
+    if (!isObject(value)) addField(places, value, counts, first)
     else if (field.inner.size > 0)
       for (const inner of Object.keys(value)) {
         const places = field.inner.get(inner)
-        if (places !== undefined) see(places, value[inner], counts, first)
+        if (places !== undefined) addField(places, value[inner], counts, first)
       }
   }
   for (let count = 0; count < counts.length; count += 1)
-    counts[count] = finite((counts[count] ?? 0) + (first.found[count] ?? 0))
-  // xAI counts reasoning beside the completion, which only the total tells.
-  const [input, output, , , reasoning] = first.found
+    counts[count] = finite((counts[count] ?? 0) + (first.values[count] ?? 0))
+  // xAI counts reasoning in addition to the completion; only the total shows it.
+  const [input, output, , , reasoning] = first.values
   const isBeside = usage['total_thought_tokens'] !== undefined
   if (reasoning > 0 && !isBeside && usage['total_tokens'] === input + output + reasoning)
     counts[1] = finite(counts[1] + reasoning)
 }
 
-/** The number of each count whose place is looked at first, and how early that is. */
+/** The number with the best preference for each count. */
 interface First {
-  readonly found: Counts
+  readonly values: Counts
   readonly ranks: Counts
 }
 
-const isRanked = ({ rank }: Place): boolean => rank !== null
+const isRanked = ({ rank }: CountPath): boolean => rank !== null
 
-/** Behind every place that a count is looked for at. */
+/** Below every preference. */
 const LAST = 99
 
-function see(places: readonly Place[], value: JsonValue | undefined, counts: Counts, first: First): void {
-  const found = amount(value)
-  if (found === 0) return
+function addField(
+  places: readonly CountPath[],
+  field: JsonValue | undefined,
+  counts: Counts,
+  first: First,
+): void {
+  const value = amount(field)
+  if (value === 0) return
   for (const { count, rank } of places) {
-    if (rank === null) counts[count] = finite((counts[count] ?? 0) + found)
+    if (rank === null) counts[count] = finite((counts[count] ?? 0) + value)
     else if (rank < (first.ranks[count] ?? 0)) {
       first.ranks[count] = rank
-      first.found[count] = found
+      first.values[count] = value
     }
   }
 }
 
-/** What follows from the counts, or says nothing of the price that goes without saying. */
+/** Fields that follow from the counts, or have no influence on the price. */
 const KNOWN: ReadonlySet<string> = new Set([
-  ...Object.values(PLACES).flat(),
+  ...Object.values(PATHS).flat(),
   ...BESIDE_INPUT,
   ...BESIDE_OUTPUT,
   'iterations',
@@ -208,25 +211,25 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
   '',
 ])
 
-/** What a record says of the tokens of its reply. */
+/** Usage in the record of a reply. */
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
 /**
- * A provider's usage as a record has it: the counts, and what it says beyond them (audio, searches, a dearer tier) in
- * its own words. `tokensIn` gives the same of it as `tokensOfReply` of what the provider said. O(size).
+ * Returns a provider's usage as a record stores it: the counts, and fields beyond them (audio, searches, a
+ * higher tier). `tokensIn` of it equals `tokensOfReply` of the usage. O(size).
  */
 export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)
   const last = tokens.findLastIndex((count) => count > 0)
   const more = beyond(usage, '')
-  const said: { tokens?: readonly number[]; usage?: JsonObject } = {}
-  if (last >= 0) said.tokens = tokens.slice(0, last + 1)
-  if (more !== NOTHING) said.usage = more
-  return said
+  const recorded: { tokens?: readonly number[]; usage?: JsonObject } = {}
+  if (last >= 0) recorded.tokens = tokens.slice(0, last + 1)
+  if (more !== NOTHING) recorded.usage = more
+  return recorded
 }
 
 /**
- * The counts of one reply by its record, null where that says none. A number that is none, or below 0, counts as 0.
+ * Returns the counts of a reply's record; null if it has none. An invalid or negative number counts as 0.
  * O(fields).
  *
  * @example
@@ -234,15 +237,17 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
  */
 export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
   if (Array.isArray(tokens)) {
-    const [input, output, cache_read, cache_write, reasoning] = COUNTS.map((_, at) => amount(tokens[at]))
+    const [input, output, cache_read, cache_write, reasoning] = COUNTS.map((_, index) =>
+      amount(tokens[index]),
+    )
     return { input, output, cache_read, cache_write, reasoning } as ReplyTokens
   }
   return isObject(usage) ? tokensOfReply(usage) : null
 }
 
 /**
- * A usage with what a later event of the same reply says of it. Counts are cumulative; 0, null and an empty text say
- * nothing where there is a value. O(size).
+ * Merges a later usage of the same reply. Counts are cumulative; 0, null and an empty text never replace a
+ * value. O(size).
  * @example
  * laterUsage({ input_tokens: 27, output_tokens: 1 }, { input_tokens: 0, output_tokens: 47 }).input_tokens // 27
  */
@@ -258,28 +263,28 @@ export function laterUsage(before: unknown, after: unknown): JsonObject {
   return merged
 }
 
-function beyond(value: JsonObject, path: string): JsonObject {
-  const kept: [string, JsonValue][] = []
+function beyond(value: JsonObject, prefix: string): JsonObject {
+  const fields: [string, JsonValue][] = []
   for (const key of Object.keys(value)) {
-    const place = path === '' ? key : path + key
+    const path = prefix + key
     const field = value[key]
-    if (field === undefined || KNOWN.has(place)) continue
+    if (field === undefined || KNOWN.has(path)) continue
     if (Array.isArray(field)) {
       const list = field.filter((each) => !isObject(each) || !/^text$/i.test(String(each['modality'])))
-      if (list.length > 0) kept.push([key, list])
+      if (list.length > 0) fields.push([key, list])
     } else if (isObject(field)) {
-      const inner = path === '' ? beyond(field, `${place}.`) : field
-      if (Object.keys(inner).length > 0) kept.push([key, inner])
-    } else if (typeof field === 'string' ? !ORDINARY.has(field) : Boolean(field)) kept.push([key, field])
+      const inner = prefix === '' ? beyond(field, `${path}.`) : field
+      if (Object.keys(inner).length > 0) fields.push([key, inner])
+    } else if (typeof field === 'string' ? !ORDINARY.has(field) : Boolean(field)) fields.push([key, field])
   }
-  return kept.length === 0 ? NOTHING : Object.fromEntries(kept)
+  return fields.length === 0 ? NOTHING : Object.fromEntries(fields)
 }
 
 const NOTHING: JsonObject = Object.freeze({})
 
-/** A number that counts something; 0 for any other value. */
+/** Returns a positive number; 0 for any other value. */
 export const amount = (value: JsonValue | undefined): number =>
   typeof value === 'number' && value > 0 ? finite(value) : 0
 
-/** Sums of hostile numbers stay numbers that JSON can write. */
+/** Limits hostile sums to numbers that JSON can represent. */
 export const finite = (value: number): number => Math.min(value, Number.MAX_VALUE)

@@ -1,9 +1,6 @@
-/**
- * Makes the events of a reply from its parts, the same way for all readers: one batch, in which each thing is said
- * once.
- */
+/** Makes the events of a reply from its parts, for all readers: one batch without repetitions. */
 
-import { actionKind, type Found, isWhitespace, objectOf, readArguments, stringOf } from './text.ts'
+import { actionKind, type RawObject, isWhitespace, objectOf, readArguments, stringOf } from './text.ts'
 import { isObject } from '../event/json.ts'
 import { quote } from '../event/text.ts'
 import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
@@ -27,78 +24,76 @@ import { sentMore } from './blocks.ts'
 import { callIds } from './turns.ts'
 import type { Limits, FieldRef, PartRef, PartsInOrder } from './limits.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
-import { modelName, ownDigest, requestRecord, undated } from './prefix.ts'
+import { modelName, ownDigest, requestRecord, withoutDate } from './prefix.ts'
 import { partsOf, reasoningItems } from './reply-parts.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
-/** What a provider or a proxy says in the place of a reply: that there is none, or not all of it. */
+/** An error that a provider or a proxy returns instead of a reply, or of its end. */
 export interface Failure {
   readonly type: 'failed'
   readonly explanation: string | null
 }
 
-/** What an `error` beside or in the place of a reply says; null where there is none. O(1). */
-export function failureOf({ error }: Found): Failure | null {
+/** Returns the `error` of a reply, or of its replacement; null if absent. O(1). */
+export function failureOf({ error }: RawObject): Failure | null {
   return error === null || error === undefined
     ? null
     : failedWith(stringOf(objectOf(error)['message']) || stringOf(error))
 }
 
-/** A failure in the words of the provider, where there are any. */
-export const failedWith = (words: unknown): Failure => ({
+export const failedWith = (explanation: unknown): Failure => ({
   type: 'failed',
-  explanation: stringOf(words) || null,
+  explanation: stringOf(explanation) || null,
 })
 
 /**
- * What an object says beside the fields that are named: nulls and empty lists say nothing. Null where it says nothing
- * more. O(fields).
+ * Returns the fields of an object other than the known ones, without nulls and empty lists; null if there are
+ * none. O(fields).
  */
-export function moreOf(value: Found, ...known: readonly string[]): JsonObject | null {
-  // Mostly there is nothing more, and nothing is made.
+export function moreOf(value: RawObject, ...known: readonly string[]): JsonObject | null {
+  // Usually there are none, so nothing is allocated.
   let more: string[] | null = null
   for (const key in value)
-    if (!known.includes(key) && Object.hasOwn(value, key) && saysMore(value[key])) (more ??= []).push(key)
+    if (!known.includes(key) && Object.hasOwn(value, key) && isPresent(value[key])) (more ??= []).push(key)
   return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
-const saysMore = (field: unknown): boolean =>
+const isPresent = (field: unknown): boolean =>
   field !== null && field !== undefined && !(Array.isArray(field) && field.length === 0)
 
-/** What a provider counted, as a record has it. O(size). */
+/** Returns the provider's usage as a record stores it. O(size). */
 export const usageOf = (value: unknown): RecordedUsage =>
   isObject(value) ? shortUsage(value as JsonObject) : {}
 
 /**
- * What {@link textOfInput} is written from, where that is an object which nothing will change: it need not be read from
- * the text again. O(1).
+ * Returns the source object of {@link textOfInput} if it is frozen, so that its text need not be parsed
+ * again. O(1).
  */
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
 
-/** What a provider sent as it is: it was JSON. */
-export const asJson = (value: Found): JsonObject => value as JsonObject
+/** Types a value of the provider, which was JSON. */
+export const asJson = (value: RawObject): JsonObject => value as JsonObject
 
-/** Collects a streamed reply. */
 export interface ReplyCollector {
-  /** Takes the next event of the stream; gives what to publish of it, nothing for most. */
+  /** Adds the next event of the stream; returns the deltas to publish, none for most events. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
   /**
-   * The reply, as far as it has arrived; changes nothing, so it may be called at any time. No call of a reply that broke
-   * off or failed is executed.
+   * Returns the reply as far as it has arrived. Changes nothing, so it can be called at any time. Calls of a
+   * reply that broke off or failed are not executed.
    */
   readonly end: () => Reply
 }
 
-/** Words of the reply for live readers; none for an empty text. */
+/** Text for live readers; empty for an empty text. */
 export const textDelta = (content: string): StreamingDeltaEvent[] =>
   content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', content }]
 
-/** The same of its reasoning. */
+/** Reasoning for live readers. */
 export const reasoningDelta = (reasoning_content: string): StreamingDeltaEvent[] =>
   reasoning_content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', reasoning_content }]
 
-/** How providers say that a reply came to its own end, or waits for the results of its calls. */
+/** Stop reasons of a reply that ended normally, or waits for the results of its calls. */
 const ORDINARY_STOPS: ReadonlySet<string> = new Set([
   'end_turn',
   'tool_use',
@@ -110,21 +105,22 @@ const ORDINARY_STOPS: ReadonlySet<string> = new Set([
   'requires_action',
 ])
 
-/** The record of a reply: what is not in its events, and what it stood behind. O(length). */
+/** Makes the record of a reply: facts that its events lack, and the digests of its prefix. O(length). */
 function recordOf(
-  { model, stopReason, usage, metadata = null, container = '', ending }: FoundReply,
+  { model, stopReason, usage, metadata = null, container = '', ending }: RawReply,
   message: AssistantMessage,
   order: readonly OrderedPart[],
   limits: Limits,
   { request, state }: ReadOptions,
 ): ReplyRecord {
   const { grammar } = limits
-  const sent = request === undefined ? null : requestRecord(request)
-  const seen = sent?.grammar === grammar ? sent : null
+  const requestDigests = request === undefined ? null : requestRecord(request)
+  const proof = requestDigests?.grammar === grammar ? requestDigests : null
   const plain = partsOf(message, limits)
   const { refs } = plain
   const isPlain =
-    order.length === refs.length && order.every((part, at) => isField(part, refs[at]) && part.more === null)
+    order.length === refs.length &&
+    order.every((part, index) => isField(part, refs[index]) && part.more === null)
   const parts = isPlain ? null : storeParts(order)
   const waits = waitingAfter(
     order,
@@ -134,7 +130,7 @@ function recordOf(
   const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
   const own = ownOf(message, inOrder, order, limits)
   const isOrdinary = stopReason === '' || ORDINARY_STOPS.has(stopReason)
-  // What every grammar reads alike says nothing of the one that it came in.
+  // A reply that every grammar reads alike does not record its own.
   const reasons =
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||
@@ -144,12 +140,12 @@ function recordOf(
   if (state !== undefined) record.after = state.log.head?.id ?? null
   if (isOfGrammar) record.grammar = grammar
   if (model !== '') record.model = model
-  const asked =
+  const requested =
     own === null && !reasons ? null : modelName((request as { readonly model?: unknown } | undefined)?.model)
-  if (asked !== null && undated(asked) !== undated(model)) record.asked = asked
-  // Where nothing is signed, nothing has to be proved.
-  if (seen !== null && own !== null) record.prefix = seen.prefix
-  if (seen?.tools !== undefined && own !== null) record.tools = seen.tools
+  if (requested !== null && withoutDate(requested) !== withoutDate(model)) record.asked = requested
+  // Without signed parts nothing has to be proved.
+  if (proof !== null && own !== null) record.prefix = proof.prefix
+  if (proof?.tools !== undefined && own !== null) record.tools = proof.tools
   if (own !== null) record.own = own
   const cuts = own === null ? null : cutDigests(message, inOrder, order, own, limits)
   if (cuts !== null) record.cuts = cuts
@@ -164,29 +160,29 @@ function recordOf(
   return record
 }
 
-/** What is being made, field by field: to spread a dozen objects that are mostly empty takes longer. */
+/** Filled field by field: spreading a dozen mostly empty objects is slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
- * How many more calls of the provider's own tools wait for their results behind a reply than did before it. None of its
- * own does where nothing goes on with the reply.
+ * Returns how many more calls of the provider's own tools wait for results after a reply than before it. Its
+ * own calls wait only if the reply continues.
  */
-function waitingAfter(order: readonly OrderedPart[], goesOn: boolean, { pairOf }: Limits): number {
+function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
-  let brought = 0
+  let received = 0
   for (const part of order) {
     const pair = 'other' in part ? pairOf(part.other) : null
     if (pair === null || !pair.waits) continue
     if (pair.half === 'call') open.add(pair.id)
-    else if (!open.delete(pair.id)) brought += 1
+    else if (!open.delete(pair.id)) received += 1
   }
-  return (goesOn ? open.size : 0) - brought
+  return (continues ? open.size : 0) - received
 }
 
 /**
- * The digest of the signed parts, null where there are none. Where they are bound to something that cannot be written
- * back, it is one that nothing matches, so that they are left out: the provider would refuse them without it.
+ * Returns the digest of the signed parts; null if there are none. If they are bound to a part that cannot be
+ * written back, the digest matches nothing, so that they are left out: the provider would refuse them.
  */
 function ownOf(
   message: AssistantMessage,
@@ -195,15 +191,19 @@ function ownOf(
   limits: Limits,
 ): string | null {
   if (parts.bound === 0) return null
-  const isWhole = order.slice(0, parts.bound).every((part, at) => isWritten(part, parts.refs[at], limits))
+  const isWhole = order
+    .slice(0, parts.bound)
+    .every((part, index) => isWritten(part, parts.refs[index], limits))
   const digest = ownDigest(message, parts)
   return isWhole ? digest : `${digest}, not whole`
 }
 
-/** A reply with more calls is written without its signed parts where HEAD is between them. */
+/** With more calls, a reply is written without its signed parts when HEAD is between them. */
 const MAX_CUTS = 100
 
-/** The digests of a reply up to each of its calls but the last; null where they are all `own`. O(calls · parts). */
+/**
+ * Returns the digests of a reply up to each call except the last; null if all equal `own`. O(calls · parts).
+ */
 export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,
@@ -217,14 +217,14 @@ export function cutDigests(
   const isCut = isSignedBehind || others.some((call) => call.responses_reasoning_item !== null)
   if (first === undefined || others.length === 0 || !isCut || others.length >= MAX_CUTS) return null
   const reply = { ...message.reply, parts: storeParts(order) }
-  const digests = others.map((_, at) => {
-    const cut = { ...message, tool_calls: tool_calls.slice(0, at + 1), reply }
+  const digests = others.map((_, index) => {
+    const cut = { ...message, tool_calls: tool_calls.slice(0, index + 1), reply }
     return ownOf(cut, partsOf(cut, limits), order, limits) ?? own
   })
   return digests.every((digest) => digest === own) ? null : digests
 }
 
-/** Whether a part is written back whole, at the place where it came. */
+/** Whether a part is written back completely, at its original position. */
 function isWritten(part: OrderedPart, ref: PartRef | undefined, { more }: Limits): boolean {
   if ('other' in part) return ref?.kind === 'other' && ref.value === part.other && ref.placeholder === null
   const sent = sentMore(part.more, more[part.kind])
@@ -232,15 +232,15 @@ function isWritten(part: OrderedPart, ref: PartRef | undefined, { more }: Limits
 }
 
 const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef =>
-  'kind' in part && part.kind === ref?.kind && part.at === ref.at
+  'kind' in part && part.kind === ref?.kind && part.index === ref.index
 
-/** A part in its place: in a standard field, with what that lacks, or whole. */
+/** A part in order: a reference to a standard field, or a whole value. */
 export type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
- * The parts without calls that repeat another one under its id: the fuller of the two stays, in its place. In OpenAI
- * Responses the id alone identifies a call. Elsewhere servers reuse ids, so that only a call of the same tool with the
- * same arguments, or with none, is the same call. O(parts).
+ * Removes calls that repeat another under its id: the more complete one stays, at its position. In OpenAI
+ * Responses the id alone identifies a call. Elsewhere servers reuse ids, so only a call of the same tool with
+ * the same arguments, or with none, is a repetition. O(parts).
  */
 function uniteCalls(parts: readonly ReplyPart[], { origin }: Limits): readonly ReplyPart[] {
   const calls = parts.filter((part) => part.is === 'call')
@@ -262,50 +262,52 @@ const isSameCall = (call: ReplyCall, other: ReplyCall): boolean =>
   call.name === other.name &&
   (call.arguments === other.arguments || fullness(call) === 0 || fullness(other) === 0)
 
-/** How much the arguments of a call contain: 0 for none, then those that cannot be read, then by length. */
-function fullness({ arguments: given, input }: ReplyCall): number {
-  const read = readArguments(given, input)
-  if (read === null) return 1
-  return Object.keys(read).length === 0 ? 0 : 1 + given.length
+/** Completeness of a call's arguments: 0 for none, 1 for unreadable ones, then by length. */
+function fullness({ arguments: text, input }: ReplyCall): number {
+  const parsed = readArguments(text, input)
+  if (parsed === null) return 1
+  return Object.keys(parsed).length === 0 ? 0 : 1 + text.length
 }
 
-/** The parts by the field that they stand in. */
+/** The parts by standard field. */
 interface OrderedParts {
   readonly texts: readonly string[]
   readonly thinking: readonly (ThinkingBlock | RedactedThinkingBlock)[]
   readonly calls: readonly ReplyCall[]
-  /** One for each call, or one for a reply without calls; null where there is none. */
+  /** One for each call, or one for a reply without calls; null where absent. */
   readonly reasoning: readonly (ReasoningItemModel | null)[]
   readonly order: readonly OrderedPart[]
 }
 
 /**
- * The parts in their fields. A reasoning item stands with the next call that has none; one that finds no room is kept
- * whole. O(parts).
+ * Sorts the parts into standard fields. A reasoning item belongs to the next call without one; an item
+ * without such a call is stored whole. O(parts).
  */
 function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   const texts: string[] = []
   const thinking: (ThinkingBlock | RedactedThinkingBlock)[] = []
   const calls: ReplyCall[] = []
   const order: OrderedPart[] = []
-  const { reasoning, places } = placeReasoning(parts)
+  const { reasoning, places: indexes } = placeReasoning(parts)
   for (const part of parts) {
     switch (part.is) {
       case 'text':
-        order.push({ kind: 'text', at: texts.length, more: part.more })
+        order.push({ kind: 'text', index: texts.length, more: part.more })
         texts.push(part.text)
         break
       case 'thinking':
-        order.push({ kind: 'thinking', at: thinking.length, more: part.more })
+        order.push({ kind: 'thinking', index: thinking.length, more: part.more })
         thinking.push(part.block)
         break
       case 'call':
-        order.push({ kind: 'call', at: calls.length, more: part.more })
+        order.push({ kind: 'call', index: calls.length, more: part.more })
         calls.push(part)
         break
       case 'reasoning': {
-        const at = places.get(part)
-        order.push(at === undefined ? { other: part.value } : { kind: 'reasoning', at, more: part.more })
+        const index = indexes.get(part)
+        order.push(
+          index === undefined ? { other: part.value } : { kind: 'reasoning', index, more: part.more },
+        )
         break
       }
       case 'other':
@@ -316,7 +318,7 @@ function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   return { texts, thinking, calls, reasoning, order }
 }
 
-/** The reasoning items by the call that each stands with, and the index of each among those that have a place. */
+/** Assigns the reasoning items to calls; `indexes` numbers the assigned ones. */
 function placeReasoning(parts: readonly ReplyPart[]): {
   readonly reasoning: readonly (ReasoningItemModel | null)[]
   readonly places: ReadonlyMap<ReplyPart, number>
@@ -337,62 +339,63 @@ function placeReasoning(parts: readonly ReplyPart[]): {
   const placed = room.filter((part) => part !== null)
   return {
     reasoning: room.map((part) => part?.item ?? null),
-    places: new Map(placed.map((part, at) => [part, at])),
+    places: new Map(placed.map((part, index) => [part, index])),
   }
 }
 
 const NO_REASONING = { reasoning: [], places: new Map<ReplyPart, number>() }
 
 /**
- * The parts as a record stores them: references to the standard fields, with what these lack as `more`, and whole as
- * `other` what no standard field holds.
+ * Returns the parts as a record stores them: references to the standard fields with their additional fields
+ * as `more`, and whole values as `other`.
  */
 export const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
   order.map((part) => {
     if ('other' in part) return { other: part.other }
-    return { [part.kind]: part.at, ...(part.more === null ? {} : { more: part.more }) }
+    return { [part.kind]: part.index, ...(part.more === null ? {} : { more: part.more }) }
   })
 
-/** What a reader is told beside the reply; all of it is optional, and what no reply can tell. */
+/** Options for reading a reply; all are facts that the reply itself lacks. */
 export interface ReadOptions {
-  /** The request that was sent, as `toX` wrote it or spread from that: its digests go into the record of the reply. */
+  /** The request, as `toX` wrote it or spread from it: its digests go into the record of the reply. */
   readonly request?: object
-  /** The state whose messages were sent: the event under its HEAD goes into the record. A run stamps it by itself. */
+  /** The state whose messages were sent: the event at HEAD goes into the record. A run sets it itself. */
   readonly state?: State
-  /** The tools that can be executed; a call of any other one is not. Default: all are taken to be known. */
+  /** Executable tools; a call of another tool is not executed. Default: all tools are executable. */
   readonly tools?: readonly ReplyTool[]
 }
 
-/** A tool that can be executed. */
 export interface ReplyTool {
   readonly name: string
-  /** The kind of its actions. Default: from its name, `file_editor` gives `FileEditorAction`. */
+  /** Kind of its actions. Default: derived from its name, `FileEditorAction` for `file_editor`. */
   readonly action_type?: string
 }
 
 /**
- * What ended a reply. `done`: its own words did. `tool_calls`: it waits for results, of calls that were not executed
- * too. `truncated`: a limit on tokens. `paused`: it goes on when it is sent back. `refused`: the model would not.
- * `filtered`: the provider held it back. `broken_off`: its stream ended too early. `failed`: the provider says that it
- * failed.
+ * How a reply ended. `done`: normally. `tool_calls`: it waits for results, including those of calls that were
+ * not executed. `truncated`: at a token limit. `paused`: it continues when it is sent back. `refused`: the
+ * model refused. `filtered`: the provider withheld it. `broken_off`: its stream ended too early. `failed`:
+ * the provider reported an error.
  */
 export type ReplyOutcome =
   | { readonly type: 'done' | 'tool_calls' | 'paused' }
-  /** `reason`: the provider's word for it. */
+  /** `reason`: the provider's name for it. */
   | { readonly type: 'truncated' | 'filtered'; readonly reason: string }
-  /** `explanation`: in words, where the provider gives one. */
+  /** `explanation`: the provider's text, if any. */
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
-  /** `text`: what had come of it. */
+  /** `text`: the text that had arrived. */
   | { readonly type: 'broken_off'; readonly text: string }
 
-/** A reply as events. A step yields it as it is. */
+/** A reply as events. A step yields it unchanged. */
 export interface Reply {
-  /** To be appended as one batch; empty when a reply that broke off or failed says nothing. They have no ids yet. */
+  /**
+   * One batch to append; empty if a reply that broke off or failed has no content. Events have no ids yet.
+   */
   readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent | ObservationEvent)[]
   readonly outcome: ReplyOutcome
 }
 
-/** A part of a reply, as the reader of a grammar finds it; `more` is what the standard fields have no place for. */
+/** A part of a reply as a reader finds it; `more` are fields that the standard fields cannot store. */
 export type ReplyPart =
   | { readonly is: 'text'; readonly text: string; readonly more: JsonObject | null }
   | {
@@ -404,7 +407,7 @@ export type ReplyPart =
   | ReplyCall
   | { readonly is: 'other'; readonly value: JsonObject }
 
-/** A reasoning item, and as the provider wrote it. */
+/** A reasoning item; `value` is the provider's form. */
 export interface ReplyReasoning {
   readonly is: 'reasoning'
   readonly item: ReasoningItemModel
@@ -412,65 +415,67 @@ export interface ReplyReasoning {
   readonly more: JsonObject | null
 }
 
-/** A call as the provider wrote it. */
 export interface ReplyCall {
   readonly is: 'call'
   readonly id: string
   readonly name: string
   readonly arguments: string
-  /** What the arguments were written from, where it is frozen. */
+  /** Source object of the arguments, if it is frozen. */
   readonly input?: JsonObject | null
-  /** Its id in the list of items, where the grammar has one. */
+  /** Its id in the list of items, if the grammar has one. */
   readonly item: string | null
-  /** Why it can not be executed, for a reason that the reader knows. */
+  /** Why it cannot be executed, if the reader knows a reason. */
   readonly unfit: string | null
-  /** Its result, where it has been executed already. */
+  /** Its result, if it has been executed already. */
   readonly result?: { readonly text: string; readonly isError: boolean } | null
   readonly more: JsonObject | null
 }
 
 /** A reply as the reader of a grammar finds it. */
-export interface FoundReply {
+export interface RawReply {
   readonly id: string
   readonly model: string
   readonly stopReason: string
   readonly usage: RecordedUsage
-  /** Reasoning in plain text, that no provider takes back. */
+  /** Plain reasoning, which no provider accepts back. */
   readonly reasoning: string
-  /** What is said of the reply and not in it. */
+  /** Facts about the reply. */
   readonly metadata?: JsonObject | null
   readonly parts: readonly ReplyPart[]
-  /** The id of the container that the provider's own tools ran in; empty where there is none. */
+  /** Id of the container of the provider's own tools; empty if there was none. */
   readonly container?: string
-  /** Null when nothing but its own end ended it. */
+  /** Null when it ended normally. */
   readonly ending: ReplyOutcome | null
 }
 
-/** What the model is told of a call that was not executed. */
+/** Error of a call that was not executed. */
 export const CUT_OFF = 'the reply was cut off in the middle of it'
 
 /**
- * The events of a reply, and what ended it. Thinking, words and the record stand on the first event only. A call that
- * cannot be executed has `action: null` and its AgentErrorEvent behind the calls. An id that is empty or given twice
- * gets another. O(length).
+ * Returns the events of a reply, and how it ended. Only the first event has the thinking, text and record. A
+ * call that cannot be executed has `action: null`, and an AgentErrorEvent after the calls. An empty or
+ * repeated id is replaced. O(length).
  */
-export function replyEvents(found: FoundReply, limits: Limits, options: ReadOptions): Reply {
-  const { id, reasoning, ending } = found
+export function replyEvents(raw: RawReply, limits: Limits, options: ReadOptions): Reply {
+  const { id, reasoning, ending } = raw
   const isBroken = ending?.type === 'failed' || ending?.type === 'broken_off'
-  if (isBroken && reasoning === '' && !found.parts.some(saysSomething)) return { events: [], outcome: ending }
-  const ordered = orderParts(uniteCalls(found.parts, limits))
+  if (isBroken && reasoning === '' && !raw.parts.some(isVisible)) return { events: [], outcome: ending }
+  const ordered = orderParts(uniteCalls(raw.parts, limits))
   const message = messageOf(ordered, reasoning, limits)
-  const record = recordOf(found, message, ordered.order, limits, options)
+  const record = recordOf(raw, message, ordered.order, limits, options)
   const { after } = record
   const response = id === '' ? `reply-${after ?? 'first'}` : id
-  const said = { ...(reasoning === '' ? {} : { reasoning_content: reasoning }), ...thinkingOf(message) }
+  const reasoningFields = {
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    ...thinkingOf(message),
+  }
   const { calls } = ordered
   if (calls.length === 0) {
     const item = message.responses_reasoning_item
     const llm_message = {
       role: 'assistant' as const,
       content: message.content,
-      ...said,
+      ...reasoningFields,
       ...(item === null ? {} : { responses_reasoning_item: item }),
       reply: record,
     }
@@ -479,41 +484,40 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
   }
   const actions: ActionEvent[] = []
   const results: (AgentErrorEvent | ObservationEvent)[] = []
-  for (const [at, call] of message.tool_calls.entries()) {
+  for (const [index, call] of message.tool_calls.entries()) {
     const { responses_reasoning_item: item, responses_item_id, ...tool_call } = call
-    const input = readArguments(call.arguments, calls[at]?.input)
-    const result = calls[at]?.result ?? null
-    // What has a result was executed, however the reply ended.
+    const input = readArguments(call.arguments, calls[index]?.input)
+    const result = calls[index]?.result ?? null
+    // A call with a result was executed, however the reply ended.
     const end = isBroken && result !== null ? null : ending
-    const against = whyNot(calls[at]?.unfit ?? null, call.name, input, end, options)
+    const reason = reasonAgainst(calls[index]?.unfit ?? null, call.name, input, end, options)
     actions.push({
       kind: 'ActionEvent',
       source: 'agent',
-      thought: at === 0 ? (message.content as TextContent[]) : [],
-      ...(at === 0 ? said : {}),
+      thought: index === 0 ? (message.content as TextContent[]) : [],
+      ...(index === 0 ? reasoningFields : {}),
       ...(item === null ? {} : { responses_reasoning_item: item }),
-      action: against === null ? actionOf(call.name, input, options) : null,
+      action: reason === null ? actionOf(call.name, input, options) : null,
       tool_name: call.name,
       tool_call_id: call.id,
       tool_call: {
         ...tool_call,
         ...(responses_item_id === null ? {} : { responses_item_id }),
-        ...(at === 0 ? { reply: record } : after === undefined ? {} : { reply: { after } }),
+        ...(index === 0 ? { reply: record } : after === undefined ? {} : { reply: { after } }),
       },
       llm_response_id: response,
     })
     const ends = { source: 'environment', tool_name: call.name, tool_call_id: call.id } as const
-    if (against !== null)
-      results.push({ kind: 'AgentErrorEvent', ...ends, error: `The call was not executed: ${against}.` })
+    if (reason !== null)
+      results.push({ kind: 'AgentErrorEvent', ...ends, error: `The call was not executed: ${reason}.` })
     else if (result !== null) results.push(observation(ends, result))
   }
   return { events: [...actions, ...results], outcome: ending ?? { type: 'tool_calls' } }
 }
 
-/** Whether a part of a reply that ended badly is worth keeping. */
-const saysSomething = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
+const isVisible = (part: ReplyPart): boolean => part.is !== 'text' || !isWhitespace(part.text)
 
-/** The action has no id yet, so that its result is known by the call. */
+/** The action has no id yet, so the result refers to the call's. */
 const observation = (
   ends: Pick<ObservationEvent, 'source' | 'tool_name' | 'tool_call_id'>,
   { text, isError }: { readonly text: string; readonly isError: boolean },
@@ -527,20 +531,20 @@ const observation = (
 const thinkingOf = ({ thinking_blocks }: AssistantMessage) =>
   thinking_blocks.length === 0 ? {} : { thinking_blocks }
 
-/** The reply as the writers will find it in the log. */
+/** The reply as the writers read it from the log. */
 function messageOf(
   { texts, thinking, calls, reasoning }: OrderedParts,
   reasoningText: string,
   { grammar, origin }: Limits,
 ): AssistantMessage {
-  const giveId = calls.length > 1 ? callIds(ANY_ID) : (id: string): string => id || 'call'
-  const tool_calls = calls.map((call, at): NeutralToolCall => ({
-    id: giveId(call.id),
+  const makeId = calls.length > 1 ? callIds(ANY_ID) : (id: string): string => id || 'call'
+  const tool_calls = calls.map((call, index): NeutralToolCall => ({
+    id: makeId(call.id),
     name: call.name,
     arguments: call.arguments,
     origin,
     responses_item_id: call.item,
-    responses_reasoning_item: reasoning[at] ?? null,
+    responses_reasoning_item: reasoning[index] ?? null,
   }))
   return {
     role: 'assistant',
@@ -549,18 +553,18 @@ function messageOf(
     reasoning_content: reasoningText === '' ? null : reasoningText,
     thinking_blocks: thinking,
     responses_reasoning_item: calls.length === 0 ? (reasoning[0] ?? null) : null,
-    // As its writer will find it: some grammars take nothing for signed that is not said to be theirs.
+    // Some grammars consider nothing signed that is not marked as theirs.
     reply: { grammar },
   }
 }
 
-/** Ids are made legal where they are written; here they only need to be there, and told apart. */
+/** Writers make ids legal; here they only have to be present and unique. */
 const ANY_ID = { illegal: /(?!)/gu, maxLength: Infinity }
 
-/** Why a call is not executed, in words for the model; null where it may be. */
-function whyNot(
+/** Returns why a call is not executed, as a text for the model; null if it can be. */
+function reasonAgainst(
   unfit: string | null,
-  called: string,
+  toolName: string,
   input: JsonObject | null,
   ending: ReplyOutcome | null,
   { tools }: ReadOptions,
@@ -570,12 +574,12 @@ function whyNot(
   if (ending?.type === 'failed') return 'the provider failed before the end of the reply'
   if (ending?.type === 'broken_off') return 'the reply broke off before its end'
   if (unfit !== null) return unfit
-  if (tools !== undefined && !tools.some(({ name }) => name === called))
-    return `there is no tool ${quote(called)}`
-  return input === null ? 'its arguments are no JSON object that can be read' : null
+  if (tools !== undefined && !tools.some(({ name }) => name === toolName))
+    return `there is no tool ${quote(toolName)}`
+  return input === null ? 'its arguments are not a readable JSON object' : null
 }
 
-/** An argument that is called `kind` is in the text of the call only: the action has its own. */
+/** An argument named `kind` remains only in the text of the call: the action has its own. */
 function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }

@@ -1,5 +1,3 @@
-/** Writes the result of a call as a tool message. */
-
 import { isWorkingResult } from '../event/completion.ts'
 import {
   isTextPart,
@@ -11,13 +9,13 @@ import {
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import { unreachable } from '../event/errors.ts'
 import type { BatchUnit } from '../view/unit.ts'
-import { keptBeside } from './digest.ts'
+import { memoize } from './digest.ts'
 import { screenshotUrl } from './files.ts'
 import { type AssistantMessage, type NeutralToolCall, type ToolMessage, withReply } from './message.ts'
 import { ERROR_LINE } from './phrases.ts'
 import { clip, isWhitespace, objectOf, stringOf } from './text.ts'
 
-/** The kinds that are shown by more than their content. A Map, as a tool may give its observations any kind at all. */
+/** Kinds whose other fields are sent too. A Map, because tools may name their kinds anything. */
 const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Content[]> = new Map([
   ['TerminalObservation', terminal],
   ['BrowserObservation', browser],
@@ -26,8 +24,8 @@ const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Co
 ])
 
 /**
- * The content that a tool result shows of an observation. An error is shown by one leading line. The same observation
- * gives the same content at any time on any machine; a kind that is not known is shown by its content. O(content).
+ * Returns the content of a tool result for an observation. An error begins with a fixed line. The result is
+ * deterministic; an unknown kind returns its content. O(content).
  *
  * @example
  * observationContent({ kind: 'X', content: [{ text: 'no' }], is_error: true }).length // 2
@@ -40,7 +38,7 @@ export function observationContent(observation: Observation): Content[] {
 
 const contentIn = ({ content }: Observation): readonly Content[] => content ?? []
 
-/** One text: what the terminal showed, and below it where it stands and how the command ended. */
+/** One text: the output, then the directory and how the command ended. */
 function terminal(observation: Observation): Content[] {
   const metadata = objectOf(observation['metadata'])
   const parts = contentIn(observation)
@@ -66,14 +64,14 @@ function browser(observation: Observation): Content[] {
   return [...contentIn(observation), ...screenshot]
 }
 
-/** Which agent did the task and how it ended, then what it said. */
+/** The agent and the outcome of the task, then its content. */
 function task(observation: Observation): Content[] {
   const { task_id, subagent, status } = observation
   const info = `[Task ${stringOf(task_id)}, subagent ${stringOf(subagent)}, status ${stringOf(status)}]`
   return [{ type: 'text', text: info }, ...contentIn(observation)]
 }
 
-/** The message stands for content that says nothing. */
+/** The message replaces blank content. */
 function sleeptime(observation: Observation): readonly Content[] {
   const content = contentIn(observation)
   const message = stringOf(observation['message'])
@@ -83,20 +81,19 @@ function sleeptime(observation: Observation): readonly Content[] {
 
 const line = (label: string, value: string): string => (value === '' ? '' : `[${label}${value}]`)
 
-/** A terminal that does not know the exit code says -1. */
+/** A terminal reports -1 for an unknown exit code. */
 const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
-/** How a batch is written. */
 interface BatchOptions {
-  /** The reason given to calls without a result. */
+  /** Error of calls without a result. */
   readonly reason: string
   readonly maxResultLength?: number
 }
 
 /**
- * The messages of a batch: the reply, the results in their order, then what closes the calls that have none.
- * O(content).
+ * Returns the messages of a batch: the reply, the results in order, then an error for each call without a
+ * result. O(content).
  */
 export function* batchMessages(
   batch: BatchUnit,
@@ -113,7 +110,7 @@ export function* batchMessages(
   }
 }
 
-/** One message with what all actions of a reply say and call. */
+/** Merges all actions of a reply into one message. */
 function reply(actions: readonly ActionEvent[]): AssistantMessage {
   const [first] = actions
   const reasons = actions.flatMap(({ reasoning_content }) =>
@@ -130,10 +127,10 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
   }
 }
 
-/** The calls of actions seen before, so that what is known of their arguments stays beside them. */
-const toolCall = /* @__PURE__ */ keptBeside((action: ActionEvent) => Object.freeze(readCall(action)))
+/** Caches calls, so that digests of their arguments stay cached too. */
+const toolCall = /* @__PURE__ */ memoize((action: ActionEvent) => Object.freeze(readCall(action)))
 
-/** The call as the model wrote it, under the id and in want of a name the name that the log knows it by. */
+/** The call as the model wrote it, under the log's id, and the log's tool name if its own is blank. */
 function readCall({
   tool_call,
   tool_call_id,
@@ -150,35 +147,35 @@ function readCall({
   }
 }
 
-/** The reason that a rejection has when it names none (interface 2.2). */
+/** Default reason of a rejection (interface 2.2). */
 const REJECTED = 'User rejected the action'
 
 /**
- * The tool message of a result, under the id of the call that it ends: a result that found its call by the action's id
- * may carry another. Texts longer than `maxLength` lose their middle. O(content).
+ * Returns the tool message of a result under the id of its call: a result matched by the action's id may have
+ * another. Texts longer than `maxLength` lose their middle. O(content).
  */
 export function resultMessage(result: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
   const message = messageFor(call, contentWithin(result, maxLength), isError(result))
   return isWorkingResult(result) ? { ...message, working: true } : message
 }
 
-interface Shown {
+interface ClippedResult {
   readonly maxLength: number
   readonly content: readonly Content[]
 }
 
-/** What results seen before show, so that what is known of their parts stays beside them. */
-const SHOWN = new WeakMap<ToolResultEvent, Shown>()
+/** Caches contents, so that digests of their parts stay cached too. */
+const CLIPPED_RESULTS = new WeakMap<ToolResultEvent, ClippedResult>()
 
 function contentWithin(result: ToolResultEvent, maxLength: number): readonly Content[] {
-  const known = SHOWN.get(result)
-  if (known !== undefined && known.maxLength === maxLength) return known.content
+  const cached = CLIPPED_RESULTS.get(result)
+  if (cached !== undefined && cached.maxLength === maxLength) return cached.content
   const content = clipped(contentOf(result), maxLength)
-  SHOWN.set(result, { maxLength, content })
+  CLIPPED_RESULTS.set(result, { maxLength, content })
   return content
 }
 
-/** The tool message of a call without a result, and the reason why it has none. */
+/** Returns the tool message of a call without a result, with the reason. */
 export function closedMessage(call: ActionEvent, reason: string): ToolMessage {
   return messageFor(call, [text(reason)], true)
 }
@@ -210,4 +207,4 @@ const clipped = (content: readonly Content[], limit: number): readonly Content[]
     ? content
     : content.map((part) => (isTextPart(part) ? { ...part, text: clip(part.text, limit) } : part))
 
-const text = (given: string): TextContent => ({ type: 'text', text: given })
+const text = (content: string): TextContent => ({ type: 'text', text: content })

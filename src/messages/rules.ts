@@ -1,4 +1,4 @@
-/** The rule engine: a provider's table of rules and a view of a request go in, the violations come out. */
+/** The rule engine: checks a request against a provider's table of rules, and returns the violations. */
 
 import {
   anything,
@@ -24,16 +24,15 @@ interface ShapeFinding extends Finding {
   readonly fault: Fault
 }
 
-/** Where a judge is, and what it has found. */
 interface Judging extends Judge {
   readonly path: string
-  /** Fields that chose the shape that is looked at. */
+  /** Fields that selected the current shape. */
   readonly known: readonly string[]
-  readonly found: ShapeFinding[]
+  readonly findings: ShapeFinding[]
 }
 
-/** A shape with a check of its own, for what the language has no words for; without a judge nothing has it. */
-export const judged =
+/** A shape with its own check, for what the language cannot describe; without a judge no value fits. */
+export const customShape =
   (faults: (value: unknown, judging: Judging) => void): Shape<unknown> =>
   (value, judge): value is unknown => {
     if (judge !== undefined) faults(value, judge as Judging)
@@ -42,26 +41,26 @@ export const judged =
 
 export const textOr = (shape: Shape<unknown>): Shape<unknown> => either([string, shape])
 
-/** An object with exactly these fields. */
 export const fields = (required: Shapes, more: Shapes = {}): Shape<unknown> =>
   record({
     ...required,
     ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
   })
 
-/** An object whose `role` or `type` says which of the shapes its other fields have. */
+/** An object whose `role` or `type` selects the shape of its other fields. */
 export const byKey = (key: 'role' | 'type', shapes: Shapes, fallback?: string): Shape<unknown> =>
-  judged((value, { path, known, found }) => {
-    const at = join(path, key)
-    if (!isObject(value)) return void found.push(...wrongType(path, 'an object', value))
+  customShape((value, { path, known, findings }) => {
+    const tagPath = join(path, key)
+    if (!isObject(value)) return void findings.push(...wrongType(path, 'an object', value))
     const tag = value[key] === undefined ? fallback : value[key]
     const chosen = typeof tag === 'string' && Object.hasOwn(shapes, tag) ? shapes[tag] : undefined
-    if (tag === undefined) found.push({ fault: 'missing-field', path: at, message: 'required field missing' })
-    else if (typeof tag !== 'string') found.push(...wrongType(at, 'a string', tag))
-    else if (chosen !== undefined) found.push(...faultsOf(chosen, value, path, [...known, key]))
+    if (tag === undefined)
+      findings.push({ fault: 'missing-field', path: tagPath, message: 'required field missing' })
+    else if (typeof tag !== 'string') findings.push(...wrongType(tagPath, 'a string', tag))
+    else if (chosen !== undefined) findings.push(...faultsOf(chosen, value, path, [...known, key]))
     else {
-      const message = `${JSON.stringify(tag)} is none of ${Object.keys(shapes).join(', ')}`
-      found.push({ fault: `unknown-${key}`, path: at, message })
+      const message = `${JSON.stringify(tag)} is not one of ${Object.keys(shapes).join(', ')}`
+      findings.push({ fault: `unknown-${key}`, path: tagPath, message })
     }
   })
 
@@ -72,47 +71,47 @@ const KINDS = {
   object: 'an object',
 } as const
 
-/** What is wrong with a value; `known`: fields that chose its shape. */
+/** Returns the errors of a value; `known`: fields that selected its shape. */
 export function faultsOf(
   shape: Shape<unknown>,
   value: unknown,
   path: string,
   known: readonly string[] = [],
 ): readonly ShapeFinding[] {
-  const found: ShapeFinding[] = []
-  const wrong = (expected: string, given: unknown): boolean => {
-    found.push(...wrongType(path, expected, given))
+  const findings: ShapeFinding[] = []
+  const wrong = (expected: string, actual: unknown): boolean => {
+    findings.push(...wrongType(path, expected, actual))
     return false
   }
   const add = (more: readonly ShapeFinding[]): boolean => {
-    found.push(...more)
+    findings.push(...more)
     return more.length === 0
   }
   const judging: Judging = {
     path,
     known,
-    found,
-    kind: (name, given) =>
-      (name === 'object' ? isObject(given) : name === 'integer' ? integer(given) : typeof given === name) ||
-      wrong(KINDS[name], given),
-    one: (values, given) => values.includes(given) || wrong(`one of ${JSON.stringify(values)}`, given),
-    either(shapes, given) {
-      const faults = shapes.map((one) => faultsOf(one, given, path, known))
+    findings,
+    kind: (name, item) =>
+      (name === 'object' ? isObject(item) : name === 'integer' ? integer(item) : typeof item === name) ||
+      wrong(KINDS[name], item),
+    one: (values, item) => values.includes(item) || wrong(`one of ${JSON.stringify(values)}`, item),
+    either(shapes, item) {
+      const faults = shapes.map((one) => faultsOf(one, item, path, known))
       return faults.some(({ length }) => length === 0) || add(faults.at(-1) ?? [])
     },
-    list: (item, given) =>
-      Array.isArray(given)
-        ? add(given.flatMap((each, index) => faultsOf(item, each, `${path}[${index}]`)))
-        : wrong('an array', given),
-    map: (item, given) =>
-      isObject(given)
-        ? add(Object.entries(given).flatMap(([name, each]) => faultsOf(item, each, join(path, name))))
-        : wrong('an object', given),
-    record: (shapes, isOpen, given) =>
-      isObject(given) ? add(recordFaults(shapes, isOpen, given, path, known)) : wrong('an object', given),
+    list: (shape, item) =>
+      Array.isArray(item)
+        ? add(item.flatMap((each, index) => faultsOf(shape, each, `${path}[${index}]`)))
+        : wrong('an array', item),
+    map: (shape, item) =>
+      isObject(item)
+        ? add(Object.entries(item).flatMap(([name, each]) => faultsOf(shape, each, join(path, name))))
+        : wrong('an object', item),
+    record: (shapes, isOpen, item) =>
+      isObject(item) ? add(recordFaults(shapes, isOpen, item, path, known)) : wrong('an object', item),
   }
   shape(value, judging)
-  return found
+  return findings
 }
 
 function recordFaults(
@@ -122,37 +121,40 @@ function recordFaults(
   path: string,
   known: readonly string[],
 ): readonly ShapeFinding[] {
-  const found: ShapeFinding[] = []
+  const findings: ShapeFinding[] = []
   for (const [name, field] of Object.entries(shapes))
     if (typeof field === 'function' && value[name] === undefined)
-      found.push({ fault: 'missing-field', path: join(path, name), message: 'required field missing' })
+      findings.push({ fault: 'missing-field', path: join(path, name), message: 'required field missing' })
   for (const [name, item] of Object.entries(value)) {
     const field = Object.hasOwn(shapes, name) ? shapes[name] : undefined
-    const at = join(path, name)
+    const fieldPath = join(path, name)
     if (field === undefined) {
       if (!isOpen && !known.includes(name))
-        found.push({ fault: 'unknown-field', path: at, message: 'no such field' })
+        findings.push({ fault: 'unknown-field', path: fieldPath, message: 'no such field' })
     } else if (item !== undefined)
-      found.push(...faultsOf(typeof field === 'function' ? field : field.optional, item, at))
+      findings.push(...faultsOf(typeof field === 'function' ? field : field.optional, item, fieldPath))
   }
-  return found
+  return findings
 }
 
-/** What each shape found in a view: the rules of one provider share one walk. */
-const FOUND = new WeakMap<object, readonly ShapeFinding[]>()
+/** Findings by view, so that the rules of one provider share one walk. */
+const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/** The check of a rule that covers one kind of fault; all such rules of a provider must have one shape and root. */
+/**
+ * Returns the check of a rule for one kind of fault; all such rules of a provider must have one shape and
+ * root.
+ */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
-    const found = FOUND.get(view) ?? faultsOf(shape, view.request, root)
-    FOUND.set(view, found)
-    return found.filter((finding) => finding.fault === fault)
+    const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
+    FINDINGS.set(view, findings)
+    return findings.filter((finding) => finding.fault === fault)
   }
 }
 
 function wrongType(path: string, expected: string, value: unknown): readonly ShapeFinding[] {
-  const found = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
-  return [{ fault: 'wrong-type', path, message: `expected ${expected}, found ${found}` }]
+  const actual = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  return [{ fault: 'wrong-type', path, message: `expected ${expected}, found ${actual}` }]
 }
 
 function join(path: string, name: string): string {
@@ -161,7 +163,7 @@ function join(path: string, name: string): string {
 
 type Shapes = Readonly<Record<string, Shape<unknown>>>
 
-/** Anthropic's, with the shapes that stand inside of them; `cached` is what any block may carry. */
+/** Anthropic's files; `cached` are the fields that any block may have. */
 export function anthropicFiles(
   leaves: Shapes,
   cached: Shapes,
@@ -194,7 +196,7 @@ export function anthropicFiles(
   }
 }
 
-/** That of Responses; it says where its bytes are in one way. */
+/** A file of Responses, with exactly one source. */
 export const inputFile = (cached: Shapes): Shape<unknown> =>
   fields(
     {},
@@ -208,13 +210,13 @@ export const inputFile = (cached: Shapes): Shape<unknown> =>
     },
   )
 
-/** Those of Chat Completions. */
+/** Files of Chat Completions. */
 export const chatFiles = (cached: Shapes): Shapes => ({
   input_audio: fields({ input_audio: fields({ data: text, format: oneOf('wav', 'mp3') }) }, cached),
   file: fields({ file: fields({}, { file_data: text, file_id: text, filename: text }) }, cached),
 })
 
-/** What is wrong with what a block of Anthropic's holds. */
+/** Returns what is wrong with the body of an Anthropic block. */
 export function anthropicFileFault(type: unknown, body: JsonObject): string | undefined {
   if (type === 'container_upload') return blank(body['file_id'])
   if (type === 'search_result') return blank(body['source'], body['title']) ?? pieces(body['content'])
@@ -222,22 +224,22 @@ export function anthropicFileFault(type: unknown, body: JsonObject): string | un
   const { type: from, data, url, file_id, content } = asObject(body['source'])
   const named = blank(body['title'] ?? 'none', body['context'] ?? 'none')
   if (named !== undefined || String(body['title'] ?? '').length > 500)
-    return 'a title or context that says nothing'
+    return 'blank title or context, or title too long'
   if (from === 'base64') return isPdf(data)
   if (from === 'url') return isAddress(url, ['https:'])
   if (from === 'file') return blank(file_id)
   return from === 'text' ? blank(data) : typeof content === 'string' ? blank(content) : pieces(content)
 }
 
-/** What is wrong with an `input_file` of Responses. */
+/** Returns what is wrong with an `input_file` of Responses. */
 export function inputFileFault({ file_data, file_url, file_id, filename }: JsonObject): string | undefined {
-  const given = [file_data, file_url, file_id].filter((each) => each !== undefined)
-  if (given.length !== 1) return `${given.length} places of its bytes`
+  const sources = [file_data, file_url, file_id].filter((each) => each !== undefined)
+  if (sources.length !== 1) return `${sources.length} sources instead of one`
   if (file_url !== undefined) return isAddress(file_url, ['https:', 'http:'])
   return file_id === undefined ? (blank(filename) ?? isDataUrl(file_data)) : blank(file_id)
 }
 
-/** What is wrong with a file or a sound of Chat Completions. */
+/** Returns what is wrong with a file or audio of Chat Completions. */
 export function chatFileFault(body: JsonObject): string | undefined {
   if (body['type'] === 'input_audio') return bytes(asObject(body['input_audio'])['data'])
   if (body['type'] !== 'file') return undefined
@@ -251,7 +253,7 @@ const pieces = (content: unknown): string | undefined =>
     ? 'no content'
     : asList(content)
         .map(asObject)
-        .map(({ type, text: said }) => (type === 'text' ? blank(said) : undefined))
+        .map(({ type, text: content }) => (type === 'text' ? blank(content) : undefined))
         .find((fault) => fault !== undefined)
 
 const blank = (...texts: readonly unknown[]): string | undefined =>
@@ -264,32 +266,32 @@ const bytes = (data: unknown): string | undefined =>
 
 const isPdf = (data: unknown): string | undefined =>
   bytes(data) ??
-  (typeof data === 'string' && !atob(data.slice(0, 8)).startsWith('%PDF') ? 'no PDF' : undefined)
+  (typeof data === 'string' && !atob(data.slice(0, 8)).startsWith('%PDF') ? 'not a PDF' : undefined)
 
 function isAddress(url: unknown, schemes: readonly string[]): string | undefined {
   if (typeof url !== 'string') return undefined
-  return URL.canParse(url) && schemes.includes(new URL(url).protocol) ? undefined : 'no address of the web'
+  return URL.canParse(url) && schemes.includes(new URL(url).protocol) ? undefined : 'not a web address'
 }
 
 function isDataUrl(url: unknown): string | undefined {
   if (typeof url !== 'string') return undefined
   const match = /^data:[\w.+-]+\/[\w.+-]+;base64,(.*)$/s.exec(url)
-  return match === null ? 'no base64 data URL' : bytes(match[1])
+  return match === null ? 'not a data URL in base64' : bytes(match[1])
 }
 
-/** The image formats that OpenAI and Anthropic both read, and no others. */
+/** Image formats that both OpenAI and Anthropic read. */
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** Base64 in its standard alphabet, padded, and of at least one byte. */
+/** Whether a text is base64 in its standard alphabet, padded, and of at least one byte. */
 export function isBase64(data: string): boolean {
   return data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 }
 
-/** What is wrong with a URL that should lead to an image, where `schemes` are those the provider takes. */
+/** Returns what is wrong with the URL of an image; `schemes` are those that the provider accepts. */
 export function imageUrlFault(url: string, schemes: readonly string[]): string | undefined {
   if (url !== url.trim() || !URL.canParse(url)) return 'not a URL'
   const { protocol } = new URL(url)
-  if (!schemes.includes(protocol)) return `scheme ${protocol} is none of ${schemes.join(' ')}`
+  if (!schemes.includes(protocol)) return `scheme ${protocol} is not one of ${schemes.join(' ')}`
   return protocol === 'data:' ? dataUrlFault(url) : undefined
 }
 
@@ -301,48 +303,50 @@ function dataUrlFault(url: string): string | undefined {
   return isBase64(data) ? undefined : 'empty or malformed base64 data'
 }
 
-/** What JSON cannot carry: undefined, functions, class instances, infinite numbers, cycles. */
+/**
+ * Finds values that JSON cannot represent: undefined, functions, class instances, infinite numbers, cycles.
+ */
 export function notJson(
   value: unknown,
   path: string,
   accept: (value: unknown) => boolean = () => false,
 ): Finding[] {
-  const found: Finding[] = []
-  const above: unknown[] = []
-  const look = (value: unknown, path: string): void => {
+  const findings: Finding[] = []
+  const ancestors: unknown[] = []
+  const visit = (value: unknown, path: string): void => {
     if (value === null || typeof value === 'string' || typeof value === 'boolean' || accept(value)) return
     if (typeof value === 'number') {
-      if (!Number.isFinite(value)) found.push({ path, message: `${value} is no JSON number` })
-    } else if (above.includes(value)) found.push({ path, message: 'cycle' })
+      if (!Number.isFinite(value)) findings.push({ path, message: `${value} is not a JSON number` })
+    } else if (ancestors.includes(value)) findings.push({ path, message: 'cycle' })
     else if (Array.isArray(value) || isObject(value)) {
-      above.push(value)
-      eachChild(value, path, look)
-      above.pop()
-    } else found.push({ path, message: `${typeof value} is no JSON value` })
+      ancestors.push(value)
+      eachChild(value, path, visit)
+      ancestors.pop()
+    } else findings.push({ path, message: `${typeof value} is not a JSON value` })
   }
-  look(value, path)
-  return found
+  visit(value, path)
+  return findings
 }
 
-/** Strings and field names with a lone surrogate, which strict JSON parsers refuse with the whole body. */
+/** Finds strings and field names with a lone surrogate; strict JSON parsers refuse the whole body. */
 export function illFormedText(value: unknown, path: string): Finding[] {
-  const found: Finding[] = []
-  const above: unknown[] = []
-  const look = (value: unknown, path: string, name: string): void => {
-    if (!name.isWellFormed()) found.push({ path, message: 'lone surrogate in field name' })
+  const findings: Finding[] = []
+  const ancestors: unknown[] = []
+  const visit = (value: unknown, path: string, name: string): void => {
+    if (!name.isWellFormed()) findings.push({ path, message: 'lone surrogate in field name' })
     if (typeof value === 'string') {
-      if (!value.isWellFormed()) found.push({ path, message: 'lone surrogate in string' })
-    } else if ((Array.isArray(value) || isObject(value)) && !above.includes(value)) {
-      above.push(value)
-      eachChild(value, path, look)
-      above.pop()
+      if (!value.isWellFormed()) findings.push({ path, message: 'lone surrogate in string' })
+    } else if ((Array.isArray(value) || isObject(value)) && !ancestors.includes(value)) {
+      ancestors.push(value)
+      eachChild(value, path, visit)
+      ancestors.pop()
     }
   }
-  look(value, path, '')
-  return found
+  visit(value, path, '')
+  return findings
 }
 
-/** Nothing but white space, as JavaScript or Python see it (the second also takes U+0085 and U+001C to U+001F). */
+/** Whether a text has only white space in JavaScript or Python (which adds U+0085 and U+001C to U+001F). */
 export function isBlank(value: string): boolean {
   return BLANK.test(value)
 }
@@ -351,7 +355,7 @@ export function endsInSpace(value: string): boolean {
   return SPACE_AT_END.test(value)
 }
 
-/** The object that a JSON text says, if it says one. */
+/** Parses a JSON object; undefined for any other text. */
 export function parseObject(value: string): object | undefined {
   try {
     const parsed: unknown = JSON.parse(value)
@@ -368,40 +372,38 @@ const SPACE_AT_END = new RegExp(`[${SPACES}]$`, 'u')
 function eachChild(
   value: readonly unknown[] | Readonly<Record<string, unknown>>,
   path: string,
-  look: (child: unknown, at: string, name: string) => void,
+  visit: (child: unknown, path: string, name: string) => void,
 ): void {
   if (Array.isArray(value)) {
-    for (const [index, child] of value.entries()) look(child, `${path}[${index}]`, '')
+    for (const [index, child] of value.entries()) visit(child, `${path}[${index}]`, '')
   } else {
     for (const [name, child] of Object.entries(value))
-      look(child, path === '' ? name : `${path}.${name}`, name)
+      visit(child, path === '' ? name : `${path}.${name}`, name)
   }
 }
 
-/** Where a request breaks a rule, and how. */
 export interface Finding {
-  /** Where in the request, in the way the providers write it: `messages[2].content[0].text`. */
+  /** Path in the request, as providers write it: `messages[2].content[0].text`. */
   readonly path: string
   readonly message: string
 }
 
 export interface Violation extends Finding {
-  /** The id of the broken rule. */
+  /** Id of the broken rule. */
   readonly rule: string
 }
 
-/** One row of a provider's table. `V` is what the provider's validator reads out of a request, once. */
+/** One row of a provider's table. `V` is what its validator reads from a request, once. */
 export interface Rule<V> {
   readonly id: string
-  /** The rule in one sentence. */
   readonly rule: string
-  /** Documentation or error text it comes from; "inferred" marks what no source states outright. */
+  /** Documentation or error text of the provider; "inferred" marks a rule that no source states. */
   readonly source: string
-  /** Must be total: whatever JSON comes in, it reports and never throws. */
+  /** Total: reports any JSON, and never throws. */
   readonly check: (view: V) => Iterable<Finding>
 }
 
-/** Every violation of every rule, in table order. An empty array means that the request is valid. */
+/** Returns all violations of all rules, in table order; empty for a valid request. */
 export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
   const found: Violation[] = []
   for (const { id, check } of rules)
@@ -409,7 +411,7 @@ export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
   return found
 }
 
-/** A grammar's rules of form, which its shape has all in one; `source` names where the shape is from. */
+/** The rules of a grammar's form, from one shape; `source` names where the shape is from. */
 export function formRules(
   shape: Shape<unknown>,
   source: string,
@@ -434,8 +436,8 @@ export function formRules(
       source: 'inferred: strings are UTF-8, which has no bytes for a lone surrogate',
       check: ({ request }) => illFormedText(request, ''),
     },
-    ofShape('wrong-type', 'wrong-type', 'Every field has the type that the API reference gives it.'),
-    ofShape('missing-field', 'missing-field', 'Every required field is there.'),
+    ofShape('wrong-type', 'wrong-type', 'Every field has the type of the API reference.'),
+    ofShape('missing-field', 'missing-field', 'Every required field is present.'),
     ofShape('unknown-field', 'unknown-field', 'There is no field that the API reference does not name.'),
     ofShape('known-kind', 'unknown-type', 'A block is of exactly one known kind.'),
   ]
@@ -443,39 +445,42 @@ export function formRules(
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** True for an object as `JSON.parse` makes them: no array, no class instance. */
+/** Whether a value is an object as `JSON.parse` makes them: no array, no class instance. */
 export function isObject(value: unknown): value is JsonObject {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
 
-/** The value as an object, for reading fields out of what may be anything. */
+/** Returns an object; an empty one for other values. */
 export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** The value as a list, for walking what may be anything. */
+/** Returns a list; an empty one for other values. */
 export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** A call or a result, by the id that ties them. */
+/** A call or a result by their common id. */
 export interface Ref {
   readonly id: unknown
   readonly path: string
 }
 
-/** The calls of one assistant turn and the results directly behind it; results behind no call stand alone. */
+/**
+ * The calls of one assistant turn and the results directly after it; results that follow no call are a turn
+ * of their own.
+ */
 export interface Turn<R extends Ref = Ref> {
   readonly calls: readonly R[]
   readonly results: readonly R[]
 }
 
-/** What a request is made of, seen from the pairing: a call, a result, or what ends the run of either. */
+/** A request for matching calls and results: a call, a result, or what ends a run of either. */
 export type Step<R extends Ref = Ref> = { readonly call: R } | { readonly result: R } | 'assistant' | 'break'
 
-/** Groups steps into turns. A turn is a run of assistant steps with its calls, then the run of results behind it. */
+/** Groups steps into turns. A turn is a run of assistant steps with its calls, then a run of results. */
 export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
   const turns: { calls: R[]; results: R[] }[] = []
   let open: { calls: R[]; results: R[] } | undefined
@@ -500,7 +505,7 @@ export function* withoutResult(turns: readonly Turn[]): Generator<Finding> {
   for (const { calls, results } of turns) {
     for (const { id, path } of calls) {
       if (!results.some((result) => result.id === id)) {
-        yield { path, message: `no result for ${String(id)} directly behind its turn` }
+        yield { path, message: `no result for ${String(id)} directly after its turn` }
       }
     }
   }

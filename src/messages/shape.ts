@@ -1,6 +1,6 @@
 /**
- * Shapes of JSON that say only whether a value fits, in plain functions: the schema library, which says what is wrong
- * with an event too, is more than all else that a browser loads to write messages.
+ * Shapes of JSON that decide only whether a value fits. The schema library also explains errors, but it is
+ * larger than everything else a browser loads to write messages.
  */
 
 import { isObject } from '../event/json.ts'
@@ -9,8 +9,8 @@ import { isAddress, isBase64, readImage } from './files.ts'
 import { isWellFormed, isWhitespace } from './text.ts'
 
 /**
- * A shape: whether a value has it. With a judge, which the rules of a grammar have, the shape describes itself instead,
- * and the judge finds what is wrong; what `where` adds is left to rules of their own.
+ * A shape: whether a value has it. When a judge is passed (the rules of a grammar do), the shape describes
+ * itself to the judge, which collects the errors; conditions of `where` have rules of their own.
  */
 export interface Shape<T> {
   (value: unknown, judge?: Judge): value is T
@@ -18,7 +18,7 @@ export interface Shape<T> {
 
 type Kind = 'string' | 'boolean' | 'integer' | 'object'
 
-/** Judges a value by the description of a shape; true where nothing is wrong. */
+/** Judges a value by the description of a shape; true if nothing is wrong. */
 export interface Judge {
   readonly kind: (name: Kind, value: unknown) => boolean
   readonly one: (values: readonly unknown[], value: unknown) => boolean
@@ -31,12 +31,11 @@ export interface Judge {
 /** The type of the values of a shape. */
 export type ShapeOf<S> = S extends Shape<infer T> ? T : never
 
-/** A field that may be absent; what is there must fit. */
+/** A field that may be absent. */
 export interface OptionalField<T> {
   readonly optional: Shape<T>
 }
 
-/** The shapes of an object's fields. */
 export type Fields = Readonly<Record<string, Shape<unknown> | OptionalField<unknown>>>
 type OptionalKeys<F> = { [K in keyof F]: F[K] extends OptionalField<unknown> ? K : never }[keyof F]
 type Flat<T> = { [K in keyof T]: T[K] }
@@ -55,13 +54,10 @@ export const string = /* @__PURE__ */ kind<string>('string', (value) => typeof v
 
 export const boolean = /* @__PURE__ */ kind<boolean>('boolean', (value) => typeof value === 'boolean')
 
-/** A whole number that JavaScript holds exactly. */
 export const integer = /* @__PURE__ */ kind<number>('integer', Number.isSafeInteger)
 
-/** Any JSON object. */
 export const object = /* @__PURE__ */ kind<Record<string, JsonValue>>('object', isObject)
 
-/** Whatever is there. */
 export const anything: Shape<unknown> = (value, judge): value is unknown =>
   judge !== undefined || value !== undefined
 
@@ -70,7 +66,7 @@ export const oneOf =
   (value, judge): value is T =>
     judge?.one(values, value) ?? (values as readonly unknown[]).includes(value)
 
-/** One of several shapes; the last one is what is meant. */
+/** One of several shapes; errors refer to the last one. */
 export const either =
   <const S extends readonly Shape<unknown>[]>(shapes: S): Shape<ShapeOf<S[number]>> =>
   (value, judge): value is ShapeOf<S[number]> =>
@@ -83,19 +79,19 @@ export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({
   optional: shape,
 })
 
-/** A shape of which only some values will do. */
+/** A shape with an additional condition. */
 export const where =
   <T>(shape: Shape<T>, holds: (value: T) => boolean): Shape<T> =>
   (value, judge): value is T =>
     shape(value, judge) && (judge !== undefined || holds(value))
 
 export const listOf =
-  <T>(shape: Shape<T>, least = 0): Shape<T[]> =>
+  <T>(shape: Shape<T>, minimum = 0): Shape<T[]> =>
   (value, judge): value is T[] =>
     judge?.list(shape, value) ??
-    (Array.isArray(value) && value.length >= least && value.every((item) => shape(item)))
+    (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** An object whose values all have a shape, whatever its keys. */
+/** An object whose values all have the shape. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value, judge): value is Record<string, T> =>
@@ -118,21 +114,21 @@ const withFields =
       hasFields(value, fields) &&
       (isOpen || Object.keys(value).every((key) => Object.hasOwn(fields, key))))
 
-/** An object that has at least these fields. */
+/** An object with at least these fields. */
 export const open = /* @__PURE__ */ withFields(true)
 
-/** An object that has these fields and no others. */
+/** An object with exactly these fields. */
 export const record = /* @__PURE__ */ withFields(false)
 
-/** Text that has bytes. */
+/** Text without lone surrogates. */
 export const text = /* @__PURE__ */ where(string, isWellFormed)
 
-/** Text that says something, too. */
-export const words = /* @__PURE__ */ where(text, (value) => !isWhitespace(value))
+/** Text that is not blank. */
+export const visibleText = /* @__PURE__ */ where(text, (value) => !isWhitespace(value))
 
 export const base64 = /* @__PURE__ */ where(string, isBase64)
 
-/** Bytes that are a PDF. */
+/** A PDF as base64. */
 export const pdf = /* @__PURE__ */ where(base64, (data) => data.startsWith('JVBERi0'))
 
 /** A file as a data URL. */
@@ -145,7 +141,7 @@ export const secureUrl = /* @__PURE__ */ where(string, (url) => isAddress(url, t
 
 export const webUrl = /* @__PURE__ */ where(string, (url) => isAddress(url, false))
 
-/** An image that every provider reads, as a URL. */
+/** URL of an image that every provider reads. */
 export const imageUrl = /* @__PURE__ */ where(string, (url) => {
   const read = readImage(url)
   return (
@@ -154,7 +150,7 @@ export const imageUrl = /* @__PURE__ */ where(string, (url) => {
   )
 })
 
-/** An id as providers give and take them. */
+/** An id of a provider. */
 export const id = /* @__PURE__ */ where(string, (value) => /^[a-zA-Z0-9_-]{1,128}$/.test(value))
 
 export const mediaType = /* @__PURE__ */ where(string, (type) => /^[a-z]+(?:\/[\w.+*-]+)?$/.test(type))

@@ -1,4 +1,4 @@
-/** What a user interface shows of a branch: each message and call with what became of it, as plain data. */
+/** Lists a branch for a user interface: each message and call with its outcome, as plain data. */
 
 import { completionOf, type CompletionOutcome, isWorkingResult } from '../event/completion.ts'
 import { type EventKind, isToolResult } from '../event/kinds.ts'
@@ -18,34 +18,33 @@ import { argumentObject } from './text.ts'
 import { type ReplyTokens, tokensIn } from './reply-usage.ts'
 import { resultMessage } from './results.ts'
 
-/** Where an item stands. */
 interface ItemBase {
   /** Id of its event. */
   readonly id: string
-  /** Position of its event in the log; items stand in this order. */
+  /** Position of its event in the log; items are in this order. */
   readonly seq: number
-  /** ISO 8601 text, or null where the log has none. */
+  /** ISO 8601 text; null if the log has none. */
   readonly timestamp: string | null
-  /** Id of the condensation that took it out of what the model sees; null where none did. */
+  /** Id of the condensation that removed it from the model's view; null if none did. */
   readonly forgottenBy: string | null
 }
 
-/** What is known of the reply that a message or a call came in. */
+/** Facts about the reply that contains a message or a call. */
 export interface TimelineReply {
-  /** Equal for all items of one reply; null where the log does not say. */
+  /** Equal for all items of one reply; null if unknown. */
   readonly id: string | null
-  /** Id of the event under HEAD when the model was asked, null for none; undefined where that is not known. */
+  /** Id of the event at HEAD when the model was called, null for none; undefined if unknown. */
   readonly after: string | null | undefined
   readonly model: string | null
-  /** Whether its user cut it off. */
+  /** Whether its user interrupted it. */
   readonly interrupted: boolean
-  /** What ended it early; null where nothing is known to have. */
+  /** What ended it early; null if nothing did, or it is unknown. */
   readonly outcome: EarlyEnd | null
-  /** What it took; on its first item only. */
+  /** Its tokens; on its first item only. */
   readonly tokens: ReplyTokens | null
 }
 
-/** The instructions and the names of the tools that the model is given. */
+/** Instructions and tool names for the model. */
 export interface SystemItem extends ItemBase {
   readonly type: 'system'
   readonly content: readonly TextContent[]
@@ -56,18 +55,19 @@ export interface MessageItem extends ItemBase {
   readonly type: 'message'
   readonly role: Message['role']
   readonly source: Source
-  /** Who says it, where several do. */
+  /** Author, where there are several. */
   readonly sender: string | null
   readonly content: readonly Content[]
-  /** The model's reasoning, as far as it can be read; the empty text for none. */
+  /** The model's reasoning, if readable; otherwise an empty text. */
   readonly reasoning: string
-  /** Null for what no model said. */
+  /** Null for messages that no model wrote. */
   readonly reply: TimelineReply | null
 }
 
 /**
- * What became of a call. While it works on behind its reply: `working`. Without a result: `pending`; `waiting` for the user's consent; or `approved`, `held` by a
- * pause before it was begun, `started`. With one: `completed`, `failed`, or `rejected` by a user or a hook.
+ * Status of a call. While it works after its reply: `working`. Without a result: `pending`; `waiting` for
+ * confirmation; `approved`, `held` by a pause before its start, or `started`. With a result: `completed`,
+ * `failed`, or `rejected` by a user or a hook.
  */
 export type TimelineCallStatus =
   | 'pending'
@@ -78,18 +78,18 @@ export type TimelineCallStatus =
   | 'failed'
   | 'rejected'
 
-/** What a tool gave back, or why there is nothing. */
+/** Result of a call, or the reason why it has none. */
 export interface TimelineResult {
   /** Id of its event. */
   readonly id: string
   readonly timestamp: string | null
-  /** What the model reads. */
+  /** Content for the model. */
   readonly content: readonly Content[]
-  /** What a page that executed the call returned; missing for all other calls. */
+  /** Output of a page that executed the call; missing for other calls. */
   readonly output?: JsonValue
 }
 
-/** The kind of the observation that holds the output of a page. */
+/** Kind of the observation with the output of a page. */
 export const PAGE_OUTPUT = 'PageOutput'
 
 /** A tool call with its result. */
@@ -98,23 +98,23 @@ export interface CallItem extends ItemBase {
   readonly tool: string
   /** Not unique in a log; `id` is. */
   readonly toolCallId: string
-  /** Those that are no JSON object stand as `{ _raw: text }`. */
+  /** Arguments that are not a JSON object are `{ _raw: text }`. */
   readonly arguments: JsonObject
-  /** What the model said before the call. */
+  /** Text of the model before the call. */
   readonly content: readonly TextContent[]
   readonly reasoning: string
   readonly reply: TimelineReply
   readonly status: TimelineCallStatus
   readonly result: TimelineResult | null
-  /** The id of the message that completed the call, where it has worked on; the message is an item of its own. */
+  /** Id of the message that completed a working call; that message is also an item. */
   readonly completedBy?: string
 }
 
-/** A condensation, or a summary that a condenser wrote. */
+/** A condensation, or a summary of a condenser. */
 export interface CondensationItem extends ItemBase {
   readonly type: 'condensation'
   readonly summary: string
-  /** Ids of the events that it took out of what the model sees, and of condensations whose summaries it did. */
+  /** Ids of the removed events, and of condensations whose summaries were removed. */
   readonly forgot: readonly string[]
 }
 
@@ -125,21 +125,19 @@ export interface ErrorItem extends ItemBase {
   readonly detail: string
 }
 
-/** The run was paused between two steps, or interrupted in one. */
+/** A pause between two steps, or an interrupt in one. */
 export interface StopItem extends ItemBase {
   readonly type: 'pause' | 'interrupt'
 }
 
 export type TimelineItem = SystemItem | MessageItem | CallItem | CondensationItem | ErrorItem | StopItem
 
-/** What of a branch is shown. */
 export interface TimelineOptions {
-  /** Id of an event: only what came behind it in the log. Default: all of the branch. */
+  /** Id of an event: only items after it in the log. Default: the whole branch. */
   readonly after?: string
 }
 
-/** The kinds of which the body is read. */
-const SHOWN: readonly EventKind[] = [
+const READ_KINDS: readonly EventKind[] = [
   'SystemPromptEvent',
   'MessageEvent',
   'ActionEvent',
@@ -153,13 +151,14 @@ const SHOWN: readonly EventKind[] = [
 ]
 
 /**
- * Everything on HEAD's branch that people want to see, in log order: every message and call, with what became of it,
- * pending and forgotten ones included; prompts, condensations, errors and pauses. A call's result stands in its item;
- * results that end no call are listed by `listDroppedResults`. No item holds `encrypted_content` or a signature. For
- * another branch give `switchTo(state, leafId)`. Pure; O(path + view + content), and O(view) for each condensation.
+ * Returns all items on HEAD's branch in log order: every message and call with its status, pending and
+ * forgotten ones included; prompts, condensations, errors and pauses. A result is part of its call's item;
+ * `listDroppedResults` lists results without a call. Items never contain `encrypted_content` or signatures.
+ * For another branch, pass `switchTo(state, leafId)`. Pure; O(path + view + content), and O(view) for each
+ * condensation.
  *
- * @throws ColloquyError `unknown_event` for an id in `after` that no event of the tree has; `evicted` when the state
- * comes from a snapshot or `evict`, which dropped something of it.
+ * @throws ColloquyError `unknown_event` for an unknown id in `after`; `evicted` when the state is from a
+ *   snapshot or `evict` and lacks a body.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
@@ -168,10 +167,10 @@ const SHOWN: readonly EventKind[] = [
 export function toTimeline(state: State, options: TimelineOptions = {}): TimelineItem[] {
   const from = options.after === undefined ? -1 : entryOf(state.log, options.after).seq
   const path: Entry[] = []
-  let above: Entry | null = state.log.head
-  for (; above !== null && above.seq > from; above = above.parent) path.push(above)
+  let ancestor: Entry | null = state.log.head
+  for (; ancestor !== null && ancestor.seq > from; ancestor = ancestor.parent) path.push(ancestor)
   path.reverse()
-  const events = path.map((entry) => maskSecrets(loadedEvent(entry, SHOWN)))
+  const events = path.map((entry) => maskSecrets(loadedEvent(entry, READ_KINDS)))
   const results = resultsOf(state, path, events)
   const completions = completionsOf(path, events)
   const forgottenBy = new Map<string, string>()
@@ -179,11 +178,11 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     eventKindOf(entry) === 'Condensation' ? forget(entry, forgottenBy) : [],
   )
   const statuses = pendingStatuses(state)
-  const asked = askedAt(path, events, replyAt(above))
-  return path.flatMap((entry, at): TimelineItem[] => {
+  const requestedAfter = requestPositions(path, events, replyAt(ancestor))
+  return path.flatMap((entry, index): TimelineItem[] => {
     const { id, seq, timestamp } = entry
     if (id === null) return []
-    const event = events[at] ?? null
+    const event = events[index] ?? null
     const base = { id, seq, timestamp, forgottenBy: forgottenBy.get(id) ?? null }
     if (event === null) return stopItem(base, eventKindOf(entry))
     if (event.kind === 'ActionEvent') {
@@ -191,11 +190,11 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
       const completion = completions.get(id)
       const status =
         result === undefined ? (statuses.get(id) ?? 'pending') : statusOf(result.event, completion?.outcome)
-      const item = callItem(base, event, status, asked[at], result)
+      const item = callItem(base, event, status, requestedAfter[index], result)
       return [completion === undefined ? item : { ...item, completedBy: completion.id }]
     }
-    if (event.kind === 'MessageEvent') return [messageItem(base, event, asked[at])]
-    return itemOf(base, event, forgot[at] ?? [])
+    if (event.kind === 'MessageEvent') return [messageItem(base, event, requestedAfter[index])]
+    return itemOf(base, event, forgot[index] ?? [])
   })
 }
 
@@ -203,7 +202,7 @@ type Base = Omit<ItemBase, 'type'>
 
 type Result = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
-/** The results of calls, by the position of the call. */
+/** Results by the position of the call. */
 function resultsOf(
   state: State,
   path: readonly Entry[],
@@ -211,8 +210,8 @@ function resultsOf(
 ): Map<number, Result> {
   const callOf = callsEnded(state)
   const results = new Map<number, Result>()
-  for (const [at, entry] of path.entries()) {
-    const event = events[at] ?? null
+  for (const [index, entry] of path.entries()) {
+    const event = events[index] ?? null
     if (event === null || !isToolResult(event)) continue
     const call = callOf(entry as EventEntry<ToolResultEvent>)
     if (call !== null) results.set(call, { id: entry.id ?? '', timestamp: entry.timestamp, event })
@@ -220,14 +219,14 @@ function resultsOf(
   return results
 }
 
-/** What completed the calls that worked, by the ids of their actions. */
+/** Completions of working calls, by the ids of their actions. */
 function completionsOf(
   path: readonly Entry[],
   events: readonly (Event | null)[],
 ): Map<string, { readonly id: string; readonly outcome: CompletionOutcome }> {
   const completions = new Map<string, { readonly id: string; readonly outcome: CompletionOutcome }>()
-  for (const [at, { id, warnings }] of path.entries()) {
-    const event = events[at] ?? null
+  for (const [index, { id, warnings }] of path.entries()) {
+    const event = events[index] ?? null
     const completes = event === null ? null : completionOf(event)
     if (completes === null || id === null || warnings.some(({ code }) => code === 'nothing_completed'))
       continue
@@ -236,13 +235,13 @@ function completionsOf(
   return completions
 }
 
-/** Notes which items a condensation took out of the view; lists them. @throws ColloquyError `evicted`. */
+/** Records which items a condensation removed; returns their ids. @throws ColloquyError `evicted`. */
 function forget(entry: Entry, forgottenBy: Map<string, string>): string[] {
   const id = entry.id ?? ''
-  const kept = new Set(branchOf(entry).view.units)
-  const gone = [...branchOf(entry.parent).view.units].filter((unit) => !kept.has(unit))
-  // A summary that is in no log stands for its condensation.
-  const ids = gone.flatMap((unit) =>
+  const remaining = new Set(branchOf(entry).view.units)
+  const removed = [...branchOf(entry.parent).view.units].filter((unit) => !remaining.has(unit))
+  // A summary without an event has the id of its condensation.
+  const ids = removed.flatMap((unit) =>
     [...unitEvents(unit)].map((item) => ('seq' in item ? item.id : sourceOf(item.id))),
   )
   for (const each of ids) forgottenBy.set(each, id)
@@ -251,7 +250,9 @@ function forget(entry: Entry, forgottenBy: Map<string, string>): string[] {
 
 const sourceOf = (derived: string): string => derived.slice(0, derived.length - summaryId('').length)
 
-/** What is settled of calls without a result, by id. While a user is waited for, all that can be run need consent. */
+/**
+ * Statuses of calls without a result, by id. While a user is asked, all executable ones need confirmation.
+ */
 function pendingStatuses({ header, branch }: State): Map<string, TimelineCallStatus> {
   const statuses = new Map<string, TimelineCallStatus>(
     header.callStatuses.map(({ action_id, grant }) => [action_id, grant]),
@@ -275,7 +276,7 @@ function callItem(
   base: Base,
   event: ActionEvent,
   status: TimelineCallStatus,
-  asked: Asked,
+  after: RequestPosition,
   result?: Result,
 ): CallItem {
   return {
@@ -286,7 +287,7 @@ function callItem(
     arguments: argumentObject(event.tool_call.arguments),
     content: event.thought,
     reasoning: reasoningOf(event),
-    reply: replyItem(event, event.llm_response_id, asked),
+    reply: replyItem(event, event.llm_response_id, after),
     status,
     result:
       result === undefined
@@ -328,13 +329,13 @@ function itemOf(
   }
 }
 
-/** Nothing else is asked of these, so that they are shown without their bodies too. */
+/** These are shown without their bodies too. */
 function stopItem(base: Base, kind: string | null): StopItem[] {
   if (kind === 'PauseEvent') return [{ ...base, type: 'pause' }]
   return kind === 'InterruptEvent' ? [{ ...base, type: 'interrupt' }] : []
 }
 
-const messageItem = (base: Base, event: MessageEvent, asked: Asked): MessageItem => ({
+const messageItem = (base: Base, event: MessageEvent, after: RequestPosition): MessageItem => ({
   ...base,
   type: 'message',
   role: event.llm_message.role,
@@ -342,10 +343,14 @@ const messageItem = (base: Base, event: MessageEvent, asked: Asked): MessageItem
   sender: event.sender ?? null,
   content: event.llm_message.content ?? [],
   reasoning: reasoningOf(event.llm_message),
-  reply: event.source === 'agent' ? replyItem(event, event.llm_response_id ?? '', asked) : null,
+  reply: event.source === 'agent' ? replyItem(event, event.llm_response_id ?? '', after) : null,
 })
 
-function replyItem(event: ActionEvent | MessageEvent, response: string, after: Asked): TimelineReply {
+function replyItem(
+  event: ActionEvent | MessageEvent,
+  response: string,
+  after: RequestPosition,
+): TimelineReply {
   const record: ReplyRecord = { ...replyOf(event) }
   const { model, interrupted } = record
   return {
@@ -358,57 +363,59 @@ function replyItem(event: ActionEvent | MessageEvent, response: string, after: A
   }
 }
 
-/** The fields that hold reasoning say the same in different grammars; the first that can be read counts. */
+/** The fields contain the same reasoning in different grammars; the first readable one wins. */
 function reasoningOf(
-  said: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
+  source: Pick<Message, 'reasoning_content' | 'thinking_blocks' | 'responses_reasoning_item'>,
 ): string {
-  const blocks = (said.thinking_blocks ?? []).map((block) => ('thinking' in block ? block.thinking : ''))
-  const { content, summary } = said.responses_reasoning_item ?? {}
-  const ways = [said.reasoning_content ?? '', joined(blocks), joined(content ?? []), joined(summary ?? [])]
+  const blocks = (source.thinking_blocks ?? []).map((block) => ('thinking' in block ? block.thinking : ''))
+  const { content, summary } = source.responses_reasoning_item ?? {}
+  const ways = [source.reasoning_content ?? '', joined(blocks), joined(content ?? []), joined(summary ?? [])]
   return ways.find((text) => text !== '') ?? ''
 }
 
 const joined = (texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
 
-/** Id of the event under HEAD when the model was asked, null for none; undefined where that is not known. */
-type Asked = string | null | undefined
+type RequestPosition = string | null | undefined
 
-/** A reply of which a call stands on the path. */
 interface ReplyOnPath {
   readonly id: string
-  readonly after: Asked
+  readonly after: RequestPosition
 }
 
-/** The reply that the call at an entry is of; null where none is there, or not any more. O(its calls). */
-function replyAt(call: Entry | null): ReplyOnPath | null {
-  if (call?.event?.kind !== 'ActionEvent') return null
-  const id = call.event.llm_response_id
-  for (let at: Entry | null = call; at?.event?.kind === 'ActionEvent'; at = at.parent) {
-    if (at.event.llm_response_id !== id) break
-    const after = afterOf(at, at.event)
+/** The reply of the call at an entry; null if there is none, or it was evicted. O(its calls). */
+function replyAt(entry: Entry | null): ReplyOnPath | null {
+  if (entry?.event?.kind !== 'ActionEvent') return null
+  const id = entry.event.llm_response_id
+  for (
+    let ancestor: Entry | null = entry;
+    ancestor?.event?.kind === 'ActionEvent';
+    ancestor = ancestor.parent
+  ) {
+    if (ancestor.event.llm_response_id !== id) break
+    const after = afterOf(ancestor, ancestor.event)
     if (after !== undefined) return { id, after }
   }
   return { id, after: undefined }
 }
 
-/** What the event of an entry says that its reply was asked at. */
-function afterOf({ parent }: Entry, event: Event): Asked {
+/** Position of the request that an event records. */
+function afterOf({ parent }: Entry, event: Event): RequestPosition {
   const after = requestHeadOf(event)
   return after === true ? (parent?.id ?? null) : after
 }
 
 /**
- * What each event of a path was asked at: calls that say nothing of it are of the reply whose call is before them.
- * O(path).
+ * Returns the position of the request of each event on a path: a call without one belongs to the reply of the
+ * call before it. O(path).
  */
-function askedAt(
+function requestPositions(
   path: readonly Entry[],
   events: readonly (Event | null)[],
-  above: ReplyOnPath | null,
-): Asked[] {
-  let reply = above
-  return path.map((entry, at) => {
-    const event = events[at] ?? null
+  parentReply: ReplyOnPath | null,
+): RequestPosition[] {
+  let reply = parentReply
+  return path.map((entry, index) => {
+    const event = events[index] ?? null
     const after = event === null ? undefined : afterOf(entry, event)
     if (event?.kind !== 'ActionEvent') {
       reply = null

@@ -1,6 +1,6 @@
 /**
- * Reads neutral messages as turns that every provider takes: calls and results pair up under legal ids, and no two
- * replies touch.
+ * Reads neutral messages as turns that every provider accepts: calls match results under legal ids, and no
+ * two replies are adjacent.
  */
 
 import type {
@@ -17,33 +17,33 @@ import type {
 } from './limits.ts'
 import { ColloquyError } from '../event/errors.ts'
 import type { AssistantMessage, NeutralMessage, ToolMessage } from './message.ts'
-import { partsOf, wordsOf } from './reply-parts.ts'
+import { partsOf, textPiecesOf } from './reply-parts.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
 import { piecesOf, textPiece, textsOf } from './pieces.ts'
 import { toolName } from './text.ts'
 
-/** Room for the number behind a repeated id. */
-const ROOM = 8
+/** Room for the number of a repeated id. */
+const SUFFIX_LENGTH = 8
 
 /**
- * A giver of ids for one request. An id that is legal and new stays as it is. What it gives depends on the ids before
- * only, so that a longer history keeps the ids of a shorter one; it never gives the same id twice. O(1) amortised an
- * id.
+ * Returns a function that makes the call ids of one request. A legal new id is unchanged. The result depends
+ * only on earlier ids, so a longer history keeps the ids of a shorter one; no id is returned twice. O(1)
+ * amortised for each id.
  *
  * @example
- * const give = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
- * give('c') // 'c'
- * give('c') // 'c_2'
+ * const makeId = callIds({ illegal: /[^a-z]/g, maxLength: 40 })
+ * makeId('c') // 'c'
+ * makeId('c') // 'c_2'
  */
-export function callIds(form: IdForm): (given: string) => string {
+export function callIds(form: IdForm): (logId: string) => string {
   const used = new Set<string>()
-  // Counted by what stands before the number, so that no two counters ever meet, however ids were cut.
+  // Counted by stem, so that two counters never collide, however ids were cut.
   const numbers = new Map<string, number>()
-  return (given) => {
-    const legal = given.replace(form.illegal, '_').slice(0, form.maxLength) || 'call'
+  return (logId) => {
+    const legal = logId.replace(form.illegal, '_').slice(0, form.maxLength) || 'call'
     let id = legal
     if (used.has(id)) {
-      const stem = legal.slice(0, form.maxLength - ROOM)
+      const stem = legal.slice(0, form.maxLength - SUFFIX_LENGTH)
       let number = numbers.get(stem) ?? 2
       while (used.has(`${stem}_${number}`)) number += 1
       numbers.set(stem, number + 1)
@@ -55,23 +55,24 @@ export function callIds(form: IdForm): (given: string) => string {
 }
 
 /**
- * The turns of a list of messages. Whatever the list holds, each call has one result under its own id: a result that
- * belongs to no call is left out, a call without one gets an error. A reply that another one follows, or nothing, has a
- * fixed user turn behind it, but for one that was paused and goes on: so what stands before a reply is what stood there
- * when it was asked for. Nothing that is added here depends on what is kept or comes later. O(content).
+ * Returns the turns of a list of messages. Each call has one result under its own id: a result without a call
+ * is left out, a call without a result gets an error. A reply before another reply, or at the end, is
+ * followed by a fixed user turn, except a paused one that continues: so the text before a reply is what it
+ * was when the reply was requested. Additions depend only on what precedes them. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  */
 export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Turns {
   if (messages.length === 0)
-    throw new ColloquyError('empty_view', 'there is nothing to send: no message of the view says anything')
-  const giveId = limits.callIds?.() ?? callIds(limits.callId)
+    throw new ColloquyError('empty_view', 'there is nothing to send: all messages of the view are empty')
+  const makeId = limits.callIds?.() ?? callIds(limits.callId)
   let system: readonly TextPiece[] = []
-  /** Whether nothing but system prompts has come so far. */
-  let leads = true
+  /** Whether only system prompts have been read so far. */
+  let isLeading = true
   const turns: Turn[] = []
-  let waiting: SystemTurn[] = []
+  let waitingPrompts: SystemTurn[] = []
   /**
-   * Makes room for a reply, or for the end; for a reply of which nothing is written too, since others came behind it.
+   * Separates a reply, or the end, from the last reply; also for a reply that is not written, since others
+   * followed it.
    */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const last = turns.at(-1)
@@ -80,22 +81,22 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
       if (isPaused(last, limits) && !(next !== undefined && beginsTurn(next, last, limits))) return
       turns.push(userTurn(GO_ON))
     }
-    // A system message may stand before a reply and at the end, and nowhere else.
+    // A system message may be before a reply or at the end, nowhere else.
     if (!writes) return
-    turns.push(...waiting)
-    waiting = []
+    turns.push(...waitingPrompts)
+    waitingPrompts = []
   }
-  for (let at = 0; at < messages.length; at += 1) {
-    const message = messages[at]
+  for (let index = 0; index < messages.length; index += 1) {
+    const message = messages[index]
     if (message === undefined || message.role === 'tool') continue
     if (message.role === 'system') {
       const texts = textsOf(message.content)
-      if (leads) system = [...system, ...texts]
+      if (isLeading) system = [...system, ...texts]
       else if (!limits.appends) system = texts
-      else if (texts.length > 0) waiting.push({ role: 'system', texts })
+      else if (texts.length > 0) waitingPrompts.push({ role: 'system', texts })
       continue
     }
-    leads = false
+    isLeading = false
     if (message.role === 'user') {
       const pieces = piecesOf(message.content, limits, 'user')
       const { completes } = message
@@ -113,13 +114,13 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
         })
     } else {
       const results: ToolMessage[] = []
-      const first = at
-      for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1]) {
+      const first = index
+      for (let next = messages[index + 1]; next?.role === 'tool'; next = messages[index + 1]) {
         results.push(next)
-        at += 1
+        index += 1
       }
-      const turn = assistantTurn(message, first, results, giveId, limits)
-      const writes = turn.calls.length > 0 || limits.says(turn)
+      const turn = assistantTurn(message, first, results, makeId, limits)
+      const writes = turn.calls.length > 0 || limits.hasOutput(turn)
       close(writes, turn)
       if (writes) turns.push(turn)
     }
@@ -130,13 +131,13 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
 
 const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })
 
-/** Whether a reply was paused, and goes on when it is sent back as the last message. */
+/** Whether a reply was paused, and continues when it is sent back as the last message. */
 export const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
   pauses && reply?.grammar === grammar && (reply.outcome === 'paused' || reply.stop_reason === 'pause_turn')
 
 /**
- * Whether a reply begins a turn of its own behind one that was paused, since what stood between them is gone: thinking
- * stands at the start of a turn only. One that records what stood before it, or brings a result, went on with that.
+ * Whether a reply begins its own turn after a paused one, because what was between them is gone: only a turn
+ * can start with thinking. A reply with a recorded prefix, or with a result, continued the paused one.
  */
 function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, limits: Limits): boolean {
   if (typeof message.reply?.prefix === 'string' || paused.refs[0]?.kind === 'thinking') return false
@@ -146,13 +147,13 @@ function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, lim
 
 function assistantTurn(
   message: AssistantMessage,
-  at: number,
-  given: readonly ToolMessage[],
-  giveId: (id: string) => string,
+  index: number,
+  toolMessages: readonly ToolMessage[],
+  makeId: (id: string) => string,
   limits: Limits,
 ): AssistantTurn {
   const calls = message.tool_calls.map((source): Call => ({
-    id: giveId(source.id),
+    id: makeId(source.id),
     name: toolName(source.name, limits.toolNameLength),
     source,
   }))
@@ -163,7 +164,7 @@ function assistantTurn(
     else same.push(call)
   }
   const results: Result[] = []
-  for (const { tool_call_id, content, is_error, working } of given) {
+  for (const { tool_call_id, content, is_error, working } of toolMessages) {
     const call = open.get(tool_call_id)?.pop()
     if (call === undefined) continue
     const pieces = piecesOf(content, limits, 'result')
@@ -175,12 +176,12 @@ function assistantTurn(
       isWorking: working === true,
     })
   }
-  const left = new Set([...open.values()].flat())
+  const unmatched = new Set([...open.values()].flat())
   for (const call of calls) {
-    if (left.has(call))
+    if (unmatched.has(call))
       results.push({ call, pieces: [textPiece(NO_RESULT)], isError: true, isWorking: false })
   }
   const parts = partsOf(message, limits)
-  const texts = wordsOf(message, parts.refs)
-  return { role: 'assistant', at, message, ...parts, texts, calls, results, waits: false }
+  const texts = textPiecesOf(message, parts.refs)
+  return { role: 'assistant', index, message, ...parts, texts, calls, results, waits: false }
 }

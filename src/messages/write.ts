@@ -1,6 +1,6 @@
 /**
- * What all writers share: the order of what is said, its digests, cache marks, and what moves out of results. A writer
- * makes a block of each thing, and puts the blocks of a role into its request.
+ * The writer of all grammars: order, digests, cache marks, and content that moves out of results. A grammar's
+ * writer makes the blocks, and adds the blocks of a role to its request.
  */
 
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
@@ -32,23 +32,22 @@ import {
 import { textsOfPart } from './reply-parts.ts'
 import { turnsOf } from './turns.ts'
 
-/** How a grammar writes a conversation. */
 export interface Writer<Block extends object> {
   readonly limits: Limits
-  /** The block of a text, an image or a part of another kind. */
+  /** Makes the block of a text, an image or a part of another kind. */
   readonly piece: (piece: Piece) => Block
-  /** The blocks of a reply; `keeps`: whether its signed parts may be sent. */
-  readonly reply: (turn: AssistantTurn, keeps: boolean) => readonly Written<Block>[]
-  /** The results of a reply, and what moves out of them. */
+  /** Makes the blocks of a reply; `keepsSigned`: whether its signed parts may be sent. */
+  readonly reply: (turn: AssistantTurn, keepsSigned: boolean) => readonly Written<Block>[]
+  /** Returns the results of a reply, and the content that moves out of them. */
   readonly move: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
-  /** Puts blocks into the request; `turn` is null for what was moved out of results. Never without blocks. */
+  /** Adds blocks, at least one, to the request; `turn` is null for content moved out of results. */
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
 }
 
 /**
- * Writes a conversation, and proves of each reply that it stands behind what it saw. `turns`: the conversation, where it
- * was read already.
+ * Writes a conversation, and proves for each reply that its prefix is unchanged. `turns`: the conversation,
+ * if it was read already.
  * @throws ColloquyError `empty_view` when there are no messages.
  */
 export function writeConversation<Block extends object>(
@@ -58,55 +57,55 @@ export function writeConversation<Block extends object>(
   { system, turns }: Turns = turnsOf(messages, writer.limits),
 ): { readonly record: Proof['record']; readonly turns: readonly Turn[] } {
   const proof = startProof(writer.limits.grammar, options)
-  const put = (role: Role, written: readonly Written<Block>[], turn: Turn | null): void => {
+  const writeBlocks = (role: Role, written: readonly Written<Block>[], turn: Turn | null): void => {
     for (const one of written) proof.add(role, one)
     const blocks = written.map(({ block }) => block)
     if (blocks.length > 0) writer.add(role, blocks, turn)
   }
-  const say = (role: Role, pieces: readonly Piece[], turn: Turn | null): void =>
-    put(
+  const writePieces = (role: Role, pieces: readonly Piece[], turn: Turn | null): void =>
+    writeBlocks(
       role,
       pieces.map((piece) => ({ block: writer.piece(piece), digest: () => pieceDigest(piece) })),
       turn,
     )
-  say('front', system, null)
+  writePieces('front', system, null)
   for (const turn of turns) {
     if (turn.role !== 'assistant') {
-      say(turn.role, turn.role === 'user' ? turn.pieces : turn.texts, turn)
+      writePieces(turn.role, turn.role === 'user' ? turn.pieces : turn.texts, turn)
       continue
     }
-    put('assistant', writer.reply(turn, proof.keeps(turn)), turn)
+    writeBlocks('assistant', writer.reply(turn, proof.keepsSigned(turn)), turn)
     const { results, pieces } = writer.move(turn)
     const written = results.map((result) => ({
       block: writer.result(result, turn),
       digest: () => resultDigest(result),
     }))
-    put('result', written, turn)
-    say('user', pieces, null)
+    writeBlocks('result', written, turn)
+    writePieces('user', pieces, null)
   }
   return { record: proof.record, turns }
 }
 
 type Thinking = ThinkingBlock | RedactedThinkingBlock
 
-/** How a grammar writes the parts of a reply; null for what is not sent. */
+/** How a grammar writes the parts of a reply; null for a part that is not sent. */
 export interface ReplyWriter<Block> {
   readonly text: (piece: TextPiece, more: JsonObject | null) => Block | null
   readonly thinking?: (block: Thinking, more: JsonObject | null, ref: FieldRef) => Block | null
   readonly call: (call: Call, more: JsonObject | null, ref: FieldRef) => Block
-  /** A part that was kept whole. */
+  /** Writes a part that was stored whole. */
   readonly other: (value: JsonObject, ref: OtherRef) => JsonObject | null
-  /** What a part has beside the standard fields, as it goes back. */
+  /** Returns the additional fields of a part that are sent back. */
   readonly more: (ref: FieldRef) => JsonObject | null
 }
 
 /**
- * The blocks of a reply in its order. Texts before its last signed part stay as they came, as that part is bound to
- * them; of the others the blank ones are left out. A placeholder stands for what the grammar does not have.
+ * Returns the blocks of a reply in order. Texts before its last signed part are unchanged, since that part is
+ * bound to them; blank texts after it are left out. A placeholder replaces a part that the grammar lacks.
  */
 export function replyBlocks<Block>(
   { refs, bound, message, calls }: Pick<AssistantTurn, 'refs' | 'bound' | 'message' | 'calls'>,
-  keeps: boolean,
+  keepsSigned: boolean,
   writer: ReplyWriter<Block>,
 ): Written<Block>[] {
   const out: Written<Block>[] = []
@@ -114,7 +113,7 @@ export function replyBlocks<Block>(
     if (block === null) return
     out.push({ block, digest: more === null ? digest : () => followedBy(digest(), otherDigest(more)) })
   }
-  for (const [place, ref] of refs.entries()) {
+  for (const [position, ref] of refs.entries()) {
     if (ref.kind === 'other') {
       const { placeholder, value } = ref
       if (placeholder === null) {
@@ -126,11 +125,11 @@ export function replyBlocks<Block>(
       }
       continue
     }
-    const { kind, at } = ref
+    const { kind, index } = ref
     const more = writer.more(ref)
-    const [part, call, block] = [message.content[at], calls[at], message.thinking_blocks[at]]
+    const [part, call, block] = [message.content[index], calls[index], message.thinking_blocks[index]]
     if (kind === 'text' && part !== undefined)
-      for (const piece of textsOfPart(part, keeps && place < bound))
+      for (const piece of textsOfPart(part, keepsSigned && position < bound))
         add(writer.text(piece, more), () => pieceDigest(piece), more)
     if (kind === 'call' && call !== undefined) add(writer.call(call, more, ref), () => callDigest(call), more)
     if (kind === 'thinking' && block !== undefined && writer.thinking !== undefined)

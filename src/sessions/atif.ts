@@ -2,7 +2,7 @@
 
 import { isTextPart, type Content, type JsonObject, type JsonValue } from '../event/shapes.ts'
 import { isObject } from '../event/json.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
@@ -55,7 +55,7 @@ function unusedId(names: readonly unknown[], taken: Set<string>): string | null 
 }
 
 function readTrajectory(
-  found: Found,
+  found: RawObject,
   { line, id, parentId, taken }: TrajectoryPlace,
   writer: SessionWriter = new SessionWriter(),
 ): Session {
@@ -98,14 +98,14 @@ const strayOf = (value: JsonValue | undefined, line: number): SessionRecord => (
 })
 
 /** The other fields of a trajectory, and invalid lists. Null for none. */
-function otherFields(found: Found): JsonObject | null {
+function otherFields(found: RawObject): JsonObject | null {
   const isRead = (key: string): boolean =>
     (key === 'steps' || key === 'subagent_trajectories') && Array.isArray(found[key])
   const rest = Object.entries(found).filter(([key]) => !isRead(key))
   return rest.length === 0 ? null : (Object.fromEntries(rest) as JsonObject)
 }
 
-function readStep(step: Found, index: number, agent: Found, writer: SessionWriter): void {
+function readStep(step: RawObject, index: number, agent: RawObject, writer: SessionWriter): void {
   const line = index + 1
   const number = typeof step['step_id'] === 'number' ? step['step_id'] : index + 1
   const origin = { line, id: `step-${number}`, time: step['timestamp'] }
@@ -139,9 +139,9 @@ function readStep(step: Found, index: number, agent: Found, writer: SessionWrite
 
 /** The fields of a step without a place in an event, such as costs. Null for none. */
 function otherStepFields(
-  step: Found,
-  calls: readonly Found[],
-  results: readonly Found[],
+  step: RawObject,
+  calls: readonly RawObject[],
+  results: readonly RawObject[],
   isReply: boolean,
 ): JsonObject | null {
   const metrics = isReply ? moreOf(objectOf(step['metrics']), ...METRICS) : null
@@ -162,7 +162,7 @@ function otherStepFields(
 }
 
 /** The fields that were fully read, because they have the expected shape. */
-function readShapes({ source, message, tool_calls: calls, observation }: Found): string[] {
+function readShapes({ source, message, tool_calls: calls, observation }: RawObject): string[] {
   const isTextOnly = typeof message === 'string' || (isListOf(message) && objectsOf(message).every(isText))
   return [
     ...(isTextOnly || (source === 'user' && isListOf(message)) ? ['message'] : []),
@@ -173,10 +173,10 @@ function readShapes({ source, message, tool_calls: calls, observation }: Found):
 
 const isListOf = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 
-const isText = ({ type, text }: Found): boolean => type === 'text' && typeof text === 'string'
+const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
 /** The other fields of an object, with its id. */
-function otherFieldsWithId(found: Found, id: string, ...known: readonly string[]): JsonObject[] {
+function otherFieldsWithId(found: RawObject, id: string, ...known: readonly string[]): JsonObject[] {
   const more = moreOf(found, id, ...known)
   return more === null ? [] : [{ [id]: stringOf(found[id]), ...more }]
 }
@@ -185,7 +185,7 @@ const READ = ['step_id', 'source', 'timestamp', 'is_copied_context']
 const READ_OF_REPLY = ['model_name', 'reasoning_content', 'metrics']
 const METRICS = ['prompt_tokens', 'completion_tokens', 'cached_tokens']
 
-function toolsOf(agent: Found): { description: string; action_type: string; title: string }[] {
+function toolsOf(agent: RawObject): { description: string; action_type: string; title: string }[] {
   return objectsOf(agent['tool_definitions']).map((tool) => {
     const { name, description } = objectOf(tool['function'] ?? tool)
     return { title: stringOf(name), description: stringOf(description), action_type: stringOf(name) }
@@ -194,11 +194,11 @@ function toolsOf(agent: Found): { description: string; action_type: string; titl
 
 /** Adds a reply with its calls. Returns false where it has no content. */
 function readReply(
-  step: Found,
-  calls: readonly Found[],
-  results: readonly Found[],
+  step: RawObject,
+  calls: readonly RawObject[],
+  results: readonly RawObject[],
   origin: Origin,
-  agent: Found,
+  agent: RawObject,
   writer: SessionWriter,
 ): boolean {
   const { prompt_tokens, completion_tokens, cached_tokens } = objectOf(step['metrics'])
@@ -238,8 +238,8 @@ function readReply(
  * calls, to the call in the same position; without a call it is a message of the environment.
  */
 function addResults(
-  calls: readonly Found[],
-  results: readonly Found[],
+  calls: readonly RawObject[],
+  results: readonly RawObject[],
   origin: Origin,
   writer: SessionWriter,
 ): void {

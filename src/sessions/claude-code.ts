@@ -8,7 +8,7 @@ import { isToolResult } from '../event/kinds.ts'
 import { type Content, HOOK_EVENT_TYPES, type JsonValue } from '../event/shapes.ts'
 import type { HookEventType } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { blocksOf, contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
 import {
@@ -269,18 +269,18 @@ function readApiError({ found }: Line, writer: SessionWriter, place: Origin): vo
 /** A line, parsed. */
 export interface Line {
   readonly record: SessionRecord
-  readonly found: Found
+  readonly found: RawObject
   /** Null for a record that is not part of a session. */
   readonly type: string | null
   readonly uuid: string | null
   readonly parent: string | null
   readonly time: string | null
   /** Its message, or a part of one. */
-  readonly message: Found
+  readonly message: RawObject
   /** The id of its reply. */
   readonly reply: string | null
   /** The blocks of its message. */
-  readonly blocks: readonly Found[]
+  readonly blocks: readonly RawObject[]
   /** Whether it belongs to a side chain, the conversation of a subagent. */
   readonly isSide: boolean
   /**
@@ -363,7 +363,7 @@ const resultsIn = (lines: readonly Line[]): HasResult =>
     lines.flatMap(({ blocks }) => blocks.filter(isResult).map((block) => stringOf(block['tool_use_id']))),
   )
 
-const isResult = ({ type }: Found): boolean => type === 'tool_result'
+const isResult = ({ type }: RawObject): boolean => type === 'tool_result'
 
 /** Commands that become a prompt, such as a project's own, start with their message. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
@@ -547,7 +547,7 @@ const isQueued = ({ type, found }: Line): boolean =>
   type === 'attachment' && objectOf(found['attachment'])['type'] === 'queued_command'
 
 interface Block {
-  readonly block: Found
+  readonly block: RawObject
   readonly origin: Origin
 }
 
@@ -600,14 +600,14 @@ function replyBlocks(lines: readonly Line[], writer: SessionWriter): Block[] {
 }
 
 /** Equal for equal blocks, and rarely for others. */
-function sizeOf({ type, id, text, thinking }: Found): string | number {
+function sizeOf({ type, id, text, thinking }: RawObject): string | number {
   if (type === 'tool_use') return stringOf(id)
   const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
   return typeof words === 'string' ? words.length : ''
 }
 
 /** Equal only for equal blocks of a reply. Thinking without text differs by its signature. */
-function keyOf(block: Found): string {
+function keyOf(block: RawObject): string {
   const { type, id, text, thinking, signature } = block
   if (type === 'tool_use') return `call ${stringOf(id)}`
   if (type === 'thinking' && typeof thinking === 'string')
@@ -657,7 +657,7 @@ export function addAttachment({ record, found }: Line, writer: SessionWriter, or
 const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
 
 /** Text that was sent to the model for an attachment: newer versions record it, older ones only its parts. */
-function attachmentText(found: Found, { type, hookEvent, hookName, content }: Found): string[] {
+function attachmentText(found: RawObject, { type, hookEvent, hookName, content }: RawObject): string[] {
   const rendered = objectsOf(found['rendered'])
   if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')
   const hook = stringOf(hookName) || stringOf(hookEvent)
@@ -694,7 +694,10 @@ export function addSummary(
 }
 
 /** Whether a line was kept, by its number; null where none was. */
-function keptBy(named: Found, lines: () => ReadonlyMap<string, Line>): ((line: number) => boolean) | null {
+function keptBy(
+  named: RawObject,
+  lines: () => ReadonlyMap<string, Line>,
+): ((line: number) => boolean) | null {
   const { uuids, headUuid, tailUuid } = named
   const numberOf = (uuid: unknown): number | undefined => lines().get(stringOf(uuid))?.record.line
   if (Array.isArray(uuids)) {

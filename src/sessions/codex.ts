@@ -5,7 +5,7 @@
  */
 
 import type { JsonValue } from '../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { blocksOf, contentOf, textIn } from './content.ts'
@@ -82,7 +82,7 @@ interface Rollout {
   model: string
   /** The event under HEAD before each turn of the user. */
   turns: (Place | null)[]
-  meta: Found | null
+  meta: RawObject | null
 }
 
 function indexRollout(
@@ -122,7 +122,7 @@ function wordsIn(content: unknown): string {
 }
 
 /** Identifiers of a call, used where its id is missing. */
-function signsOf({ id, call_id, query, action }: Found): string[] {
+function signsOf({ id, call_id, query, action }: RawObject): string[] {
   const { query: searchedQuery, url } = objectOf(action)
   return [id, call_id, query, searchedQuery, url].map(stringOf).filter((sign) => sign !== '')
 }
@@ -219,7 +219,7 @@ const isSearch = ({ what, payload }: CodexLine, results: ReadonlySet<string>): b
   what === 'tool_search_call' && results.has(stringOf(payload['call_id']))
 
 /** A tool search as a function call, whose result is readable in every grammar. */
-const searchCall = ({ payload }: CodexLine): Found => ({
+const searchCall = ({ payload }: CodexLine): RawObject => ({
   type: 'function_call',
   call_id: payload['call_id'],
   name: 'tool_search',
@@ -227,7 +227,7 @@ const searchCall = ({ payload }: CodexLine): Found => ({
 })
 
 /** Omits sealed content that was masked when the file was published, because a provider would refuse it. */
-function unsealed(item: Found, { line }: SessionRecord, writer: SessionWriter): Found {
+function unsealed(item: RawObject, { line }: SessionRecord, writer: SessionWriter): RawObject {
   const sealed = item['encrypted_content']
   if (typeof sealed !== 'string' || /^[\w+/=-]{40}[\w+/=-]*$/.test(sealed)) return item
   writer.note('masked sealed reasoning', line)
@@ -235,7 +235,7 @@ function unsealed(item: Found, { line }: SessionRecord, writer: SessionWriter): 
   return rest
 }
 
-function usageOf(last: Found): object {
+function usageOf(last: RawObject): object {
   const { input_tokens, output_tokens, total_tokens } = last
   const [cached_tokens, cache_write_tokens, reasoning_tokens] = [
     last['cached_input_tokens'],
@@ -252,7 +252,7 @@ function usageOf(last: Found): object {
 }
 
 /** Whether an item repeats an event. */
-type IsTwice = (payload: Found, rollout: Rollout) => boolean
+type IsTwice = (payload: RawObject, rollout: Rollout) => boolean
 
 const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(text))
 const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
@@ -371,14 +371,14 @@ export interface CodexLine {
   readonly type: string
   /** `message`, `token_count` …; empty where the payload has none. */
   readonly what: string
-  readonly payload: Found
+  readonly payload: RawObject
   readonly time: unknown
 }
 
 /** The items of one reply, and its tokens, if a later line reports them. */
 export interface ReplyStep {
   readonly items: CodexLine[]
-  usage: Found | null
+  usage: RawObject | null
 }
 
 /** A line outside of replies; `isCounted` if it counts the tokens of a reply, or repeats a count. */
@@ -468,7 +468,7 @@ export function codexLineOf(record: SessionRecord): CodexLine | null {
  * Removes the events that the new history does not repeat. Its new texts follow as messages of the
  * environment; sealed parts can be neither read nor sent. O(events in sight + size).
  */
-export function replaceHistory(payload: Found, origin: Origin, writer: SessionWriter): void {
+export function replaceHistory(payload: RawObject, origin: Origin, writer: SessionWriter): void {
   const history = blocksOf(payload['replacement_history'], 'text')
   const messages = history.filter(({ type }) => type === undefined || type === 'message')
   const remaining = new Map<string, number>()
@@ -491,7 +491,7 @@ export function replaceHistory(payload: Found, origin: Origin, writer: SessionWr
     remaining.set(text, count - 1)
     writer.say('environment', contentOf(content), { ...origin, id: `line-${origin.line}-kept-${index}` })
   }
-  const readable: Found[] = []
+  const readable: RawObject[] = []
   for (const item of history) {
     if (item['type'] === undefined || item['type'] === 'message') continue
     if (isSealed(item)) writer.note('sealed parts of a replaced history', origin.line)
@@ -502,16 +502,16 @@ export function replaceHistory(payload: Found, origin: Origin, writer: SessionWr
 }
 
 /** Whether an item has no readable content. */
-const isSealed = (item: Found): boolean =>
+const isSealed = (item: RawObject): boolean =>
   typeof item['encrypted_content'] === 'string' &&
   moreOf(item, 'type', 'id', 'status', 'encrypted_content') === null
 
 /** Whether an event completes a message that the user typed. */
-const isUserItem = ({ type, item }: Found): boolean =>
+const isUserItem = ({ type, item }: RawObject): boolean =>
   type === 'item_completed' && objectOf(item)['type'] === 'UserMessage'
 
 /** Text of an item in an event. */
-function itemWords({ item }: Found): string {
+function itemWords({ item }: RawObject): string {
   const { content, text } = objectOf(item)
   return wordsIn(content) || stringOf(text)
 }

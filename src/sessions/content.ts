@@ -2,7 +2,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 
 /**
  * Converts text and parts of Anthropic, OpenAI and Gemini to content: text and images are read, a part of any
@@ -23,7 +23,7 @@ export function contentOf(value: unknown): Content[] {
 }
 
 /** A list of blocks that may also contain texts and other values. O(blocks). */
-export function blocksOf(content: unknown, type: string): readonly Found[] {
+export function blocksOf(content: unknown, type: string): readonly RawObject[] {
   const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
   // Most lists contain only objects, and are returned unchanged.
   if (list.every(isObject)) return list
@@ -47,7 +47,7 @@ const text = (value: string): Content => ({ type: 'text', text: value })
 const TEXTS: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
 /** Null for an empty text. */
-function partOf(part: Found): Content | null {
+function partOf(part: RawObject): Content | null {
   const { type } = part
   if (typeof part['text'] === 'string' && (type === undefined || TEXTS.has(type)))
     return part['text'] === '' ? null : text(part['text'])
@@ -59,7 +59,7 @@ function partOf(part: Found): Content | null {
 }
 
 /** Address of an image, or null for a part that is not a displayable image. */
-function imageOf(part: Found): string | null {
+function imageOf(part: RawObject): string | null {
   const { type } = part
   if (type === 'image') {
     const source = objectOf(part['source'])

@@ -2,7 +2,7 @@
 
 import { isObject } from '../event/json.ts'
 import type { Content, JsonObject, JsonValue } from '../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { fromGoogle } from '../messages/google/read.ts'
 import { contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
@@ -140,7 +140,7 @@ export type Step =
   | {
       readonly does: 'say'
       readonly record: SessionRecord
-      readonly found: Found
+      readonly found: RawObject
       /** The id in the file; null for none. */
       readonly id: string | null
       /** A unique name. */
@@ -162,7 +162,7 @@ export type Step =
 
 /** Description of a chat, and its steps. */
 export interface Steps {
-  readonly about: Found
+  readonly about: RawObject
   readonly steps: readonly Step[]
 }
 
@@ -174,7 +174,7 @@ export function stepsOf(records: readonly SessionRecord[]): Steps {
 }
 
 class ChatSteps {
-  about: Found = {}
+  about: RawObject = {}
   readonly steps: Step[] = []
   /** Position of each message of the history among the steps. */
   #places = new Map<string, number>()
@@ -199,7 +199,7 @@ class ChatSteps {
    * Reads a document of a whole chat, whose messages count as lines. Its other fields change with every
    * message; as an event they would change the log of a chat that only grew.
    */
-  #readWhole(found: Found, messages: readonly unknown[], record: SessionRecord): void {
+  #readWhole(found: RawObject, messages: readonly unknown[], record: SessionRecord): void {
     this.about = { ...this.about, ...found, messages: undefined }
     this.steps.push({ does: 'note', record, what: 'chat headers' })
     for (const [at, message] of messages.entries()) {
@@ -217,7 +217,7 @@ class ChatSteps {
       this.#places.delete(ids.pop() ?? '')
   }
 
-  #change(changes: Found, record: SessionRecord): void {
+  #change(changes: RawObject, record: SessionRecord): void {
     const { messages } = changes
     this.#tell('gemini-cli.set', changes, record)
     // An empty list replaces nothing.
@@ -232,7 +232,7 @@ class ChatSteps {
   }
 
   /** Messages are added separately. An update of the time alone follows each message. */
-  #tell(key: string, found: Found, record: SessionRecord): void {
+  #tell(key: string, found: RawObject, record: SessionRecord): void {
     this.about = { ...this.about, ...found, messages: undefined }
     const { messages: _, ...value } = found
     const fields = Object.keys(value)
@@ -248,7 +248,7 @@ class ChatSteps {
     this.steps.push({ does: 'keep', record: kept, what: 'not a message of a chat' })
   }
 
-  #say(found: Found, record: SessionRecord, name: string): void {
+  #say(found: RawObject, record: SessionRecord, name: string): void {
     const id = stringOf(found['id']) || null
     const step: Step = { does: 'say', record, found, id, name: id ?? name }
     const place = id === null ? undefined : this.#places.get(id)
@@ -267,7 +267,7 @@ class ChatSteps {
 
 /** Adds a message. O(size). */
 export function readMessage(
-  found: Found,
+  found: RawObject,
   record: SessionRecord,
   origin: Origin & { readonly id: string },
   writer: SessionWriter,
@@ -301,7 +301,7 @@ export function readMessage(
 }
 
 /** Identifies equal messages of one id: the same content, calls and results, in any form. */
-export function identityOf(found: Found): string {
+export function identityOf(found: RawObject): string {
   const { type } = found
   const { parts, calls } = partsOf(found)
   const visible = contentOf(parts.filter((part) => objectOf(part)['thought'] !== true))
@@ -336,15 +336,16 @@ function readUserMessage(
   }
 }
 
-const idsOf = (calls: readonly Found[]): ReadonlySet<string> => new Set(calls.map(({ id }) => stringOf(id)))
+const idsOf = (calls: readonly RawObject[]): ReadonlySet<string> =>
+  new Set(calls.map(({ id }) => stringOf(id)))
 
 /** The parts of a message without its calls, and the calls. */
 function partsOf(
-  found: Found,
+  found: RawObject,
   calls = objectsOf(found['toolCalls']),
 ): {
-  parts: readonly (string | Found)[]
-  calls: readonly Found[]
+  parts: readonly (string | RawObject)[]
+  calls: readonly RawObject[]
   twice: number
 } {
   const all = listOf(found['content'] ?? found['parts'])
@@ -358,7 +359,7 @@ function partsOf(
 }
 
 /** A part in Gemini's format. */
-function googlePart(part: string | Found): object {
+function googlePart(part: string | RawObject): object {
   const found = objectOf(part)
   const { text, thought, thoughtSignature } = found
   if (typeof text === 'string')
@@ -372,7 +373,7 @@ function googlePart(part: string | Found): object {
 }
 
 /** Thoughts: a subject and a description, or a text; any other form becomes its JSON. */
-const thoughtsOf = (found: Found): object[] =>
+const thoughtsOf = (found: RawObject): object[] =>
   listOf(found['thoughts']).map((thought) => {
     const { subject, description } = objectOf(thought)
     const words = [subject, description].map(stringOf).filter((text) => text !== '')
@@ -384,7 +385,7 @@ const LABELS = 'call labels'
 
 const isShown = (label: unknown): boolean => stringOf(label) !== ''
 
-function readReply(found: Found, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
+function readReply(found: RawObject, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
   const { id, line } = origin
   const all = writer.objectsIn(found['toolCalls'], 'not a call', line)
   const { parts: said, calls, twice } = partsOf(found, all)
@@ -424,7 +425,7 @@ function readReply(found: Found, origin: Origin & { readonly id: string }, write
   }
 }
 
-function readResult(call: Found, ids: ReadonlySet<string>, origin: Origin, writer: SessionWriter): void {
+function readResult(call: RawObject, ids: ReadonlySet<string>, origin: Origin, writer: SessionWriter): void {
   const callId = stringOf(call['id'])
   const { status } = call
   const { content, twice } = resultOf(call, ids)
@@ -435,7 +436,7 @@ function readResult(call: Found, ids: ReadonlySet<string>, origin: Origin, write
   writer.reject(callId, reason === '' ? 'The user cancelled the call.' : reason, origin)
 }
 
-const usageOf = ({ input, output, cached, thoughts, tool, total }: Found): object => ({
+const usageOf = ({ input, output, cached, thoughts, tool, total }: RawObject): object => ({
   promptTokenCount: input,
   candidatesTokenCount: output,
   cachedContentTokenCount: cached,
@@ -445,13 +446,13 @@ const usageOf = ({ input, output, cached, thoughts, tool, total }: Found): objec
 })
 
 /** Whether a call has ended. Any other status means that it waits or runs. */
-export const isDone = ({ status, result }: Found): boolean =>
+export const isDone = ({ status, result }: RawObject): boolean =>
   typeof status === 'string' ? DONE.has(status) : result !== null && result !== undefined
 
 const DONE: ReadonlySet<string> = new Set(['success', 'error', 'cancelled'])
 
 /** The parts of a content, which may be one part or a text; other values become their JSON. */
-export function listOf(value: unknown): readonly (string | Found)[] {
+export function listOf(value: unknown): readonly (string | RawObject)[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value]
   return all
     .filter((part) => part !== null && part !== undefined && part !== '')
@@ -483,7 +484,7 @@ export function resultsIn(value: unknown): CallContent[] {
 }
 
 /** Text and files of a response. */
-function responseOf({ response, parts }: Found): Content[] {
+function responseOf({ response, parts }: RawObject): Content[] {
   const fields = Object.keys(objectOf(response))
   const [field = ''] = fields
   const isPlain = fields.length === 1 && (field === 'output' || field === 'error')
@@ -501,7 +502,7 @@ export interface CallResult {
  * The result of an ended call. A rewritten history has the results of all calls of the reply, whose ids are
  * `ids`. The displayed result is used where there is no other. O(size).
  */
-export function resultOf({ id, result, resultDisplay }: Found, ids: ReadonlySet<string>): CallResult {
+export function resultOf({ id, result, resultDisplay }: RawObject, ids: ReadonlySet<string>): CallResult {
   const content: Content[] = []
   const twice: string[] = []
   if (result !== null && result !== undefined)

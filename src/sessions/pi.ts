@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { AgentErrorEvent } from '../event/types.ts'
 import { fromAnthropic } from '../messages/anthropic/read.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { frozenInput, moreOf, type Reply } from '../messages/reply.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
@@ -118,7 +118,7 @@ function firstFrom(from: number, { facts }: SessionWriter): string | undefined {
   return undefined
 }
 
-function readTyped(type: string, entry: Found, record: SessionRecord, origin: Origin, tree: Tree): void {
+function readTyped(type: string, entry: RawObject, record: SessionRecord, origin: Origin, tree: Tree): void {
   const { writer } = tree
   switch (type) {
     case 'message':
@@ -141,11 +141,11 @@ function readTyped(type: string, entry: Found, record: SessionRecord, origin: Or
 }
 
 /** State updates are not in the tree. */
-function keepAside(type: string, entry: Found, { line, id, time }: Origin, writer: SessionWriter): void {
+function keepAside(type: string, entry: RawObject, { line, id, time }: Origin, writer: SessionWriter): void {
   writer.update(`pi.${type}`, entry as JsonValue, { line, id, time })
 }
 
-function readMessage(message: Found, record: SessionRecord, origin: Origin, tree: Tree): void {
+function readMessage(message: RawObject, record: SessionRecord, origin: Origin, tree: Tree): void {
   const { writer, hasResult } = tree
   const contentIn = (): ReturnType<typeof contentOf> => contentOf(message['content'])
   switch (message['role']) {
@@ -212,7 +212,7 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
   }
 }
 
-function readSystem(message: Found, origin: Origin, writer: SessionWriter): void {
+function readSystem(message: RawObject, origin: Origin, writer: SessionWriter): void {
   const text = textIn(message['content'])
   if (text === '') return keepAside('system', message, origin, writer)
   writer.add(
@@ -225,7 +225,11 @@ function readSystem(message: Found, origin: Origin, writer: SessionWriter): void
  * Its first kept entry is specified by its id, in version 1 by its line, and may be one that no model sees.
  * Earlier events are removed.
  */
-function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, lines, firsts }: Tree): void {
+function readCompaction(
+  entry: JsonObject | RawObject,
+  origin: Origin,
+  { writer, lines, firsts }: Tree,
+): void {
   const index = entry['firstKeptEntryIndex']
   const line = typeof index === 'number' ? index + 1 : lines.get(stringOf(entry['firstKeptEntryId']))
   const sight = writer.inSight(origin.after)
@@ -235,7 +239,7 @@ function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, lin
 }
 
 /** The events of a reply; null for one without content. O(size). */
-export function replyOf(message: Found, entry: string, hasResult: HasResult): Reply | null {
+export function replyOf(message: RawObject, entry: string, hasResult: HasResult): Reply | null {
   const blocks = blocksOf(message['content'], 'text')
   if (blocks.length === 0) return null
   const reply = readReply(message, blocks, stringOf(message['responseId']) || `reply-${entry}`)
@@ -267,7 +271,7 @@ function withoutCalls(reply: Reply, why: string, hasResult: HasResult): Reply {
 }
 
 /** In the grammar of its provider. */
-function readReply(message: Found, blocks: readonly Found[], id: string): Reply {
+function readReply(message: RawObject, blocks: readonly RawObject[], id: string): Reply {
   const model = stringOf(message['model'])
   const api = stringOf(message['api'])
   const count = (field: string): number => countOf(message, field)
@@ -320,17 +324,17 @@ function readReply(message: Found, blocks: readonly Found[], id: string): Reply 
 
 const COUNTS = ['input', 'output', 'cacheRead', 'cacheWrite', 'totalTokens'] as const
 
-const countOf = (message: Found, field: string): number => {
+const countOf = (message: RawObject, field: string): number => {
   const count = objectOf(message['usage'])[field]
   return typeof count === 'number' ? count : 0
 }
 
-function stopOf({ stopReason }: Found, calls: string, end: string, limit: string): string {
+function stopOf({ stopReason }: RawObject, calls: string, end: string, limit: string): string {
   return stopReason === 'toolUse' ? calls : stopReason === 'length' ? limit : end
 }
 
 /** A block of a type that pi does not have is kept unchanged. */
-function anthropicBlock(block: Found): object {
+function anthropicBlock(block: RawObject): object {
   const { type, thinking, thinkingSignature: signature, redacted, id, name } = block
   if (type === 'thinking' && redacted === true) return { type: 'redacted_thinking', data: signature ?? '' }
   if (type === 'thinking')
@@ -341,18 +345,19 @@ function anthropicBlock(block: Found): object {
 }
 
 /** A text also has the id of its item, which no grammar accepts. */
-const textOnly = (block: Found, type: string): object =>
+const textOnly = (block: RawObject, type: string): object =>
   isText(block) ? { type, text: block['text'] } : block
 
-const isText = ({ type, text }: Found): boolean => type === 'text' && typeof text === 'string'
+const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
-const isThought = ({ type, thinking }: Found): boolean => type === 'thinking' && typeof thinking === 'string'
+const isThought = ({ type, thinking }: RawObject): boolean =>
+  type === 'thinking' && typeof thinking === 'string'
 
 /** The id of a call: for OpenAI Responses, pi joins it with the id of the item. */
 export const callIn = (id: string): string => id.split('|')[0] ?? ''
 
 /** pi stores reasoning as the JSON text of its item. */
-function responsesItem(block: Found): object {
+function responsesItem(block: RawObject): object {
   const { type, thinking, thinkingSignature: signature, id, name } = block
   if (isThought(block))
     return itemIn(signature) ?? { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] }
@@ -379,7 +384,7 @@ function itemIn(signature: unknown): object | null {
   }
 }
 
-function chatMessage(blocks: readonly Found[]): object {
+function chatMessage(blocks: readonly RawObject[]): object {
   const content: object[] = []
   const calls: object[] = []
   let reasoning = ''

@@ -4,7 +4,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { copyJson, freezePart, MAX_DEPTH } from '../event/freeze.ts'
 import { isEventKind } from '../event/kinds.ts'
 import type { JsonValue } from '../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.ts'
 import { readAnthropic, readOpenAIChat } from './arrays/messages.ts'
 import { readOpenAIResponses } from './arrays/responses.ts'
 import { readUIMessages } from './arrays/ui-messages.ts'
@@ -88,7 +88,7 @@ export function detectSession(values: readonly (JsonValue | undefined)[]): Sessi
 }
 
 /** Whether a record is an event of this library. Chats of Gemini CLI have a kind too. */
-const isEvent = ({ kind, ...found }: Found): boolean =>
+const isEvent = ({ kind, ...found }: RawObject): boolean =>
   typeof kind === 'string' &&
   !('type' in found) &&
   !('messages' in found) &&
@@ -111,13 +111,13 @@ const CLAUDE: ReadonlySet<unknown> = new Set([
   'mode',
 ])
 
-const messagesIn = (found: Found): readonly Found[] => objectsOf(found['messages'])
+const messagesIn = (found: RawObject): readonly RawObject[] => objectsOf(found['messages'])
 
 const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
 /** The first match counts, so specific signs come first. */
-const SIGNS: readonly (readonly [SessionFormat, (found: Found) => boolean])[] = [
+const SIGNS: readonly (readonly [SessionFormat, (found: RawObject) => boolean])[] = [
   ['atif', (found) => stringOf(found['schema_version']).startsWith('ATIF')],
   ['claude-code', (found) => 'sessionId' in found && ('parentUuid' in found || CLAUDE.has(found['type']))],
   ['claude-code', ({ type, ...found }) => CLAUDE.has(type) && ('leafUuid' in found || 'snapshot' in found)],
@@ -135,7 +135,7 @@ const SIGNS: readonly (readonly [SessionFormat, (found: Found) => boolean])[] = 
   ['openai-chat', isChat],
 ]
 
-function isResponses(found: Found): boolean {
+function isResponses(found: RawObject): boolean {
   const { type, role } = found
   if (found['object'] === 'response' || Array.isArray(found['input'])) return true
   if (typeof role === 'string') return hasType(found['content'], 'input_text', 'output_text', 'input_image')
@@ -149,15 +149,16 @@ const ITEMS: ReadonlySet<unknown> = new Set([
   'web_search_call',
 ])
 
-function isUI(found: Found): boolean {
+function isUI(found: RawObject): boolean {
   if (typeof found['role'] === 'string') return hasParts(found) || 'toolInvocations' in found
   return messagesIn(found).some(isUI)
 }
 
 /** Gemini's own messages have parts too, but without types. */
-const hasParts = ({ parts }: Found): boolean => objectsOf(parts).some(({ type }) => typeof type === 'string')
+const hasParts = ({ parts }: RawObject): boolean =>
+  objectsOf(parts).some(({ type }) => typeof type === 'string')
 
-function isAnthropic(found: Found): boolean {
+function isAnthropic(found: RawObject): boolean {
   if (found['type'] === 'message') return true
   if (typeof found['role'] === 'string')
     return hasType(found['content'], 'tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'document')
@@ -167,7 +168,7 @@ function isAnthropic(found: Found): boolean {
 
 const ROLES: ReadonlySet<unknown> = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
 
-function isChat(found: Found): boolean {
+function isChat(found: RawObject): boolean {
   return (
     (ROLES.has(found['role']) && ('content' in found || 'tool_calls' in found)) ||
     messagesIn(found).some(isChat)

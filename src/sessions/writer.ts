@@ -11,7 +11,7 @@ import { quarantine } from '../event/quarantine.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
 import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
-import { type Found, objectsOf } from '../messages/text.ts'
+import { type RawObject, objectsOf } from '../messages/text.ts'
 import type { Reply } from '../messages/reply.ts'
 import type { SessionFact, SessionNote, SessionRecord, UnfitRecord } from './session.ts'
 
@@ -140,7 +140,7 @@ export class SessionWriter {
   }
 
   /** The objects of a list. Other items, and a value that is not a list, are quarantined. O(list). */
-  objectsIn(list: unknown, what: string, line: number): readonly Found[] {
+  objectsIn(list: unknown, what: string, line: number): readonly RawObject[] {
     if (list === null || list === undefined) return []
     const all: readonly unknown[] = Array.isArray(list) ? list : []
     const strays = all === list ? all.filter((one) => !isObject(one)) : [list]

@@ -100,7 +100,7 @@ describe('fromAnthropic', () => {
       'arguments that are no object',
       [call('a', 'ls', [1])],
       'tool_use',
-      'its arguments are no JSON object that can be read',
+      'its arguments are not a readable JSON object',
     ],
     [
       'a reply cut off in the call',

@@ -33,7 +33,7 @@ describe('fromOpenAIChat', () => {
   })
 
   it.each([
-    ['{"a"', 'tool_calls', 'its arguments are no JSON object that can be read'],
+    ['{"a"', 'tool_calls', 'its arguments are not a readable JSON object'],
     ['{}', 'length', 'the reply was cut off in the middle of it'],
     ['{}', 'content_filter', 'the reply was held back by a content filter'],
   ])('does not execute a call with %s in a reply ended by %s', (given, reason, why) => {

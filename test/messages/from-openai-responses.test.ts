@@ -88,7 +88,7 @@ describe('fromOpenAIResponses', () => {
   it.each([
     [call('a', '{"p":', 'incomplete'), {}, 'the reply was cut off in the middle of it'],
     [call('a'), { status: 'incomplete' }, 'the reply was cut off in the middle of it'],
-    [call('a', 'ls -la'), {}, 'its arguments are no JSON object that can be read'],
+    [call('a', 'ls -la'), {}, 'its arguments are not a readable JSON object'],
     [
       { type: 'custom_tool_call', call_id: 'a', name: 'sql', input: 'select 1' },
       {},

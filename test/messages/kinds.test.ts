@@ -11,7 +11,7 @@ import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/blocks.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/blocks.ts'
 import { KINDS as INTERACTIONS } from '../../src/messages/interactions/blocks.ts'
 import { KINDS as GOOGLE } from '../../src/messages/google/blocks.ts'
-import { isTold, replyPlaceholder } from '../../src/messages/reply-parts.ts'
+import { isShared, replyPlaceholder } from '../../src/messages/reply-parts.ts'
 import { isReturnable, type Kinds } from '../../src/messages/blocks.ts'
 import type { KINDS as CHAT } from '../../src/messages/openai-chat/blocks.ts'
 import { KINDS as RESPONSES } from '../../src/messages/openai-responses/blocks.ts'
@@ -49,7 +49,7 @@ const TABLES: readonly [string, Kinds][] = [
 
 it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent', (grammar, table) => {
   for (const [type, { side, needs }] of Object.entries(table)) {
-    expect(replyPlaceholder({ type })).toBe(isTold(type) ? `[${type}]` : null)
+    expect(replyPlaceholder({ type })).toBe(isShared(type) ? `[${type}]` : null)
     if (side !== 'user' && needs !== undefined)
       expect(
         isReturnable({ grammar, table, namedBy: grammar === 'google' ? 'field' : 'type' }, { type }),

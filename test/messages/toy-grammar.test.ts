@@ -18,13 +18,13 @@ import { replyBlocks, writeConversation } from '../write.ts'
 
 const LIMITS: Limits = {
   grammar: 'toy', namedBy: 'type', origin: 'completion', table: {},
-  callId: { illegal: /[^a-z0-9]/gu, maxLength: 20 }, toolNameLength: 64, takesImage: () => false,
+  callId: { illegal: /[^a-z0-9]/gu, maxLength: 20 }, toolNameLength: 64, acceptsImage: () => false,
   parts: { user: false, result: false, kinds: {}, write: () => null },
   kinds: ['text', 'call'],
   order: (_, counts) => (['text', 'call'] as const).flatMap((kind) =>
-    Array.from({ length: counts[kind] ?? 0 }, (__, at) => ({ kind, at, more: null }))),
+    Array.from({ length: counts[kind] ?? 0 }, (__, at) => ({ kind, index: at, more: null }))),
   callsLast: true, isSigned: () => false, more: {}, pairOf: () => null, pairs: (turns) => turns,
-  says: ({ texts }) => texts.length > 0, pauses: false, appends: false,
+  hasOutput: ({ texts }) => texts.length > 0, pauses: false, appends: false,
 }
 
 type Line = { readonly type: 'text'; readonly text: string } | { readonly call: string; readonly id: string; readonly args: object } | { readonly result: string; readonly id: string }
@@ -33,7 +33,7 @@ const PROVIDER: ProviderGrammar = {
   route: (path) => (path.endsWith('/toy') ? false : null),
   sight: messageSight, judge: () => [], arrange: (says) => says,
   contents: (part, at) => typeof part === 'string' ? [{ type: 'text', text: part }] : 'call' in part ? [{ call: part.call, id: at, args: argumentObject(part.args) }] : [],
-  signs: () => false, signed: (content) => content, owed: () => [],
+  signs: () => false, signed: (content) => content, resumedContents: () => [],
   whole: (said) => ({ said }), stream: (said) => said.flatMap(({ text }) => halves(String(text)).map((half) => ({ text: half }))),
   named: false, last: '', ends: 0,
   error: (_, message) => ({ status: 400, body: { error: message } }),

@@ -65,8 +65,8 @@ const said = ({ provider }: Grammar): Pick<StepWire, 'whole' | 'stream'> => {
     ...calls.flatMap(({ id, name, args }, at) => grammar.contents({ call: name, id, args }, `${no}_${at}`)),
   ]
   return {
-    whole: (reply, no) => grammar.whole(contents(reply, no), { no, end: null }),
-    stream: (reply, no) => grammar.stream(contents(reply, no), { no, end: null }),
+    whole: (reply, no) => grammar.whole(contents(reply, no), { requestNumber: no, end: null }),
+    stream: (reply, no) => grammar.stream(contents(reply, no), { requestNumber: no, end: null }),
   }
 }
 

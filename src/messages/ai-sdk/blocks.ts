@@ -1,4 +1,4 @@
-/** What may be given to the AI SDK, before a word of it is written; readers of its replies use it too. */
+/** The AI SDK: kinds of parts, limits and types, for writer and readers. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -23,12 +23,12 @@ import {
   text,
   webUrl,
   where,
-  words,
+  visibleText,
 } from '../shape.ts'
 import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { isWellFormed, isWhitespace } from '../text.ts'
 
-/** What only one provider reads; any JSON that has bytes. */
+/** Any JSON without lone surrogates, for one provider. */
 const options = {
   providerOptions: optional(
     where(mapOf(object), (value) => {
@@ -38,25 +38,25 @@ const options = {
   ),
 }
 
-const reference = where(mapOf(words), (value) => Object.keys(value).length > 0 && !('type' in value))
+const reference = where(mapOf(visibleText), (value) => Object.keys(value).length > 0 && !('type' in value))
 
-const held = either([
+const fileData = either([
   record({ type: oneOf('data'), data: base64 }),
-  record({ type: oneOf('text'), text: words }),
+  record({ type: oneOf('text'), text: visibleText }),
   record({ type: oneOf('reference'), reference }),
 ])
 
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
-/** The SDK takes an address as a URL object, which is no JSON, or as a bare text from users only. */
-const userFile = record({ ...file, data: either([held, base64, webUrl]), ...options })
+/** The SDK accepts an address as a URL object, which JSON lacks, or, from users only, as a string. */
+const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })
 
 const custom = record({ type: oneOf('custom'), ...options })
 
-/** A part beside text, as it stands in a request. */
+/** A part of a user's message, in addition to text. */
 export type AiSdkPart = ShapeOf<typeof userFile>
 
-/** What only one provider understands of a result. */
+/** A part of a result for one provider. */
 export type AiSdkCustom = ShapeOf<typeof custom>
 
 export const PARTS: PartTable = {
@@ -69,7 +69,7 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** Any file of which the type is known. */
+/** Writes any file with a known type. */
 function write(file: FileRef): JsonObject | null {
   const { from, name } = file
   const type = file.mediaType ?? ('id' in from || isPdf(file) ? 'application/pdf' : null)
@@ -83,42 +83,48 @@ function write(file: FileRef): JsonObject | null {
   return { type: 'file', mediaType: type, data, ...(name === null ? {} : { filename: name }) }
 }
 
-/** What the SDK hands to a provider for itself, and has from it: signatures, ids of items. */
+/** Data of the provider that the SDK passes through: signatures, item ids. */
 const OPTIONS = { providerOptions: object } as const
 
-const KEPT = { in: 'part', side: 'assistant', signed: 'providerOptions' } as const
+const WHOLE = { in: 'part', side: 'assistant', signed: 'providerOptions' } as const
 
-const ADDED = { providerOptions: optional(mapOf(object)) } as const
+const PROVIDER_OPTIONS = { providerOptions: optional(mapOf(object)) } as const
 
 const FILE = {
-  ...KEPT,
-  needs: { data: base64, mediaType: mediaType, filename: optional(string), ...ADDED },
+  ...WHOLE,
+  needs: { data: base64, mediaType: mediaType, filename: optional(string), ...PROVIDER_OPTIONS },
 } as const
 
 export const KINDS = {
   text: { in: 'standard', side: 'both', more: OPTIONS },
   reasoning: { in: 'standard', side: 'assistant', more: OPTIONS },
-  /** One that the provider has executed itself is kept whole, and so is its result. */
+  /** A call that the provider executed is stored whole, and so is its result. */
   'tool-call': {
-    ...KEPT,
-    needs: { toolCallId: id, toolName: string, input: object, providerExecuted: optional(boolean), ...ADDED },
+    ...WHOLE,
+    needs: {
+      toolCallId: id,
+      toolName: string,
+      input: object,
+      providerExecuted: optional(boolean),
+      ...PROVIDER_OPTIONS,
+    },
     more: OPTIONS,
   },
   'tool-result': {
-    ...KEPT,
-    needs: { toolCallId: id, toolName: string, output: open({ type: string }), ...ADDED },
+    ...WHOLE,
+    needs: { toolCallId: id, toolName: string, output: open({ type: string }), ...PROVIDER_OPTIONS },
   },
-  /** It goes back as a result. */
+  /** Sent back as a result. */
   'tool-error': { in: 'standard', side: 'assistant' },
   file: FILE,
   'reasoning-file': FILE,
-  custom: { ...KEPT, needs: { kind: string, ...ADDED } },
+  custom: { ...WHOLE, needs: { kind: string, ...PROVIDER_OPTIONS } },
   source: { in: 'about', side: 'assistant' },
   'tool-approval-request': { in: 'about', side: 'assistant' },
   'tool-approval-response': { in: 'about', side: 'assistant' },
 } as const satisfies Kinds
 
-/** The SDK hands ids, names and images on to any provider, so they keep to the strictest. */
+/** The SDK passes ids, names and images to any provider, so the strictest limits apply. */
 export const LIMITS: Limits = {
   grammar: 'ai-sdk',
   namedBy: 'type',
@@ -126,7 +132,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 40 },
   toolNameLength: 64,
-  takesImage: (image) => image.from === 'data' || image.secure,
+  acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
@@ -135,7 +141,7 @@ export const LIMITS: Limits = {
   more: { text: KINDS.text.more, thinking: KINDS.reasoning.more, call: KINDS['tool-call'].more },
   pairOf,
   pairs: pairParts,
-  says: (turn) =>
+  hasOutput: (turn) =>
     turn.texts.length > 0 ||
     turn.bound > 0 ||
     hasOwnParts(turn) ||
@@ -148,25 +154,24 @@ export const LIMITS: Limits = {
 }
 
 /**
- * What a provider has added to a part for itself; null where it has not. It is bound to the reply as it came, as much
- * as a signature is: an id of an item is refused without the reasoning that it was made with.
+ * Returns the provider's data of a part; null if there is none. It is bound to the unchanged reply, as a
+ * signature is: an item id is refused without its reasoning.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']
   return isObject(options) && Object.values(options).every(isObject) ? options : null
 }
 
-/** A call that the provider has executed itself, and its result, which stands in a reply too. */
+/** A call that the provider executed, and its result in the same or a later reply. */
 function pairOf({ type, toolCallId }: JsonObject): PairHalf | null {
   if (typeof toolCallId !== 'string') return null
   if (type === 'tool-call') return { half: 'call', id: toolCallId, waits: true }
   return type === 'tool-result' ? { half: 'result', id: toolCallId, waits: true } : null
 }
 
-/** A JSON value as the SDK has it. */
 type AiSdkJson = null | string | number | boolean | AiSdkJson[] | { [key: string]: AiSdkJson | undefined }
 
-/** What a provider has added to a part for itself, by its name: signatures, ids of items. */
+/** The provider's data of a part, by provider: signatures, item ids. */
 interface AiSdkOptions {
   readonly providerOptions?: Record<string, { [key: string]: AiSdkJson | undefined }>
 }
@@ -176,14 +181,14 @@ export interface AiSdkText extends AiSdkOptions {
   readonly text: string
 }
 
-/** An image by its bytes in base64. */
+/** An image as base64. */
 export interface AiSdkImageData {
   readonly type: 'file'
   readonly mediaType: ImageType
   readonly data: { readonly type: 'data'; readonly data: string }
 }
 
-/** An image by its address; a string, as a URL object is no JSON. */
+/** An image's address; a string, because JSON lacks URL objects. */
 interface AiSdkImageUrl {
   readonly type: 'file'
   readonly mediaType: 'image'
@@ -200,7 +205,7 @@ export interface AiSdkToolCall extends AiSdkOptions {
   readonly toolCallId: string
   readonly toolName: string
   readonly input: JsonObject
-  /** True where the provider has executed it itself; its result stands behind it in the same message. */
+  /** True if the provider executed it; its result follows in the same message. */
   readonly providerExecuted?: boolean
 }
 
@@ -214,7 +219,7 @@ export interface AiSdkToolResult extends AiSdkOptions {
     | { readonly type: 'content'; readonly value: (AiSdkText | AiSdkImageData | AiSdkCustom)[] }
 }
 
-/** A file that the model has made, by its bytes in base64. */
+/** A file of the model as base64. */
 interface AiSdkFile extends AiSdkOptions {
   readonly type: 'file' | 'reasoning-file'
   readonly data: string
@@ -254,5 +259,5 @@ interface AiSdkToolMessage {
   readonly content: AiSdkToolResult[]
 }
 
-/** A message that can be given to the `ai` package as a ModelMessage. */
+/** A ModelMessage of the `ai` package. */
 export type AiSdkMessage = AiSdkSystemMessage | AiSdkUserMessage | AiSdkAssistantMessage | AiSdkToolMessage

@@ -1,4 +1,4 @@
-/** The AI SDK as a grammar: its rules are the schemas of the package itself, and no provider speaks it. */
+/** The AI SDK as a grammar: the package's own schemas are its rules, and no provider speaks it. */
 
 import { defineGrammar } from '../grammar.ts'
 import { messageSight } from '../provider.ts'
@@ -6,7 +6,6 @@ import { LIMITS } from './blocks.ts'
 import { collectAiSdk, fromAiSdk } from './read.ts'
 import { toAiSdk } from './write.ts'
 
-/** The AI SDK. */
 export const AI_SDK = defineGrammar({
   name: 'ai-sdk',
   title: 'AI SDK',

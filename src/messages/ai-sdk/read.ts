@@ -1,4 +1,4 @@
-/** Reads what a step of the AI SDK has given as events, so that it can go back as it came. */
+/** Reads a step of the AI SDK as events. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -17,24 +17,24 @@ import {
   textDelta,
   usageOf,
 } from '../reply.ts'
-import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import type { RecordedUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** A step of `generateText` or `streamText` of the `ai` package; what else it holds is read where it is there. */
+/** A step of `generateText` or `streamText` of the `ai` package; its other fields are read if present. */
 export interface AiSdkStep {
   readonly content: readonly object[]
 }
 
 /**
- * The events of a step's reply, and what ended it. Reasoning, texts and calls go back in their order, each with what
- * its provider has added for itself (`providerMetadata` becomes `providerOptions`), and so do files, parts of a
- * provider's own kinds, and the calls that it executed itself with their results. A call that the SDK says is invalid
- * is not executed, nor is the last one of a reply that was cut off by a limit, nor a denied one, nor those of a
- * filtered reply. A call that the SDK has executed has its result behind it. Sources, citations and approvals stand in
- * `reply.metadata`: the SDK takes none of them back. Throws nothing. O(length).
- * @param step a `StepResult`, or the whole result where it has but one step
+ * Returns the events of a step's reply, and how it ended. Reasoning, texts and calls are sent back in order,
+ * each with its provider's data (`providerMetadata` becomes `providerOptions`); so are files, parts of a
+ * provider's own kinds, and calls that the provider executed with their results. Not executed are invalid and
+ * denied calls, the last call of a truncated reply, and the calls of a filtered one. A call that the SDK
+ * executed has its result. Sources, citations and approvals are in `reply.metadata`: the SDK accepts none of
+ * them back. Never throws. O(length).
+ * @param step a `StepResult`, or the whole result if it has only one step
  * @example
  * const step = { content: [{ type: 'text', text: 'hi' }], finishReason: 'stop' }
  * const { events, outcome } = fromAiSdk(step)
@@ -44,22 +44,22 @@ export interface AiSdkStep {
 export const fromAiSdk = (step: AiSdkStep, options: ReadOptions = {}): Reply =>
   readReply(objectOf(step), options)
 
-/** `broken`: how its stream ended, where that was no end of the reply. */
-function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const response = objectOf(found['response'])
-  const content = objectsOf(found['content']).filter(saysSomething)
-  const ending = broken ?? endingOf(found)
+/** `broken`: how its stream ended, if before the end of the reply. */
+function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const response = objectOf(raw['response'])
+  const content = objectsOf(raw['content']).filter(isVisible)
+  const ending = broken ?? endingOf(raw)
   const cut = ending?.type === 'truncated' ? content.at(-1) : undefined
-  const about = aboutCalls(content)
+  const callFacts = callFactsIn(content)
   return replyEvents(
     {
       id: stringOf(response['id']),
-      model: stringOf(response['modelId']) || stringOf(objectOf(found['model'])['modelId']),
-      stopReason: reasonOf(found),
-      usage: usageIn(found),
+      model: stringOf(response['modelId']) || stringOf(objectOf(raw['model'])['modelId']),
+      stopReason: reasonOf(raw),
+      usage: usageIn(raw),
       reasoning: '',
-      metadata: metadataOf(found, content),
-      parts: content.flatMap((part) => partOf(part, part === cut, about)),
+      metadata: metadataOf(raw, content),
+      parts: content.flatMap((part) => partOf(part, part === cut, callFacts)),
       ending,
     },
     LIMITS,
@@ -67,10 +67,11 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
   )
 }
 
-/** The provider's own word for what ended the reply, where the SDK hands it on. */
-const reasonOf = (step: Found): string => stringOf(step['rawFinishReason']) || stringOf(step['finishReason'])
+/** The provider's own stop reason, if the SDK passes it on. */
+const reasonOf = (step: RawObject): string =>
+  stringOf(step['rawFinishReason']) || stringOf(step['finishReason'])
 
-function endingOf(step: Found): ReplyOutcome | null {
+function endingOf(step: RawObject): ReplyOutcome | null {
   const reason = reasonOf(step)
   if (reason === 'pause_turn') return { type: 'paused' }
   if (reason === 'refusal') return { type: 'refused', explanation: null }
@@ -86,20 +87,19 @@ function endingOf(step: Found): ReplyOutcome | null {
   }
 }
 
-/** The tokens, without the provider's own count of them, which says the same again. */
-function usageIn(step: Found): RecordedUsage {
+/** Tokens without the provider's raw usage, which repeats them. */
+function usageIn(step: RawObject): RecordedUsage {
   const { raw: _, ...usage } = objectOf(step['usage'])
   return usageOf(usage)
 }
 
-/** What is said of the reply, and not in it. */
-function metadataOf(step: Found, content: readonly Found[]): JsonObject | null {
+function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject | null {
   if (step['providerMetadata'] === undefined && !content.some(isAbout)) return null
   const texts = content.filter(({ type }) => type === 'text')
   const citations = texts.flatMap((part, text) =>
     objectsOf(part['citations']).length === 0 ? [] : [{ text, citations: part['citations'] }],
   )
-  const said = {
+  const facts = {
     providerMetadata: optionsOf(step),
     sources: content.filter(({ type }) => type === 'source'),
     citations,
@@ -107,29 +107,29 @@ function metadataOf(step: Found, content: readonly Found[]): JsonObject | null {
       .filter(({ type }) => stringOf(type).startsWith('tool-approval-'))
       .map(({ toolCall, ...approval }) => ({ ...approval, toolCallId: objectOf(toolCall)['toolCallId'] })),
   }
-  const kept = Object.entries(said).filter(([, value]) =>
+  const present = Object.entries(facts).filter(([, value]) =>
     Array.isArray(value) ? value.length > 0 : value !== null,
   )
-  return kept.length === 0 ? null : (plain(Object.fromEntries(kept)) as JsonObject | null)
+  return present.length === 0 ? null : (plain(Object.fromEntries(present)) as JsonObject | null)
 }
 
-/** Whether a part may say something of the reply; most steps have none. */
-const isAbout = ({ type, citations }: Found): boolean =>
+/** Whether a part may contain facts about the reply; most steps have none. */
+const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
-/** The SDK itself sends no empty text, but for what its provider has added. */
-const saysSomething = (part: Found): boolean =>
+/** The SDK leaves out empty texts, except those with provider data. */
+const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
-/** What other parts say of calls, by the ids of these. */
-interface AboutCalls {
-  /** The results of calls that the SDK has executed. */
+/** Facts about calls in other parts, by the ids of the calls. */
+interface CallFacts {
+  /** Results of calls that the SDK executed. */
   readonly results: ReadonlyMap<string, ReplyCall['result']>
-  /** Why calls were denied. */
+  /** Reasons of denied calls. */
   readonly denied: ReadonlyMap<string, string>
 }
 
-function aboutCalls(content: readonly Found[]): AboutCalls {
+function callFactsIn(content: readonly RawObject[]): CallFacts {
   const results = new Map<string, ReplyCall['result']>()
   const denied = new Map<string, string>()
   for (const part of content) {
@@ -144,14 +144,14 @@ function aboutCalls(content: readonly Found[]): AboutCalls {
   return { results, denied }
 }
 
-/** Whether a part is the result of a call that the SDK has executed, and no preliminary one. */
-const isOwnResult = (part: Found): boolean =>
+/** Whether a part is the final result of a call that the SDK executed. */
+const isOwnResult = (part: RawObject): boolean =>
   (part['type'] === 'tool-result' || part['type'] === 'tool-error') &&
   part['providerExecuted'] !== true &&
   part['preliminary'] !== true
 
-/** A part as one of a reply, none where it is said elsewhere. One that lacks what its kind must have is kept whole. */
-function partOf(part: Found, isCutOff: boolean, about: AboutCalls): ReplyPart[] {
+/** Reads a part; empty if it is recorded elsewhere. A part that lacks required fields is stored whole. */
+function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart[] {
   const { type, text, kind, toolCallId, toolName } = part
   const options = optionsOf(part)
   const provider = options === null ? {} : { providerOptions: options }
@@ -202,7 +202,7 @@ function partOf(part: Found, isCutOff: boolean, about: AboutCalls): ReplyPart[] 
   return isObject(value) ? [{ is: 'other', value }] : []
 }
 
-/** Under Anthropic's signature it is the thinking that all grammars know; what others sign it with stays beside it. */
+/** With Anthropic's signature it is standard thinking; other provider data is stored next to it. */
 function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart {
   const { signature, redactedData, ...rest } = objectOf(options?.['anthropic'])
   const isAlone = Object.keys(options ?? {}).length === 1 && Object.keys(rest).length === 0
@@ -221,14 +221,14 @@ function reasoningPart(thinking: string, options: JsonObject | null): ReplyPart 
 }
 
 function callPart(
-  part: Found,
+  part: RawObject,
   isCutOff: boolean,
-  { results, denied }: AboutCalls,
+  { results, denied }: CallFacts,
   more: JsonObject | null,
 ): ReplyPart {
   const id = stringOf(part['toolCallId'])
   const reason = denied.get(id)
-  const against =
+  const problem =
     part['invalid'] === true
       ? messageOf(part['error']) || 'its arguments do not fit the tool'
       : reason === undefined
@@ -241,20 +241,20 @@ function callPart(
     arguments: textOfInput(part['input']),
     input: frozenInput(part['input']),
     item: null,
-    unfit: isCutOff ? CUT_OFF : against,
+    unfit: isCutOff ? CUT_OFF : problem,
     result: results.get(id) ?? null,
     more,
   }
 }
 
-/** What a provider has added for itself; null where that is nothing. */
-function optionsOf(part: Found): JsonObject | null {
+/** The provider's data of a part; null if empty. */
+function optionsOf(part: RawObject): JsonObject | null {
   const options = plain(part['providerMetadata'])
   return isObject(options) && Object.keys(options).length > 0 ? options : null
 }
 
-/** The output of a provider's own tool, as the SDK writes it. */
-function outputOf(part: Found): JsonObject {
+/** Output of a provider's own tool, as the SDK writes it. */
+function outputOf(part: RawObject): JsonObject {
   if (part['type'] === 'tool-error') return { type: 'error-json', value: plain(part['error']) }
   const { output } = part
   return typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: plain(output) }
@@ -268,7 +268,7 @@ const messageOf = (error: unknown): string => {
   return typeof message === 'string' ? message : typeof error === 'string' ? error : textOfResult(error)
 }
 
-/** A value as JSON; null where it has none. The results of tools are whatever their authors return. */
+/** Returns a value as JSON; null if impossible. Tools can return anything. */
 function plain(value: unknown): JsonValue {
   if (value === undefined || value === null) return null
   try {
@@ -278,19 +278,18 @@ function plain(value: unknown): JsonValue {
   }
 }
 
-/** A part on its way. */
 interface StreamedPart {
   readonly rest: Record<string, unknown>
-  /** The texts of which it is made; joined at the end, so that the cost is linear. */
+  /** Pieces of the text, joined at the end, so that the cost is linear. */
   readonly texts: string[]
 }
 
 /**
- * Collects the parts of a step, as `fullStream` of `streamText` gives them, up to its `finish-step`; what comes behind
- * that is another step, and passed over. `push` gives what to publish of each; `end` gives the reply, the same as
- * `fromAiSdk` gives of the whole. A stream that ends without `finish-step`, or was aborted, has broken off, one with an
- * `error` has failed: then its events have what arrived, and no call without a result is executed. Throws nothing.
- * O(length).
+ * Collects the parts of a step from `fullStream` of `streamText`, up to its `finish-step`; later parts belong
+ * to another step and are ignored. `push` returns the deltas to publish; `end` returns the reply, equal to
+ * `fromAiSdk` of the whole. A stream without `finish-step`, or an aborted one, has broken off, one with an
+ * `error` has failed: its reply has the content that arrived, and calls without results are not executed.
+ * Never throws. O(length).
  * @example
  * const stream = collectAiSdk()
  * stream.push({ type: 'text-start', id: '0' })
@@ -299,14 +298,14 @@ interface StreamedPart {
  * stream.end().outcome // { type: 'done' }
  */
 export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
-  let finish: Found | null = null
+  let finish: RawObject | null = null
   let failure: string | null = null
   let isAborted = false
   const parts: StreamedPart[] = []
-  /** The parts that are not at their end, by kind and id. */
+  /** Parts that have not ended, by kind and id. */
   const open = new Map<string, StreamedPart>()
 
-  const take = (event: Found): readonly StreamingDeltaEvent[] => {
+  const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
     if (finish !== null) return []
     const { type } = event
     switch (type) {
@@ -341,31 +340,31 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   }
 
   const addText = (
-    event: Found,
+    event: RawObject,
     type: 'text' | 'reasoning',
-    what: string,
+    phase: string,
   ): readonly StreamingDeltaEvent[] => {
     const key = `${type} ${stringOf(event['id'])}`
     let part = open.get(key)
-    if (part === undefined || what === 'start') {
+    if (part === undefined || phase === 'start') {
       part = { rest: { type }, texts: [] }
       parts.push(part)
       open.set(key, part)
     }
     const { providerMetadata, citations } = event
-    // The latest that says something counts, as in the SDK.
+    // The latest non-null value wins, as in the SDK.
     if (providerMetadata !== undefined && providerMetadata !== null)
       part.rest['providerMetadata'] = providerMetadata
     if (citations !== undefined && citations !== null) part.rest['citations'] = citations
-    if (what === 'end') open.delete(key)
-    if (what !== 'delta') return []
+    if (phase === 'end') open.delete(key)
+    if (phase !== 'delta') return []
     const text = stringOf(event['text'])
     part.texts.push(text)
     return type === 'text' ? textDelta(text) : reasoningDelta(text)
   }
 
   return collectStream({
-    take,
+    push: push,
     failure: () => (failure === null ? null : { type: 'failed', explanation: failure || null }),
     isComplete: () => finish !== null && !isAborted,
     read: (ending) => {

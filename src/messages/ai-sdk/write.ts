@@ -1,7 +1,4 @@
-/**
- * Writes neutral messages for the AI SDK as ModelMessages of plain JSON, and proves of each reply that it stands behind
- * what it saw.
- */
+/** Writes neutral messages as ModelMessages of the AI SDK, in plain JSON. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed } from '../blocks.ts'
@@ -29,11 +26,12 @@ import {
 } from './blocks.ts'
 
 /**
- * The messages for the AI SDK; valid whatever the log holds (law M). The SDK takes a leading system message only with
- * `allowSystemInMessages`; without, give its content as `instructions` and the others as `messages`. Thinking is sent
- * with what Anthropic needs to check it, as long as its reply stands behind what it saw; where a reply has none, its
- * reasoning text is. What a provider had added to the parts of a reply goes back with them in the same way. Reasoning
- * items of OpenAI's Responses grammar are left out: by default the SDK would send their ids alone. O(content).
+ * Returns the messages for the AI SDK; valid for any log (law M). The SDK accepts a leading system message
+ * only with `allowSystemInMessages`; otherwise pass its content as `instructions` and the others as
+ * `messages`. Thinking is sent with Anthropic's signature while the prefix of its reply is unchanged; a reply
+ * without thinking sends its reasoning text. Provider data of a reply's parts is sent back in the same way.
+ * Reasoning items of OpenAI's Responses grammar are left out: by default the SDK would send only their ids.
+ * O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -59,13 +57,13 @@ export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptio
 
 type Part = AiSdkAssistantMessage['content'][number] | AiSdkUserMessage['content'][number] | AiSdkToolResult
 
-/** The parts of a reply. One that ends in reasoning has a fixed sentence behind it. */
-function reply(turn: AssistantTurn, keeps: boolean): Written<Part>[] {
+/** A reply that ends in reasoning is followed by a fixed sentence. */
+function reply(turn: AssistantTurn, keepsSigned: boolean): Written<Part>[] {
   const { refs, message } = turn
   const sealed = sealedIn(refs)
-  const parts = replyBlocks<Part>(turn, keeps, {
+  const parts = replyBlocks<Part>(turn, keepsSigned, {
     text: ({ text }, more) => ({ type: 'text', text, ...more }),
-    thinking: (block, more, ref) => reasoning(block, more, ref, keeps),
+    thinking: (block, more, ref) => reasoning(block, more, ref, keepsSigned),
     call: ({ id, name, source }, more) => ({
       type: 'tool-call',
       toolCallId: id,
@@ -75,36 +73,36 @@ function reply(turn: AssistantTurn, keeps: boolean): Written<Part>[] {
     }),
     other(value, ref) {
       const { providerOptions: _, ...bare } = value
-      return keeps ? value : sealed.has(ref) ? null : bare
+      return keepsSigned ? value : sealed.has(ref) ? null : bare
     },
     more(ref) {
-      const block = ref.kind === 'thinking' ? message.thinking_blocks[ref.at] : undefined
-      const providerOptions = keeps && !(block !== undefined && isSigned(block)) ? optionsOf(ref) : null
+      const block = ref.kind === 'thinking' ? message.thinking_blocks[ref.index] : undefined
+      const providerOptions = keepsSigned && !(block !== undefined && isSigned(block)) ? optionsOf(ref) : null
       return providerOptions === null ? null : { providerOptions }
     },
   })
-  const told = reasoningText(message)
-  const all = told === null ? parts : [told, ...parts]
-  if (!endsInReasoning(turn, told !== null)) return all
+  const plainReasoning = reasoningText(message)
+  const all = plainReasoning === null ? parts : [plainReasoning, ...parts]
+  if (!endsInReasoning(turn, plainReasoning !== null)) return all
   const piece = textPiece(NO_ANSWER)
   return [...all, { block: { type: 'text', text: piece.text }, digest: () => pieceDigest(piece) }]
 }
 
 type Thinking = AssistantMessage['thinking_blocks'][number]
 
-/** Whether a block is sent: signed, or never signed at all; what was signed and cannot go back is not. */
-const isTold = (block: Thinking): boolean => returnable(block) !== null || isUnsigned(block)
+/** Whether a block can be sent: validly signed, or never signed. */
+const isSendable = (block: Thinking): boolean => returnable(block) !== null || isUnsigned(block)
 
-/** Whether a block says something, and never was signed. */
+/** Whether a block was never signed, and is not blank. */
 const isUnsigned = (block: Thinking): boolean =>
   'thinking' in block && !block.signature && !isWhitespace(block.thinking)
 
-/** Whether a block has a signature, or is nothing else. */
+/** Whether a block has a signature, or is redacted. */
 const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
- * The parts of other kinds that are left out with the signed parts of their reply: those with what only their provider
- * knows, but for files, which go without that, and of a call and its result both.
+ * The other parts that are left out with the signed parts of their reply: those with provider data, except
+ * files, which are sent without it. A call and its result are left out together.
  */
 function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
   const others = refs.filter((ref) => ref.kind === 'other' && ref.placeholder === null) as OtherRef[]
@@ -114,18 +112,19 @@ function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
 
 const isSealedPart = ({ value }: OtherRef): boolean => value['type'] !== 'file' && isSealed(LIMITS, value)
 
-/** Reasoning with what its provider needs to check it; null where it is not sent. */
+/** Reasoning with its provider data; null if it is not sent. */
 function reasoning(
   block: Thinking,
   more: JsonObject | null,
   ref: FieldRef,
-  keeps: boolean,
+  keepsSigned: boolean,
 ): AiSdkReasoning | null {
   const text = 'thinking' in block ? wellFormed(block.thinking) : ''
-  if (optionsOf(ref) !== null && !isSigned(block)) return keeps ? { type: 'reasoning', text, ...more } : null
+  if (optionsOf(ref) !== null && !isSigned(block))
+    return keepsSigned ? { type: 'reasoning', text, ...more } : null
   const sent = returnable(block)
   if (sent === null) return isUnsigned(block) ? { type: 'reasoning', text } : null
-  if (!keeps) return null
+  if (!keepsSigned) return null
   return 'data' in sent
     ? { type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: sent.data } } }
     : {
@@ -135,30 +134,30 @@ function reasoning(
       }
 }
 
-/** The reasoning text of a reply without thinking that could be sent. */
+/** Reasoning text of a reply without sendable thinking. */
 function reasoningText({
   thinking_blocks,
   reasoning_content,
 }: AssistantMessage): Written<AiSdkReasoning> | null {
-  if (isWhitespace(reasoning_content ?? '') || thinking_blocks.some(isTold)) return null
+  if (isWhitespace(reasoning_content ?? '') || thinking_blocks.some(isSendable)) return null
   const text = wellFormed(reasoning_content ?? '')
   return { block: { type: 'reasoning', text }, digest: () => digestOf(text) }
 }
 
-/** Whether the last part that says something is reasoning, with all parts or without those that may be left out. */
-function endsInReasoning({ message, refs }: AssistantTurn, told: boolean): boolean {
+/** Whether the last visible part is reasoning, with all parts or without those that may be left out. */
+function endsInReasoning({ message, refs }: AssistantTurn, hasPlainReasoning: boolean): boolean {
   const sealed = sealedIn(refs)
-  const says = (ref: PartRef, all: boolean): boolean => {
+  const isVisible = (ref: PartRef, all: boolean): boolean => {
     if (ref.kind === 'other') return all || !sealed.has(ref)
-    const { kind, at } = ref
-    const [text, block] = [message.content[at], message.thinking_blocks[at]]
+    const { kind, index } = ref
+    const [text, block] = [message.content[index], message.thinking_blocks[index]]
     if (kind === 'text') return text !== undefined && textsOfPart(text, false).length > 0
     if (kind === 'call' || block === undefined) return kind === 'call'
-    return all ? optionsOf(ref) !== null || isTold(block) : isUnsigned(block)
+    return all ? optionsOf(ref) !== null || isSendable(block) : isUnsigned(block)
   }
   return [true, false].some((all) => {
-    const last = refs.findLast((ref) => says(ref, all))
-    return last === undefined ? told : last.kind === 'thinking'
+    const last = refs.findLast((ref) => isVisible(ref, all))
+    return last === undefined ? hasPlainReasoning : last.kind === 'thinking'
   })
 }
 
@@ -178,7 +177,7 @@ function pieceBlock(piece: Piece): AiSdkUserMessage['content'][number] {
   return { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } }
 }
 
-/** A web address has moved into a user message before: in a result it would have to be a URL object. */
+/** A web address was moved into a user message: in a result it would have to be a URL object. */
 const resultPart = (piece: Piece): AiSdkText | AiSdkImageData | AiSdkCustom =>
   piece.type === 'image' && piece.image.from === 'web'
     ? { type: 'text', text: piece.image.url }

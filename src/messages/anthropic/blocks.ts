@@ -1,4 +1,4 @@
-/** What Anthropic Messages takes, before a word of it is written; readers of its replies use it too. */
+/** Anthropic Messages: kinds of blocks, limits and types, for writer and readers. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
@@ -27,12 +27,12 @@ import {
   string,
   text,
   where,
-  words,
+  visibleText,
 } from '../shape.ts'
 import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 
-/** A mark of the cache inside of a part is none of ours to count, so there is none. */
-const textBlock = record({ type: oneOf('text'), text: words })
+/** Without a cache mark: marks inside of parts are not counted, so they are not sent. */
+const textBlock = record({ type: oneOf('text'), text: visibleText })
 
 const imageBlock = record({
   type: oneOf('image'),
@@ -55,27 +55,27 @@ const documentBlock = record({
   source: either([
     record({ type: oneOf('base64'), media_type: oneOf('application/pdf'), data: pdf }),
     record({ type: oneOf('url'), url: secureUrl }),
-    record({ type: oneOf('file'), file_id: words }),
-    record({ type: oneOf('text'), media_type: oneOf('text/plain'), data: words }),
+    record({ type: oneOf('file'), file_id: visibleText }),
+    record({ type: oneOf('text'), media_type: oneOf('text/plain'), data: visibleText }),
     record({
       type: oneOf('content'),
-      content: either([words, listOf(either([textBlock, imageBlock]), 1)]),
+      content: either([visibleText, listOf(either([textBlock, imageBlock]), 1)]),
     }),
   ]),
   citations: optional(nullable(citations)),
-  context: optional(nullable(words)),
-  title: optional(nullable(where(words, (title) => title.length <= MAX_TITLE))),
+  context: optional(nullable(visibleText)),
+  title: optional(nullable(where(visibleText, (title) => title.length <= MAX_TITLE))),
 })
 
 const searchResultBlock = record({
   type: oneOf('search_result'),
   content: listOf(textBlock, 1),
-  source: words,
-  title: words,
+  source: visibleText,
+  title: visibleText,
   citations: optional(citations),
 })
 
-const containerUpload = record({ type: oneOf('container_upload'), file_id: words })
+const containerUpload = record({ type: oneOf('container_upload'), file_id: visibleText })
 
 const toolReference = record({
   type: oneOf('tool_reference'),
@@ -85,25 +85,25 @@ const toolReference = record({
 const browserState = record({
   type: oneOf('browser_state'),
   tabs: where(
-    listOf(record({ tab_id: words, title: text, url: text, active: optional(boolean) })),
+    listOf(record({ tab_id: visibleText, title: text, url: text, active: optional(boolean) })),
     (tabs) => tabs.filter(({ active }) => active === true).length === Math.min(tabs.length, 1),
   ),
   state_changes: optional(
     nullable(
       listOf(
         either([
-          record({ type: oneOf('tab_opened'), tab_id: words }),
-          record({ type: oneOf('download_started'), download_id: words, url: text }),
+          record({ type: oneOf('tab_opened'), tab_id: visibleText }),
+          record({ type: oneOf('download_started'), download_id: visibleText, url: text }),
           record({
             type: oneOf('download_completed'),
-            download_id: words,
+            download_id: visibleText,
             url: text,
             path: optional(nullable(text)),
             size_bytes: optional(nullable(integer)),
           }),
           record({
             type: oneOf('download_failed'),
-            download_id: words,
+            download_id: visibleText,
             url: text,
             error: optional(nullable(text)),
           }),
@@ -114,13 +114,13 @@ const browserState = record({
   ),
 })
 
-/** A part beside texts and images of a user, as it stands in a request. */
+/** A part of a user's message, in addition to texts and images. */
 export type AnthropicPart =
   | ShapeOf<typeof documentBlock>
   | ShapeOf<typeof searchResultBlock>
   | ShapeOf<typeof containerUpload>
 
-/** The same of a tool result. */
+/** A part of a tool result, in addition to texts and images. */
 export type AnthropicResultPart =
   | ShapeOf<typeof documentBlock>
   | ShapeOf<typeof searchResultBlock>
@@ -140,7 +140,7 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** A PDF, or a file that was uploaded to this provider. */
+/** Writes a PDF, or a file that was uploaded to this provider. */
 function write(file: FileRef): JsonObject | null {
   const source = sourceOf(file)
   if (source === null) return null
@@ -199,7 +199,7 @@ export const KINDS = {
     needs: {
       content: absent(string),
       encrypted_content: absent(string),
-      // One that was asked for stands in front of everything, where a history that goes on keeps none.
+      // A requested compaction must precede everything, which a continued history cannot ensure.
       signature: absent(oneOf()),
       tool_changes: absent(objects),
     },
@@ -215,7 +215,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 64 },
   toolNameLength: 128,
-  takesImage: (image) => image.from === 'data' || image.secure,
+  acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
@@ -224,12 +224,12 @@ export const LIMITS: Limits = {
   more: { text: KINDS.text.more, call: KINDS.tool_use.more },
   pairOf,
   pairs: pairParts,
-  says: (turn) => turn.texts.length > 0 || turn.bound > 0 || hasOwnParts(turn),
+  hasOutput: (turn) => turn.texts.length > 0 || turn.bound > 0 || hasOwnParts(turn),
   pauses: true,
   appends: true,
 }
 
-/** A server's tool and its result have the id of the call in common; those of MCP servers are apart from the others. */
+/** A server tool's call and its result share an id; those of MCP servers are separate. */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if ((type === 'server_tool_use' || type === 'mcp_tool_use') && typeof id === 'string')
     return { half: 'call', id: `${type} ${id}`, waits: true }
@@ -284,26 +284,26 @@ export type AnthropicBlock =
   | AnthropicToolUse
   | AnthropicToolResult
 
-/** What the user or the model says. */
+/** A message of the user or the model. */
 interface AnthropicTurnMessage {
   readonly role: 'user' | 'assistant'
   readonly content: AnthropicBlock[]
 }
 
-/** A system prompt that came later, for models that take one behind a user message. */
+/** A later system prompt, for models that accept one after a user message. */
 interface AnthropicSystemMessage {
   readonly role: 'system'
   readonly content: AnthropicText[]
 }
 
-/** A message that can be given to the `@anthropic-ai/sdk` package as a MessageParam. */
+/** A MessageParam of the `@anthropic-ai/sdk` package. */
 export type AnthropicMessage = AnthropicTurnMessage | AnthropicSystemMessage
 
-/** The part of a Messages request that comes from the log. */
+/** The part of a Messages request that is written from the log. */
 export interface AnthropicRequest {
-  /** Left out when there is no system prompt: the provider refuses an empty one. */
+  /** Absent without a system prompt: the provider refuses an empty one. */
   readonly system?: AnthropicText[]
   readonly messages: AnthropicMessage[]
-  /** Where calls of the provider's own tools wait for the results at the end: the container in which they do. */
+  /** The container of the provider's own tools, if calls at the end wait for its results. */
   readonly container?: string
 }

@@ -1,4 +1,4 @@
-/** Anthropic Messages as its provider speaks it. */
+/** Anthropic Messages with its fake provider. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
@@ -19,10 +19,10 @@ import {
 } from '../provider.ts'
 import type { ModelPart } from '../model.ts'
 
-/** The arguments of a call stand beside it until it is written: a stream gives their text, a whole reply an object. */
-const WRITTEN = Symbol('written')
+/** Raw arguments of a call: a stream sends their text, a whole reply an object. */
+const ARGUMENT_TEXT = Symbol('written')
 
-type Content = Wire & { readonly [WRITTEN]?: string }
+type Content = Wire & { readonly [ARGUMENT_TEXT]?: string }
 
 const ERRORS: Readonly<Record<Refusal, readonly [status: number, type: string, message: string]>> = {
   invalid: [400, 'invalid_request_error', ''],
@@ -40,14 +40,18 @@ function stopOf(contents: readonly Wire[], { end }: ReplyAbout): string {
   return contents.some(({ type }) => type === 'tool_use') ? 'tool_use' : 'end_turn'
 }
 
-/** A reply that is paused at a search goes on with what is found. */
-const saidOf = (contents: readonly Wire[], { end }: ReplyAbout): readonly Wire[] =>
+/** A reply that is paused at a search continues with the results. */
+const sentContents = (contents: readonly Wire[], { end }: ReplyAbout): readonly Wire[] =>
   end === 'paused' && contents.at(-1)?.['type'] === 'web_search_tool_result'
     ? contents.slice(0, -1)
     : contents
 
-const messageOf = ({ no }: ReplyAbout, content: readonly Wire[], stop_reason: string | null): Wire => ({
-  id: `msg_${no}`,
+const messageOf = (
+  { requestNumber }: ReplyAbout,
+  content: readonly Wire[],
+  stop_reason: string | null,
+): Wire => ({
+  id: `msg_${requestNumber}`,
   type: 'message',
   role: 'assistant',
   model: 'scripted',
@@ -57,7 +61,7 @@ const messageOf = ({ no }: ReplyAbout, content: readonly Wire[], stop_reason: st
   usage,
 })
 
-/** A block as a stream begins it, and what is added to it. */
+/** A block's first event in a stream, and its deltas. */
 function streamed(block: Content): { readonly start: Wire; readonly deltas: readonly Wire[] } {
   const { type, text, thinking, signature } = block
   if (type === 'text')
@@ -76,7 +80,7 @@ function streamed(block: Content): { readonly start: Wire; readonly deltas: read
   if (type !== 'tool_use' && type !== 'server_tool_use') return { start: block, deltas: [] }
   return {
     start: { ...block, input: {} },
-    deltas: halves(block[WRITTEN] ?? JSON.stringify(block['input'])).map((partial_json) => ({
+    deltas: halves(block[ARGUMENT_TEXT] ?? JSON.stringify(block['input'])).map((partial_json) => ({
       type: 'input_json_delta',
       partial_json,
     })),
@@ -92,7 +96,7 @@ const resultOf = (tool_use_id: unknown): Wire => ({
 const isBlank = (part: ModelPart): boolean => typeof part === 'string' && part.trim() === ''
 
 /**
- * The blocks of the paused replies that a request ends with: what comes now belongs to the same turn, which begins
+ * Blocks of the paused replies at the end of a request. The next reply belongs to the same turn, which begins
  * with a thought or has none.
  */
 function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
@@ -108,33 +112,40 @@ const PROVIDER: ProviderGrammar = {
   judge: ({ system, messages }) =>
     validateAnthropic({ ...(system === undefined ? {} : { system }), messages }, { systemMessages: true }),
   arrange(says, { messages }) {
-    // What is blank is refused when it comes back, so that no thought stands behind it.
+    // A blank text is refused when it is sent back, so no thought follows one.
     const lastThought = says.findLastIndex(isThought)
-    const inOrder = callsLast(says.filter((part, at) => at > lastThought || !isBlank(part)))
+    const inOrder = callsLast(says.filter((part, index) => index > lastThought || !isBlank(part)))
     const turn = turnAtEnd(messages as readonly Wire[])
-    const begun = turn[0]?.['type']
-    if (turn.length > 0) return begun === 'thinking' ? inOrder : inOrder.filter((part) => !isThought(part))
+    const firstType = turn[0]?.['type']
+    if (turn.length > 0)
+      return firstType === 'thinking' ? inOrder : inOrder.filter((part) => !isThought(part))
     const first = inOrder.findIndex(isThought)
     return first < 1 ? inOrder : [...inOrder.slice(first, first + 1), ...inOrder.toSpliced(first, 1)]
   },
-  contents(part, at) {
+  contents(part, idPrefix) {
     if (typeof part === 'string') return [{ type: 'text', text: part }]
     if ('think' in part) return [{ type: 'thinking', thinking: part.think }]
     if ('search' in part) {
-      const id = `srvtoolu_${at}`
+      const id = `srvtoolu_${idPrefix}`
       return [
         { type: 'server_tool_use', id, name: 'web_search', input: { query: part.search } },
         resultOf(id),
       ]
     }
-    const { call: name, args, id = `toolu_${at}` } = part
+    const { call: name, args, id = `toolu_${idPrefix}` } = part
     return [
-      { type: 'tool_use', id, name, input: argumentObject(args), [WRITTEN]: argumentText(args) } as Wire,
+      {
+        type: 'tool_use',
+        id,
+        name,
+        input: argumentObject(args),
+        [ARGUMENT_TEXT]: argumentText(args),
+      } as Wire,
     ]
   },
   signs: ({ type }) => type === 'thinking',
   signed: (content, signature) => ({ ...content, signature }),
-  owed({ messages }) {
+  resumedContents({ messages }) {
     const last = (messages as readonly Wire[]).at(-1)
     if (last?.['role'] !== 'assistant' || !Array.isArray(last['content'])) return []
     const blocks = last['content'] as readonly Wire[]
@@ -143,10 +154,10 @@ const PROVIDER: ProviderGrammar = {
       .filter(({ type, id }) => type === 'server_tool_use' && !done.has(id))
       .map(({ id }) => resultOf(id))
   },
-  whole: (contents, about) => messageOf(about, saidOf(contents, about), stopOf(contents, about)),
+  whole: (contents, about) => messageOf(about, sentContents(contents, about), stopOf(contents, about)),
   stream: (contents, about) => [
     { type: 'message_start', message: messageOf(about, [], null) },
-    ...saidOf(contents, about).flatMap((content, index) => {
+    ...sentContents(contents, about).flatMap((content, index) => {
       const { start, deltas } = streamed(content)
       return [
         { type: 'content_block_start', index, content_block: start },
@@ -168,13 +179,12 @@ const PROVIDER: ProviderGrammar = {
   named: true,
   last: '',
   ends: 2,
-  error(refusal, said) {
+  error(refusal, explanation) {
     const [status, type, message] = ERRORS[refusal]
-    return { status, body: { type: 'error', error: { type, message: message || said } } }
+    return { status, body: { type: 'error', error: { type, message: message || explanation } } }
   },
 }
 
-/** Anthropic Messages. */
 export const ANTHROPIC = defineGrammar({
   name: 'anthropic',
   title: 'Anthropic Messages',

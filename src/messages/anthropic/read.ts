@@ -1,8 +1,8 @@
-/** Reads replies of Anthropic Messages as events, so that they can go back as they came. */
+/** Reads replies of Anthropic Messages as events. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
-import { readArguments, type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { readArguments, type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import {
   asJson,
   CUT_OFF,
@@ -25,8 +25,8 @@ import { laterUsage } from '../reply-usage.ts'
 import { addText, addValue, closeItem, collectStream, newItem, setValue, type StreamItem } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** The blocks that begin with a delta whose `content_block_start` did not arrive. */
-const STARTS: ReadonlyMap<unknown, Found> = new Map([
+/** Blocks that begin with a delta whose `content_block_start` did not arrive. */
+const STARTS: ReadonlyMap<unknown, RawObject> = new Map([
   ['text_delta', { type: 'text', text: '' }],
   ['citations_delta', { type: 'text', text: '' }],
   ['thinking_delta', { type: 'thinking', thinking: '' }],
@@ -34,10 +34,10 @@ const STARTS: ReadonlyMap<unknown, Found> = new Map([
 ])
 
 /**
- * Collects the events of a stream, as the `@anthropic-ai/sdk` package gives them with `stream: true`. `push` gives
- * what to publish of each; `end` gives the reply, the same as `fromAnthropic` gives of the whole. A stream that ends
- * without a stop reason has broken off, one with an `error` event has failed: then its events have what arrived, and
- * no call is executed. Throws nothing. O(length).
+ * Collects the events of a stream of the `@anthropic-ai/sdk` package (`stream: true`). `push` returns the
+ * deltas to publish; `end` returns the reply, equal to `fromAnthropic` of the whole. A stream without a stop
+ * reason has broken off, one with an `error` event has failed: its reply has the content that arrived, and no
+ * call is executed. Never throws. O(length).
  * @example
  * const stream = collectAnthropic()
  * stream.push({ type: 'message_start', message: { id: 'msg_1', content: [] } })
@@ -47,21 +47,21 @@ const STARTS: ReadonlyMap<unknown, Found> = new Map([
  * stream.end().outcome // { type: 'done' }
  */
 export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
-  let message: Found = {}
-  let usage: Found = {}
+  let message: RawObject = {}
+  let usage: RawObject = {}
   let failure: Failure | null = null
   let isComplete = false
   const items: StreamItem[] = []
-  /** The latest block of each index: some servers give all blocks the same one. */
+  /** The latest block of each index: some servers repeat one index. */
   const byIndex = new Map<unknown, StreamItem>()
-  const open = (index: unknown, start: Found): StreamItem => {
+  const open = (index: unknown, start: RawObject): StreamItem => {
     const item = newItem(start)
     items.push(item)
     byIndex.set(index, item)
     return item
   }
 
-  const take = (event: Found): readonly StreamingDeltaEvent[] => {
+  const take = (event: RawObject): readonly StreamingDeltaEvent[] => {
     switch (event['type']) {
       case 'message_start':
         message = { ...objectOf(event['message']) }
@@ -82,7 +82,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         return item === undefined ? [] : addDelta(item, delta)
       }
       case 'message_delta': {
-        message = { ...message, ...said(objectOf(event['delta'])) }
+        message = { ...message, ...withoutNulls(objectOf(event['delta'])) }
         usage = laterUsage(usage, event['usage'])
         isComplete ||= typeof message['stop_reason'] === 'string'
         break
@@ -98,15 +98,15 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
   }
 
   return collectStream({
-    take,
+    push: take,
     failure: () => failure,
     isComplete: () => isComplete,
-    read: (ending) => readReply({ ...message, usage, content: items.map(closed) }, options, ending),
+    read: (ending) => readReply({ ...message, usage, content: items.map(wholeBlock) }, options, ending),
   })
 }
 
-/** The fields that are not null: a later event takes nothing back. */
-const said = (value: Found): Found =>
+/** A later event never removes a field. */
+const withoutNulls = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
 
 const deltaOf = (text: string, thinking: string): readonly StreamingDeltaEvent[] => [
@@ -114,8 +114,8 @@ const deltaOf = (text: string, thinking: string): readonly StreamingDeltaEvent[]
   ...reasoningDelta(thinking),
 ]
 
-/** Adds a delta to its block: texts continue a field, other values replace it. */
-function addDelta(item: StreamItem, delta: Found): readonly StreamingDeltaEvent[] {
+/** Adds a delta to its block: texts are appended, other values replaced. */
+function addDelta(item: StreamItem, delta: RawObject): readonly StreamingDeltaEvent[] {
   if (delta['type'] === 'citations_delta') {
     addValue(item, 'citations', delta['citation'])
     return []
@@ -128,27 +128,27 @@ function addDelta(item: StreamItem, delta: Found): readonly StreamingDeltaEvent[
   return deltaOf(stringOf(delta['text']), stringOf(delta['thinking']))
 }
 
-/** The block as a whole reply has it. Arguments that are no JSON stay the text that they are. */
-function closed(item: StreamItem): Found {
+/** The block as a whole reply has it. Arguments that are not JSON remain text. */
+function wholeBlock(item: StreamItem): RawObject {
   const { partial_json, ...block } = closeItem(item)
   const json = stringOf(partial_json)
   return json === '' ? block : { ...block, input: readArguments(json) ?? json }
 }
 
-/** A whole reply, as the `@anthropic-ai/sdk` package gives it; what else it holds is read where it is there. */
+/** A whole reply of the `@anthropic-ai/sdk` package; its other fields are read if present. */
 export interface AnthropicReply {
   readonly content: readonly object[]
 }
 
 /**
- * The events of a reply, and what ended it. Thinking, texts and calls go back byte for byte and in their order; a blank
- * text, which the provider refuses, only where something signed is bound to it. The last call of a reply that was cut
- * off by a limit is not executed, nor are those of a refused one.
+ * Returns the events of a reply, and how it ended. Thinking, texts and calls are sent back byte for byte and
+ * in order; a blank text, which the provider refuses, only if a signed part is bound to it. The last call of
+ * a truncated reply is not executed, nor are the calls of a refused one.
  *
- * Blocks of other kinds (server tools and their results, compaction …) and what texts and calls carry beside their
- * words (citations, callers) stand in `reply.parts` as `other` and `more`, and go back as they came; nothing but calls
- * stands behind a call then, as the provider refuses all else there. Thinking that is bound to a kind that the library
- * does not know is left out. Throws nothing. O(length).
+ * Blocks of other kinds (server tools and their results, compaction …) and additional fields of texts and
+ * calls (citations, callers) are stored in `reply.parts` as `other` and `more`, and sent back unchanged; then
+ * only calls follow a call, since the provider refuses anything else. Thinking that is bound to an unknown
+ * kind is left out. Never throws. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]
@@ -159,20 +159,20 @@ export interface AnthropicReply {
 export const fromAnthropic = (reply: AnthropicReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, where that was no end of the reply. */
-function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const blocks = objectsOf(found['content'])
-  const ending = broken ?? failureOf(found) ?? endingOf(found)
+/** `broken`: how its stream ended, if before the end of the reply. */
+function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const blocks = objectsOf(raw['content'])
+  const ending = broken ?? failureOf(raw) ?? endingOf(raw)
   return replyEvents(
     {
-      id: stringOf(found['id']),
-      model: stringOf(found['model']),
-      stopReason: stringOf(found['stop_reason']),
-      usage: usageOf(found['usage']),
+      id: stringOf(raw['id']),
+      model: stringOf(raw['model']),
+      stopReason: stringOf(raw['stop_reason']),
+      usage: usageOf(raw['usage']),
       reasoning: '',
-      container: stringOf(objectOf(found['container'])['id']),
-      parts: blocks.map((block, at) =>
-        partOf(block, ending?.type === 'truncated' && at === blocks.length - 1),
+      container: stringOf(objectOf(raw['container'])['id']),
+      parts: blocks.map((block, index) =>
+        partOf(block, ending?.type === 'truncated' && index === blocks.length - 1),
       ),
       ending,
     },
@@ -181,7 +181,7 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
   )
 }
 
-function endingOf(reply: Found): ReplyOutcome | null {
+function endingOf(reply: RawObject): ReplyOutcome | null {
   const reason = stringOf(reply['stop_reason'])
   switch (reason) {
     case 'max_tokens':
@@ -199,8 +199,8 @@ function endingOf(reply: Found): ReplyOutcome | null {
   }
 }
 
-/** A block as a part. One that lacks what its kind must have is kept whole. */
-function partOf(block: Found, isCutOff: boolean): ReplyPart {
+/** Reads a block as a part. A block that lacks required fields is stored whole. */
+function partOf(block: RawObject, isCutOff: boolean): ReplyPart {
   const { type, text, thinking, signature, data, id, name, input } = block
   if (type === 'text' && typeof text === 'string')
     return { is: 'text', text, more: moreOf(block, 'type', 'text') }
@@ -226,8 +226,8 @@ function partOf(block: Found, isCutOff: boolean): ReplyPart {
   return { is: 'other', value: asJson(block) }
 }
 
-/** That the model itself has called is the default, which goes without saying. */
-function callerOf(block: Found): JsonObject | null {
+/** `direct`, a call by the model itself, is the default and left out. */
+function callerOf(block: RawObject): JsonObject | null {
   const isDirect = objectOf(block['caller'])['type'] === 'direct'
   return moreOf(block, 'type', 'id', 'name', 'input', ...(isDirect ? ['caller'] : []))
 }

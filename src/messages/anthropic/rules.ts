@@ -1,4 +1,4 @@
-/** The rules that Anthropic Messages has for `system` and `messages`, and which of them a request breaks. */
+/** Anthropic Messages: the rules for `system` and `messages`. */
 
 import {
   anthropicFileFault,
@@ -41,14 +41,14 @@ import {
 export const serverRules: readonly Rule<View>[] = [
   {
     id: 'server-results-follow-calls',
-    rule: 'The result of a server tool has the call of that tool before it, in its turn or in one that its turn goes on with.',
+    rule: 'The result of a server tool has the call of that tool before it, in its turn or in one that its turn continues.',
     source:
       'error: "unexpected `tool_use_id` found in `advisor_tool_result` blocks: …. Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it."',
     check: ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'result'),
   },
   {
     id: 'server-calls-with-results',
-    rule: 'The call of a server tool has its result in its turn or in one that goes on with it, unless such a one is asked for.',
+    rule: 'The call of a server tool has its result in its turn or in one that continues it, unless the request itself asks the model to continue.',
     source:
       'error: "`web_search` tool use with id `srvtoolu_…` was found without a corresponding `web_search_tool_result` block"; the same of other tools inferred',
     check: ({ messages }) => pairFindings(messages).filter(({ half }) => half === 'call'),
@@ -69,7 +69,7 @@ export const serverRules: readonly Rule<View>[] = [
   },
   {
     id: 'caller-known',
-    rule: 'A call made by a server tool names a call of that tool that stands before it.',
+    rule: 'A call made by a server tool names a call of that tool before it.',
     source: 'inferred from the two above: `caller.tool_id` is the id of a server_tool_use',
     *check({ messages }) {
       const seen = new Set<unknown>()
@@ -85,7 +85,7 @@ export const serverRules: readonly Rule<View>[] = [
 
 const blocksIn = (messages: readonly Message[]): readonly Block[] => messages.flatMap(({ blocks }) => blocks)
 
-/** A user message with nothing but results goes on with the reply before it; any other user message ends it. */
+/** A user message that has only results continues the reply before it; any other user message ends it. */
 function pairFindings(messages: readonly Message[]): (Finding & { readonly half: 'call' | 'result' })[] {
   const out: (Finding & { readonly half: 'call' | 'result' })[] = []
   let open = new Map<string, string>()
@@ -189,7 +189,7 @@ export const blockRules: readonly Rule<View>[] = [
   },
   {
     id: 'thinking-leads-loop',
-    rule: 'Where thinking is on, the calls whose results close the request come behind thinking.',
+    rule: 'Where thinking is on, the calls whose results end the request follow thinking.',
     source:
       'error: "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)"',
     *check({ target, messages }) {
@@ -234,7 +234,7 @@ export const blockRules: readonly Rule<View>[] = [
   },
   {
     id: 'file-source',
-    rule: 'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; it and a search result say something.',
+    rule: 'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; neither it nor a search result is blank.',
     source:
       'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
     *check({ messages, results }) {
@@ -271,7 +271,7 @@ export const blockRules: readonly Rule<View>[] = [
   },
   {
     id: 'cache-longest-first',
-    rule: 'No block is to be cached for an hour behind one for five minutes, which is the default.',
+    rule: 'No block cached for an hour follows one cached for five minutes, which is the default.',
     source:
       "error: \"messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.\"",
     *check({ messages, system }) {
@@ -280,7 +280,7 @@ export const blockRules: readonly Rule<View>[] = [
         const mark = body['cache_control'] ?? null
         if (mark === null) continue
         const isLong = asObject(mark)['ttl'] === '1h'
-        if (isLong && isShort) yield { path: `${path}.cache_control.ttl`, message: '1h behind 5m' }
+        if (isLong && isShort) yield { path: `${path}.cache_control.ttl`, message: '1h after 5m' }
         isShort ||= !isLong
       }
     },
@@ -310,13 +310,13 @@ function sourceFault(source: JsonObject): string | undefined {
 
 const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled'] === true
 
-/** What a request meets that does not stand in it. */
+/** Facts about the request's model and options. */
 interface Target {
   /** False for models that refuse a final assistant message (Claude 4.6 and later). */
   readonly prefill?: boolean
-  /** True for models whose thinking is switched on by budget: the running tool loop must show its thinking. */
+  /** True for models with a thinking budget: the running tool loop must include its thinking. */
   readonly thinking?: boolean
-  /** True for models that take system messages behind others (Claude Opus 4.8 and later). */
+  /** True for models that accept later system messages (Claude Opus 4.8 and later). */
   readonly systemMessages?: boolean
 }
 
@@ -330,7 +330,7 @@ export interface Message {
   readonly path: string
   readonly role: unknown
   readonly content: unknown
-  /** A string content counts as one text block, an empty one as none. */
+  /** A string is one text block, an empty one no block. */
   readonly blocks: readonly Block[]
 }
 
@@ -341,7 +341,7 @@ export interface View {
   readonly system: readonly Block[]
   readonly calls: readonly Block[]
   readonly results: readonly Result[]
-  /** Every text and image block, at the top and inside of tool results. */
+  /** Text and image blocks, including those inside tool results. */
   readonly listLeavesIn: readonly Block[]
   readonly turns: readonly Turn[]
 }
@@ -372,7 +372,7 @@ const RESULTS = ['web_search', 'web_fetch', 'advisor', 'code_execution', 'bash_c
   'tool_search',
 )
 const result = fields({ tool_use_id: text, content: anything }, { ...cached, ...caller })
-/** What the provider's own tools say, and what it says of itself; the insides are its own. */
+/** Blocks of the provider's own tools; their contents are not checked. */
 const serverShapes = {
   server_tool_use: fields({ id: text, name: text, input: object }, { ...cached, ...caller }),
   ...Object.fromEntries(RESULTS.map((name) => [`${name}_tool_result`, result])),
@@ -418,7 +418,6 @@ const shape = fields(
   { system: texts },
 )
 
-/** What the rules look at, read out of whatever the request may be. */
 function viewOf(request: unknown, target: Target): View {
   const body = asObject(request)
   const messages = asList(body['messages']).map((value, index): Message => {
@@ -434,7 +433,7 @@ function viewOf(request: unknown, target: Target): View {
   return { request, target, messages, system, calls, results, listLeavesIn, turns: turnsIn(messages) }
 }
 
-/** Halves of the pairs that a provider's own tools make, and what their two have in common. */
+/** The half of a pair of the provider's own tools, and the id of the pair. */
 export function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use')
     return { call: true, id: `${type} ${String(body['id'])}` }
@@ -477,7 +476,7 @@ function resultsOf({ role, blocks }: Message): Result[] {
     })
 }
 
-/** Results belong to the very next message; results elsewhere stand alone. */
+/** Results belong to the very next message; others are a turn of their own. */
 function turnsIn(messages: readonly Message[]): Turn[] {
   const turns = messages.map((message, index): Turn => {
     if (message.role === 'assistant') {
@@ -509,7 +508,7 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'text-well-formed',
-    rule: 'No string holds a lone surrogate.',
+    rule: 'No string has a lone surrogate.',
     source: 'error: "The request body is not valid JSON: no low surrogate in string"',
     check: ({ request }) => illFormedText(request, ''),
   },
@@ -526,19 +525,19 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'wrong-type',
-    rule: 'Every field has the type that the API reference gives it.',
+    rule: 'Every field has the type of the API reference.',
     source: 'SDK types MessageParam and ContentBlockParam',
     check: faults(shape, '', 'wrong-type'),
   },
   {
     id: 'missing-field',
-    rule: 'Every required field is there.',
+    rule: 'Every required field is present.',
     source: 'SDK types; error: "thinking.signature: Field required"',
     check: faults(shape, '', 'missing-field'),
   },
   {
     id: 'unknown-field',
-    rule: 'There is no field that the API reference does not name; thinking takes no cache_control.',
+    rule: 'There is no field that the API reference does not name; thinking has no cache_control.',
     source:
       'errors: "messages.1.reasoning_details: Extra inputs are not permitted", "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted"',
     check: faults(shape, '', 'unknown-field'),
@@ -555,12 +554,12 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'system-place',
-    rule: 'A system message is the last, or stands before an assistant message; no two touch.',
+    rule: 'A system message is last or before an assistant message; no two are adjacent.',
     source:
       'Placement rules of mid-conversation system messages: "Must either be the last entry in `messages` or be followed by an assistant turn"; "Consecutive system messages are not allowed"',
     *check({ messages }) {
-      for (const [at, { role, path }] of messages.entries()) {
-        const next = messages[at + 1]
+      for (const [index, { role, path }] of messages.entries()) {
+        const next = messages[index + 1]
         if (role === 'system' && next !== undefined && next.role !== 'assistant')
           yield { path, message: `before ${String(next.role)}` }
       }
@@ -568,13 +567,13 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-block',
-    rule: 'Blocks are text, image, thinking, redacted_thinking, tool_use, tool_result and what its own tools say; results hold text and images.',
+    rule: 'Blocks are text, image, thinking, redacted_thinking, tool_use, tool_result and blocks of its own tools; results contain text and images.',
     source: 'SDK type ContentBlockParam, less what the library never sends',
     check: faults(shape, '', 'unknown-type'),
   },
   {
     id: 'block-of-role',
-    rule: 'Thinking and calls stand in assistant messages, images and results in user messages.',
+    rule: 'Thinking and calls are in assistant messages, images and results in user messages.',
     source: 'error: "\'image\' blocks are not permitted within assistant turns" (SEMOSS/Semoss#2323)',
     *check({ messages }) {
       for (const { role, blocks } of messages) {
@@ -599,7 +598,7 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'message-nonempty',
-    rule: 'Every message but a final assistant message has content.',
+    rule: 'Every message except a final assistant message has content.',
     source:
       'error: "all messages must have non-empty content except for the optional final assistant message"',
     *check({ messages }) {
@@ -612,7 +611,7 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'ends-with-user',
-    rule: 'Where the model takes no prefill, the last message is from the user.',
+    rule: 'If the model accepts no prefill, the last message is from the user.',
     source:
       'error: "This model does not support assistant message prefill. The conversation must end with a user message."',
     *check({ target, messages }) {
@@ -653,7 +652,7 @@ export const anthropicRules: readonly Rule<View>[] = [
     rule: 'A call id has one or more letters, digits, underscores and dashes.',
     source: 'error: "messages.1.content.1.tool_use.id: String should match pattern \'^[a-zA-Z0-9_-]+$\'"',
     *check({ calls, results }) {
-      const ids = [...calls.map(at('id')), ...results.map(at('tool_use_id'))]
+      const ids = [...calls.map(fieldOf('id')), ...results.map(fieldOf('tool_use_id'))]
       for (const { path, value } of ids) {
         if (typeof value === 'string' && !/^[a-zA-Z0-9_-]+$/.test(value)) {
           yield { path, message: JSON.stringify(value) }
@@ -667,7 +666,7 @@ export const anthropicRules: readonly Rule<View>[] = [
     source:
       'error: "tools.18.custom.name: String should have at most 128 characters"; in tool_use itself up to 200 (openclaw/openclaw#13134)',
     *check({ calls }) {
-      for (const { path, value } of calls.map(at('name'))) {
+      for (const { path, value } of calls.map(fieldOf('name'))) {
         if (typeof value === 'string' && !/^[a-zA-Z0-9_-]{1,128}$/.test(value)) {
           yield { path, message: JSON.stringify(value) }
         }
@@ -679,14 +678,14 @@ export const anthropicRules: readonly Rule<View>[] = [
     rule: 'The input of a call is an object.',
     source: 'error: "messages.61.content.0.tool_use.input: Input should be a valid dictionary"',
     *check({ calls }) {
-      for (const { path, value } of calls.map(at('input'))) {
+      for (const { path, value } of calls.map(fieldOf('input'))) {
         if (value !== undefined && !isObject(value)) yield { path, message: 'not an object' }
       }
     },
   },
   {
     id: 'results-first',
-    rule: 'In a user message the results stand before anything else.',
+    rule: 'In a user message the results are first.',
     source:
       'error: "Messages following tool_use blocks must begin with a matching number of tool_result blocks"; text before a result gives the error of calls-have-results (QwenLM/qwen-code#8161)',
     *check({ messages }) {
@@ -694,27 +693,27 @@ export const anthropicRules: readonly Rule<View>[] = [
         if (role !== 'user') continue
         const other = blocks.findIndex(({ type }) => type !== 'tool_result')
         for (const { path, type } of other < 0 ? [] : blocks.slice(other)) {
-          if (type === 'tool_result') yield { path, message: 'result behind other content' }
+          if (type === 'tool_result') yield { path, message: 'result after other content' }
         }
       }
     },
   },
   {
     id: 'calls-last',
-    rule: 'Nothing but calls stands behind a call; up to the last thinking that leads to another call, words and thinking may.',
+    rule: 'Only calls follow a call; up to the last thinking before another call, texts and thinking may.',
     source:
       'vercel/ai#13019 for server tool blocks (error of calls-have-results); stacklok/mecatl#1465 for text at the end; UKGovernmentBEIS/inspect_ai#4922 for thinking between calls, which must not be moved; gotgenes/pi-anthropic-auth#66 for text between calls',
     *check({ messages }) {
       for (const { role, blocks } of messages) {
         if (role !== 'assistant') continue
         const last = blocks.findLastIndex(({ type }) => type === 'tool_use')
-        const bound = blocks.findLastIndex((block, at) => at < last && isThinking(block))
+        const bound = blocks.findLastIndex((block, index) => index < last && isThinking(block))
         let isBehind = false
-        for (const [at, block] of blocks.entries()) {
-          if (at === bound) isBehind = false
+        for (const [index, block] of blocks.entries()) {
+          if (index === bound) isBehind = false
           const fits =
-            block.type === 'tool_use' || (at < bound && (block.type === 'text' || isThinking(block)))
-          if (isBehind && !fits) yield { path: block.path, message: `${String(block.type)} behind a call` }
+            block.type === 'tool_use' || (index < bound && (block.type === 'text' || isThinking(block)))
+          if (isBehind && !fits) yield { path: block.path, message: `${String(block.type)} after a call` }
           if (block.type === 'tool_use') isBehind = true
         }
       }
@@ -733,6 +732,6 @@ const OWNERS = new Map<unknown, string>([
   ...SERVER_KINDS.map((kind): [string, string] => [kind, 'assistant']),
 ])
 
-function at(key: string) {
+function fieldOf(key: string) {
   return ({ path, body }: Block) => ({ path: `${path}.${key}`, value: body[key] })
 }

@@ -1,4 +1,4 @@
-/** Writes neutral messages as Anthropic Messages, and proves of each reply that it stands behind what it saw. */
+/** Writes neutral messages as Anthropic Messages. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, sentMore } from '../blocks.ts'
@@ -23,10 +23,11 @@ import {
 } from './blocks.ts'
 
 /**
- * The system prompt and the messages of a Messages request; valid whatever the log holds (law M). A reply goes back as
- * it came, its thinking byte for byte, as long as it stands behind what it saw; otherwise without its signed parts.
- * Unsigned thinking goes back to the model that made it, unless that is a Claude. Messages of one role in a row are one. Of the parts marked `cache_prompt` the first
- * four become breakpoints, as the provider takes no more. O(content).
+ * Returns the system prompt and the messages of a Messages request; valid for any log (law M). A reply is
+ * sent back unchanged, its thinking byte for byte, while its prefix is unchanged; otherwise without its
+ * signed parts. Unsigned thinking is sent back to the model that made it, unless that is a Claude. Adjacent
+ * messages of one role are merged. The first four parts with `cache_prompt` become breakpoints, the
+ * provider's maximum. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -39,12 +40,12 @@ export function toAnthropic(
   const mark = cacheMarks(options.tools, options.cached)
   const cite = citing()
   const tools: readonly { readonly name?: unknown }[] = options.tools ?? [{}]
-  // All tools exist where the list is not known, or has a set that names none.
+  // All tools exist if the list is unknown, or has a set without names.
   const hasTool = (name: unknown): boolean => tools.some((tool) => (tool.name ?? name) === name)
   const callers = new Set<unknown>()
   const out: { readonly role: AnthropicMessage['role']; readonly content: AnthropicBlock[] }[] = []
   let front: AnthropicBlock[] = []
-  /** A system message is placed before a reply or at the end: it waits where nothing of a reply is written. */
+  /** A system message precedes a reply or is last: it waits if the reply is not written. */
   let waiting: AnthropicBlock[] = []
   const settle = (): void => {
     if (waiting.length > 0) out.push({ role: 'system', content: waiting })
@@ -80,7 +81,7 @@ export function toAnthropic(
   // The container in which the calls of the last reply wait.
   const container = last?.waits === true && last.message.reply?.container
   const request: AnthropicRequest = {
-    // Only texts were added to system messages.
+    // System messages have only texts.
     ...(front.length > 0 && { system: front as AnthropicText[] }),
     messages: out as AnthropicMessage[],
     ...(typeof container === 'string' && { container }),
@@ -89,32 +90,32 @@ export function toAnthropic(
   return request
 }
 
-/** The blocks of a reply. Thinking must not end a message, so a fixed sentence follows it there. */
+/** Thinking must not end a message, so a fixed sentence follows it there. */
 function reply(
   turn: AssistantTurn,
-  keeps: boolean,
+  keepsSigned: boolean,
   mark: Mark,
   callers: Set<unknown>,
   model = '',
 ): Written<AnthropicBlock>[] {
-  const refs = keeps ? turn.refs : callsLast(turn.refs)
-  const blocks = replyBlocks<AnthropicBlock>({ ...turn, refs }, keeps, {
+  const refs = keepsSigned ? turn.refs : callsLast(turn.refs)
+  const blocks = replyBlocks<AnthropicBlock>({ ...turn, refs }, keepsSigned, {
     text: ({ text, cache }, more) => ({ type: 'text', text, ...mark(cache), ...more }),
-    thinking(given) {
-      const isUnsigned = 'thinking' in given && !given.signature
+    thinking(block) {
+      const isUnsigned = 'thinking' in block && !block.signature
       const { outcome, interrupted, own } = turn.message.reply ?? {}
-      // Claude signs all that it thinks, and refuses what is not signed. Under another name, too, thinking lacks its
-      // signature where it was cut off, or where redaction has changed it.
+      // Claude signs all its thinking, and refuses unsigned thinking. Under another name too, interrupted or
+      // redacted thinking lacks its signature.
       const isWhole = outcome === undefined && interrupted !== true && own === undefined
       if (isUnsigned && isWhole && isOfModel(turn.message, LIMITS.grammar, model) && !/claude/i.test(model)) {
-        const { type, thinking, signature } = given
+        const { type, thinking, signature } = block
         return {
           type,
           thinking: wellFormed(thinking),
           ...(signature === '' && { signature }),
         } as AnthropicBlock
       }
-      const sent = keeps ? returnable(given) : null
+      const sent = keepsSigned ? returnable(block) : null
       return sent && ('data' in sent ? { type: 'redacted_thinking', ...sent } : { type: 'thinking', ...sent })
     },
     call: ({ id, name, source }, more) => ({
@@ -125,7 +126,7 @@ function reply(
       ...more,
     }),
     other(value) {
-      if (!keeps && isSealed(LIMITS, value)) return null
+      if (!keepsSigned && isSealed(LIMITS, value)) return null
       const sent = withKnownCaller(value, callers)
       if (value['type'] === 'server_tool_use') callers.add(value['id'])
       return sent
@@ -140,8 +141,8 @@ function reply(
 }
 
 /**
- * The blocks of a paused reply, which can be the end of a request, where the provider refuses white space. It goes
- * wherever the reply stands later, so that what stands before the next one stays the same.
+ * Trims a paused reply, which can be the end of a request, where the provider refuses white space. It is
+ * trimmed everywhere, so that the prefix of the next reply stays the same.
  */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
@@ -150,14 +151,14 @@ function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock
   return text === '' ? blocks : blocks.with(blocks.length - 1, { ...last, block: { ...last.block, text } })
 }
 
-/** A part without the name of its caller, where the history has lost the call of the server's tool that made it. */
+/** Removes the caller of a part whose server tool call is not in the history. */
 function withKnownCaller(value: JsonObject, callers: ReadonlySet<unknown>): JsonObject {
   const { caller, ...rest } = value
   const { tool_id } = objectOf(caller)
   return tool_id === undefined || callers.has(tool_id) ? value : rest
 }
 
-/** A result without content has no `content`; it holds what was not moved. */
+/** An empty result has no `content`. */
 function resultBlock(
   { call, pieces, isError }: Result,
   cite: Cite,
@@ -174,7 +175,7 @@ function resultBlock(
   }
 }
 
-/** A reference to a tool that is not there is refused: its name replaces it. */
+/** A reference to a missing tool is refused, so its name replaces it. */
 const withKnownTool = (piece: Piece, hasTool: (tool: unknown) => boolean): Piece =>
   piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || hasTool(piece.block['tool_name'])
     ? piece
@@ -194,7 +195,7 @@ function pieceBlock(piece: Piece, cite: Cite): AnthropicBlock {
   }
 }
 
-/** How long a part asks to be cached, where it says that in the words of this grammar. */
+/** Cache lifetime that a part requests in this grammar. */
 function timeOf(piece: Piece): CacheTime | null {
   const { ttl } = objectOf(piece.type === 'block' && (piece.source as JsonObject)['cache_control'])
   return ttl === '1h' || ttl === '5m' ? ttl : null
@@ -203,13 +204,14 @@ function timeOf(piece: Piece): CacheTime | null {
 type Cite = (block: AnthropicPart) => AnthropicPart
 
 /**
- * Makes the documents of one request agree on citations, which the provider wants on all or on none: each block as the
- * first document has it. A longer history begins with the same one, so that nothing before changes. O(1) a block.
+ * Makes the documents of one request agree on citations, because the provider requires them on all or on
+ * none: the first document decides. A longer history has the same first document, so earlier blocks stay the
+ * same. O(1) for each block.
  */
 function citing(): Cite {
   let cites: boolean | null = null
   return (block) => {
-    // Results have other kinds, too.
+    // Results can have other kinds.
     if (block.type !== 'document' && block.type !== 'search_result') return block
     const { citations, ...rest } = block
     const isCited = citations?.enabled === true

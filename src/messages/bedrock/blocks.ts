@@ -1,4 +1,4 @@
-/** The content blocks of Amazon Bedrock's Converse, and what the provider accepts; readers of its replies use it too. */
+/** Amazon Bedrock's Converse: kinds of blocks, limits and types, for writer and readers. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
@@ -22,7 +22,7 @@ export const KINDS = {
   text: { in: 'standard', side: 'both', more: { citations: objects } },
   reasoningContent: { in: 'standard', side: 'assistant' },
   citationsContent: { in: 'standard', side: 'assistant' },
-  /** Kept whole where the provider executes the call. */
+  /** Stored whole if the provider executes the call. */
   toolUse: {
     in: 'standard',
     side: 'assistant',
@@ -44,7 +44,7 @@ export const KINDS = {
   toolRemoval: USERS,
 } as const satisfies Kinds
 
-/** A PDF by its bytes; the writer names it, since no two documents of a request may share a name. */
+/** Writes a PDF from its bytes; the writer assigns the name, which must be unique in the request. */
 function writeFile(file: FileRef): JsonObject | null {
   return 'data' in file.from && isPdf(file)
     ? { document: { format: 'pdf', name: '', source: { bytes: { $bytes: file.from.data } } } }
@@ -60,7 +60,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 64 },
   toolNameLength: 64,
-  takesImage: (image) => image.from === 'data',
+  acceptsImage: (image) => image.from === 'data',
   parts: PARTS,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
@@ -69,27 +69,27 @@ export const LIMITS: Limits = {
   more: { text: KINDS.text.more },
   pairOf,
   pairs: pairParts,
-  says: (turn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
+  hasOutput: (turn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
   pauses: false,
   appends: false,
 }
 
-/** Whether reasoning is signed, or redacted, by a model behind this provider. */
+/** Whether reasoning was signed, or redacted, by a model of this provider. */
 export function isSigned(message: AssistantMessage, ref: FieldRef): boolean {
   if (message.reply?.grammar !== LIMITS.grammar || !isSignedThinking(message, ref)) return false
-  const block = message.thinking_blocks[ref.at]
+  const block = message.thinking_blocks[ref.index]
   return block !== undefined && ('thinking' in block || isBase64(block.data))
 }
 
-/** A tool of the provider has an id in common with its result. */
+/** A provider's tool call and its result share an id. */
 function pairOf({ toolUse, toolResult }: JsonObject): PairHalf | null {
-  const [half, held] =
+  const [half, block] =
     toolUse === undefined ? (['result', toolResult] as const) : (['call', toolUse] as const)
-  const id = isObject(held) ? held['toolUseId'] : undefined
+  const id = isObject(block) ? block['toolUseId'] : undefined
   return typeof id === 'string' ? { half, id, waits: true } : null
 }
 
-/** A value with bytes, as JSON has them and the provider's client takes them. */
+/** Converts bytes from their JSON form to the client's. */
 export function withBytes(value: JsonValue | undefined): unknown {
   if (Array.isArray(value)) return value.map((item: JsonValue) => withBytes(item))
   if (!isObject(value)) return value
@@ -99,7 +99,7 @@ export function withBytes(value: JsonValue | undefined): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withBytes(field)]))
 }
 
-/** The same as JSON. */
+/** Converts bytes to their JSON form. */
 export function withoutBytes(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: base64Of(value) }
   if (Array.isArray(value)) return value.map(withoutBytes)
@@ -142,9 +142,9 @@ export interface BedrockMessage {
   readonly content: BedrockBlock[]
 }
 
-/** What is written of a `Converse` request. */
+/** The part of a `Converse` request that is written from the log. */
 export interface BedrockRequest {
-  /** Absent where there is no system prompt. */
+  /** Absent without a system prompt. */
   readonly system?: { readonly text: string }[]
   readonly messages: BedrockMessage[]
 }

@@ -1,4 +1,7 @@
-/** Amazon Bedrock's Converse as its servers speak it, with a model that signs its reasoning; streams come as JSON events. */
+/**
+ * Amazon Bedrock's Converse with its fake provider, whose model signs reasoning and whose streams are JSON
+ * events.
+ */
 
 import { defineGrammar } from '../grammar.ts'
 import {
@@ -40,13 +43,13 @@ const stopReasonOf = (contents: readonly Wire[], { end }: ReplyAbout): string =>
 
 const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
 
-/** The events of a block; what the provider's own tools do comes as it began. */
+/** The events of a block; blocks of the provider's own tools arrive in one piece. */
 function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   const { toolUse, toolResult, reasoningContent, text } = block
   const { input, ...call } = asObject(toolUse)
   const { content, ...result } = asObject(toolResult)
   const { text: thought, signature } = asObject(asObject(reasoningContent)['reasoningText'])
-  const started = toolUse === undefined ? { toolResult: result } : { toolUse: call }
+  const start = toolUse === undefined ? { toolResult: result } : { toolUse: call }
   const deltas: Wire[] = [
     ...halves(String(text ?? '')).map((half) => ({ text: half })),
     ...halves(String(thought ?? '')).map((half) => ({ reasoningContent: { text: half } })),
@@ -59,7 +62,7 @@ function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   return [
     ...((toolUse ?? toolResult) === undefined
       ? []
-      : [{ contentBlockStart: { contentBlockIndex, start: started } }]),
+      : [{ contentBlockStart: { contentBlockIndex, start: start } }]),
     ...deltas.map((delta) => ({ contentBlockDelta: { contentBlockIndex, delta } })),
     { contentBlockStop: { contentBlockIndex } },
   ]
@@ -96,17 +99,17 @@ const PROVIDER: ProviderGrammar = {
   sight: SIGHT,
   judge: ({ system, messages }) => validateBedrock({ ...(system === undefined ? {} : { system }), messages }),
   arrange: callsLast,
-  contents(part, at) {
+  contents(part, idPrefix) {
     if (typeof part === 'string') return [{ text: part }]
     if ('think' in part) return [{ reasoningContent: { reasoningText: { text: part.think } } }]
     if ('search' in part) {
-      const search = { toolUseId: `search_${at}`, type: 'server_tool_use' }
+      const search = { toolUseId: `search_${idPrefix}`, type: 'server_tool_use' }
       return [
         { toolUse: { ...search, name: 'nova_grounding', input: { query: part.search } } },
         { toolResult: { ...search, content: [] } },
       ]
     }
-    const { call: name, args, id = `call_${at}` } = part
+    const { call: name, args, id = `call_${idPrefix}` } = part
     return [{ toolUse: { toolUseId: id, name, input: argumentObject(argumentText(args)) } }]
   },
   signs: ({ reasoningContent }) => reasoningContent !== undefined,
@@ -115,9 +118,9 @@ const PROVIDER: ProviderGrammar = {
       reasoningText: { ...asObject(asObject(reasoningContent)['reasoningText']), signature },
     },
   }),
-  owed: () => [],
+  resumedContents: () => [],
   whole: (contents, about) => ({
-    $metadata: { requestId: `req_${about.no}` },
+    $metadata: { requestId: `req_${about.requestNumber}` },
     output: { message: { role: 'assistant', content: contents } },
     stopReason: stopReasonOf(contents, about),
     usage,
@@ -137,7 +140,6 @@ const PROVIDER: ProviderGrammar = {
   },
 }
 
-/** Amazon Bedrock Converse. */
 export const BEDROCK = defineGrammar({
   name: 'bedrock',
   title: 'Amazon Bedrock Converse',

@@ -1,4 +1,4 @@
-/** Reads replies of Amazon Bedrock's Converse as events, so that they can go back as they came. */
+/** Reads replies of Amazon Bedrock's Converse as events. */
 
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import {
@@ -20,19 +20,19 @@ import {
 } from '../reply.ts'
 import { base64Of } from '../text-files.ts'
 import { collectStream } from '../stream.ts'
-import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { LIMITS, withoutBytes } from './blocks.ts'
 
-/** A whole reply, as the AWS client gives it; other fields are read where they are there. */
+/** A whole reply of the AWS client; its other fields are read if present. */
 export interface BedrockReply {
   readonly output: object | undefined
   readonly stopReason: string | undefined
 }
 
 /**
- * The events of a reply, and what ended it. Reasoning, texts with their citations and calls go back in their order;
- * calls that the provider executed itself, and files, as they are. A reply does not name its model: that of the request
- * is recorded. Throws nothing. O(length).
+ * Returns the events of a reply, and how it ended. Reasoning, texts with citations and calls are sent back in
+ * order; files, and calls that the provider executed, unchanged. A reply does not name its model, so the
+ * request's is recorded. Never throws. O(length).
  * @param reply a `ConverseResponse`
  * @example
  * const message = { role: 'assistant', content: [{ text: 'hi' }] }
@@ -43,9 +43,9 @@ export interface BedrockReply {
 export const fromBedrock = (reply: BedrockReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, where that was no end of the reply. */
-function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = found
+/** `broken`: how its stream ended, if before the end of the reply. */
+function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
   const contents = objectsOf(objectOf(objectOf(output)['message'])['content']).filter(
     ({ text }) => text !== '',
   )
@@ -58,8 +58,8 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
       usage: usageOf(usage),
       reasoning: '',
       metadata: moreOf({ additionalModelResponseFields, trace }),
-      parts: contents.map((content, at) =>
-        partOf(content, ending?.type === 'truncated' && at === contents.length - 1),
+      parts: contents.map((content, index) =>
+        partOf(content, ending?.type === 'truncated' && index === contents.length - 1),
       ),
       ending,
     },
@@ -84,7 +84,7 @@ function endingOf(reason: string): ReplyOutcome | null {
   }
 }
 
-function partOf(content: Found, isCutOff: boolean): ReplyPart {
+function partOf(content: RawObject, isCutOff: boolean): ReplyPart {
   const { text, toolUse, reasoningContent, citationsContent } = content
   if (typeof text === 'string') return { is: 'text', text, more: moreOf(content, 'text') }
   if (citationsContent !== undefined) {
@@ -100,7 +100,7 @@ function partOf(content: Found, isCutOff: boolean): ReplyPart {
   if (reasoningContent !== undefined) return reasoningPart(content, objectOf(reasoningContent))
   const { toolUseId, name, input, type } = objectOf(toolUse)
   if (toolUse === undefined || type !== undefined)
-    return { is: 'other', value: asJson(withoutBytes(content) as Found) }
+    return { is: 'other', value: asJson(withoutBytes(content) as RawObject) }
   return {
     is: 'call',
     id: stringOf(toolUseId),
@@ -113,31 +113,32 @@ function partOf(content: Found, isCutOff: boolean): ReplyPart {
   }
 }
 
-/** Bytes of redacted reasoning are recorded in base64, as the HTTP interface has them. */
-function reasoningPart(content: Found, { reasoningText, redactedContent }: Found): ReplyPart {
+/** Redacted reasoning is recorded as base64, as in the HTTP interface. */
+function reasoningPart(content: RawObject, { reasoningText, redactedContent }: RawObject): ReplyPart {
   const data = redactedContent instanceof Uint8Array ? base64Of(redactedContent) : redactedContent
   if (typeof data === 'string')
     return { is: 'thinking', block: { type: 'redacted_thinking', data }, more: null }
   const { text, signature } = objectOf(reasoningText)
-  if (typeof text !== 'string') return { is: 'other', value: asJson(withoutBytes(content) as Found) }
+  if (typeof text !== 'string') return { is: 'other', value: asJson(withoutBytes(content) as RawObject) }
   const signed = typeof signature === 'string' && signature !== '' ? { signature } : {}
   return { is: 'thinking', block: { type: 'thinking', thinking: text, ...signed }, more: null }
 }
 
-/** A block on its way: what it began with, and its pieces, joined at the end so that the cost is linear. */
+/** A block that is not complete; its pieces are joined at the end, so that the cost is linear. */
 interface StreamedBlock {
-  readonly start: Found
+  readonly start: RawObject
   readonly texts: string[]
   readonly args: string[]
   readonly thoughts: string[]
-  readonly citations: Found[]
+  readonly citations: RawObject[]
   readonly fields: Record<string, unknown>
 }
 
 /**
- * Collects the events of a stream, as `converseStream` of the AWS client gives them. `push` gives what to publish of each;
- * `end` gives the reply, the same as `fromBedrock` gives of the whole. A stream that ends before its `messageStop` has
- * broken off, one with an exception has failed: then there are no events to append. Throws nothing. O(length).
+ * Collects the events of a stream of the AWS client's `converseStream`. `push` returns the deltas to publish;
+ * `end` returns the reply, equal to `fromBedrock` of the whole. A stream without `messageStop` has broken
+ * off, one with an exception has failed: its reply has the content that arrived, and no call is executed.
+ * Never throws. O(length).
  * @example
  * const stream = collectBedrock()
  * stream.push({ contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'hi' } } })[0].content // 'hi'
@@ -145,15 +146,15 @@ interface StreamedBlock {
  * stream.end().outcome // { type: 'done' }
  */
 export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
-  let about: Found = {}
+  let about: RawObject = {}
   let failure: Failure | null = null
   const blocks = new Map<unknown, StreamedBlock>()
-  const blockAt = (index: unknown, start: Found = {}): StreamedBlock => {
+  const blockAt = (index: unknown, start: RawObject = {}): StreamedBlock => {
     const block = blocks.get(index) ?? { start, texts: [], args: [], thoughts: [], citations: [], fields: {} }
     blocks.set(index, block)
     return block
   }
-  const take = (event: Found): readonly StreamingDeltaEvent[] => {
+  const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
     const { contentBlockStart, contentBlockDelta, messageStop, metadata } = event
     for (const [name, value] of Object.entries(event))
       if (name.endsWith('Exception')) failure = failedWith(objectOf(value)['message'] ?? name)
@@ -165,17 +166,17 @@ export function collectBedrock(options: ReadOptions = {}): ReplyCollector {
     return delta === undefined ? [] : addDelta(blockAt(contentBlockIndex), objectOf(delta))
   }
   return collectStream({
-    take,
+    push: push,
     failure: () => failure,
     isComplete: () => typeof about['stopReason'] === 'string',
     read: (ending) => {
-      const content = [...blocks.values()].map(closed).filter(({ text }) => text !== '')
+      const content = [...blocks.values()].map(wholeBlock).filter(({ text }) => text !== '')
       return readReply({ ...about, output: { message: { content } } }, options, ending)
     },
   })
 }
 
-function addDelta(block: StreamedBlock, delta: Found): readonly StreamingDeltaEvent[] {
+function addDelta(block: StreamedBlock, delta: RawObject): readonly StreamingDeltaEvent[] {
   const { text, toolUse, reasoningContent, citation, ...rest } = delta
   if (typeof text === 'string') block.texts.push(text)
   if (toolUse !== undefined) block.args.push(stringOf(objectOf(toolUse)['input']))
@@ -186,8 +187,8 @@ function addDelta(block: StreamedBlock, delta: Found): readonly StreamingDeltaEv
   return [...textDelta(stringOf(text)), ...reasoningDelta(stringOf(thought))]
 }
 
-/** The block as it would be in a whole reply. */
-function closed({ start, texts, args, thoughts, citations, fields }: StreamedBlock): Found {
+/** The block as in a whole reply. */
+function wholeBlock({ start, texts, args, thoughts, citations, fields }: StreamedBlock): RawObject {
   const { signature, redactedContent, ...rest } = fields
   const text = texts.join('')
   if (start['toolUse'] !== undefined)
@@ -207,7 +208,7 @@ function closed({ start, texts, args, thoughts, citations, fields }: StreamedBlo
   return { text }
 }
 
-/** The arguments; the text itself where that is no JSON, so that the call is not executed. */
+/** Parses arguments; invalid JSON remains text, so that the call is not executed. */
 function parsed(text: string): unknown {
   try {
     return text === '' ? {} : (JSON.parse(text) as unknown)

@@ -1,4 +1,4 @@
-/** The rules that Amazon Bedrock's Converse has for messages, and which of them a request breaks. */
+/** Amazon Bedrock's Converse: the rules for messages. */
 
 import {
   asList,
@@ -9,7 +9,7 @@ import {
   isBlank,
   isObject,
   judge,
-  judged,
+  customShape,
   type JsonObject,
   orphans,
   repeatedCalls,
@@ -25,8 +25,8 @@ import { either, listOf, object, oneOf, open, type Shape, string as text } from 
 
 const isBytes = (value: unknown): boolean => value instanceof Uint8Array
 
-/** Of bytes the rule `bytes` judges. */
-const anyBytes = judged(() => undefined)
+/** The rule `bytes` checks bytes. */
+const anyBytes = customShape(() => undefined)
 const image = open({ format: oneOf('png', 'jpeg', 'gif', 'webp'), source: open({}) })
 const result = oneData({ text, image, json: object, document: object, video: object, searchResult: object })
 const CONTENT: Readonly<Record<string, Shape<unknown>>> = {
@@ -55,11 +55,11 @@ const CONTENT: Readonly<Record<string, Shape<unknown>>> = {
 /** An object with exactly one of these fields. */
 function oneData(shapes: Readonly<Record<string, Shape<unknown>>>): Shape<unknown> {
   const any = fields({}, shapes)
-  return judged((value, { path, found }) => {
-    found.push(...faultsOf(any, value, path))
-    const held = isObject(value) ? Object.keys(shapes).filter((name) => value[name] !== undefined) : ['']
-    if (held.length !== 1)
-      found.push({ fault: 'unknown-type', path, message: `holds ${held.join(' and ') || 'nothing'}` })
+  return customShape((value, { path, findings }) => {
+    findings.push(...faultsOf(any, value, path))
+    const present = isObject(value) ? Object.keys(shapes).filter((name) => value[name] !== undefined) : ['']
+    if (present.length !== 1)
+      findings.push({ fault: 'unknown-type', path, message: `has ${present.join(' and ') || 'no data'}` })
   })
 }
 
@@ -95,18 +95,18 @@ export function validateBedrock(request: unknown): Violation[] {
     role: message['role'],
     blocks: listed(message['content'], `${path}.content`),
   }))
-  const own = messages.flatMap(({ role, blocks }) => blocks.map((block) => ({ ...block, role })))
-  const results = own.flatMap(({ path, body: { toolResult }, role }) =>
+  const messageBlocks = messages.flatMap(({ role, blocks }) => blocks.map((block) => ({ ...block, role })))
+  const results = messageBlocks.flatMap(({ path, body: { toolResult }, role }) =>
     listed(asObject(toolResult)['content'], `${path}.toolResult.content`).map((block) => ({
       ...block,
       role,
     })),
   )
   const system = listed(body['system'], 'system').map((block) => ({ ...block, role: 'system' }))
-  return judge(bedrockRules, { request, messages, blocks: [...system, ...own, ...results] })
+  return judge(bedrockRules, { request, messages, blocks: [...system, ...messageBlocks, ...results] })
 }
 
-/** Turns of the calls that the client executes, and their results. */
+/** Turns of the client's calls and their results. */
 const turns = ({ messages }: View) =>
   turnsOf(
     messages.flatMap(({ role, blocks }) =>
@@ -129,7 +129,7 @@ export const bedrockRules: readonly Rule<View>[] = [
     id: 'user-ends',
     rule: 'The conversation begins and ends with the user.',
     source:
-      'error: "A conversation must start with a user message."; of the end: "does not support assistant message prefill"',
+      'error: "A conversation must start with a user message."; at the end: "does not support assistant message prefill"',
     *check({ messages }) {
       for (const message of [messages[0], messages.at(-1)])
         if (message?.role !== 'user')
@@ -150,17 +150,17 @@ export const bedrockRules: readonly Rule<View>[] = [
     id: 'content-nonempty',
     rule: 'A message and a result of a call have content.',
     source:
-      'error: "The content field in the Message object at messages.0 is empty. Add a ContentBlock object"; of results inferred',
+      'error: "The content field in the Message object at messages.0 is empty. Add a ContentBlock object"; inferred for results',
     *check({ messages }) {
       for (const { path, role, blocks } of messages) {
         if (blocks.length === 0) yield { path, message: 'no content' }
-        for (const { path: at, body } of blocks)
+        for (const { path: blockPath, body } of blocks)
           if (
             role === 'user' &&
             asList(asObject(body['toolResult'])['content'])[0] === undefined &&
             body['toolResult'] !== undefined
           )
-            yield { path: at, message: 'no content' }
+            yield { path: blockPath, message: 'no content' }
       }
     },
   },
@@ -182,10 +182,10 @@ export const bedrockRules: readonly Rule<View>[] = [
     *check({ messages }) {
       for (const { role, blocks } of messages)
         for (const { path, body } of blocks) {
-          const isOwn = asObject(body['toolResult'])['type'] === undefined
+          const isOfClient = asObject(body['toolResult'])['type'] === undefined
           const wrong =
             role === 'assistant'
-              ? body['toolResult'] !== undefined && isOwn
+              ? body['toolResult'] !== undefined && isOfClient
               : (body['toolUse'] ?? body['reasoningContent']) !== undefined
           if (wrong) yield { path, message: `of role ${String(role)}` }
         }
@@ -193,7 +193,7 @@ export const bedrockRules: readonly Rule<View>[] = [
   },
   {
     id: 'calls-have-results',
-    rule: 'Each call has one result in the next message, before all else there.',
+    rule: 'Each call has one result in the next message, before any other content.',
     source: 'error: "Expected toolResult blocks at messages.2.content for the following Ids"',
     *check(view) {
       yield* withoutResult(turns(view))
@@ -237,11 +237,11 @@ export const bedrockRules: readonly Rule<View>[] = [
       'ReasoningTextBlock: "include the text and its signature unmodified"; for Claude "The final block in an assistant message cannot be `thinking`."',
     *check({ messages }) {
       for (const { blocks } of messages)
-        for (const [at, { path, body }] of blocks.entries()) {
+        for (const [index, { path, body }] of blocks.entries()) {
           const { reasoningText } = asObject(body['reasoningContent'])
           if (reasoningText !== undefined && !asObject(reasoningText)['signature'])
             yield { path, message: 'no signature' }
-          if (body['reasoningContent'] !== undefined && at === blocks.length - 1)
+          if (body['reasoningContent'] !== undefined && index === blocks.length - 1)
             yield { path, message: 'the last block' }
         }
     },
@@ -269,7 +269,7 @@ export const bedrockRules: readonly Rule<View>[] = [
   },
   {
     id: 'bytes',
-    rule: 'The bytes of an image are bytes, and there are some.',
+    rule: 'The bytes of an image are a byte array, and not empty.',
     source: 'type ImageSource of the AWS client: bytes is a Uint8Array',
     *check({ blocks }) {
       for (const { path, body } of blocks) {

@@ -1,4 +1,4 @@
-/** Writes neutral messages for Amazon Bedrock's Converse, and proves of each reply that it stands behind what it saw. */
+/** Writes neutral messages for Amazon Bedrock's Converse. */
 
 import type { JsonValue } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
@@ -21,15 +21,15 @@ import {
   withBytes,
 } from './blocks.ts'
 
-/** The provider demands a text in a message with a document, and content in a result. */
+/** The provider requires a text in a message with a document, and content in a result. */
 const FILE_TEXT = '[A file:]'
 const EMPTY_RESULT = '[The result is empty.]'
 
 /**
- * The system prompt and the messages of a `Converse` request; valid whatever the log holds (law M). Bytes are as the AWS
- * client takes them. Reasoning goes back signed as it came, as long as its reply stands behind what it saw; reasoning
- * without a signature, images by address and cache marks are not sent. A request with calls needs a `toolConfig`.
- * O(content).
+ * Returns the system prompt and the messages of a `Converse` request; valid for any log (law M). Bytes have
+ * the AWS client's type. Signed reasoning is sent back unchanged while the prefix of its reply is unchanged;
+ * unsigned reasoning, image addresses and cache marks are not sent. A request with calls needs a
+ * `toolConfig`. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -72,7 +72,10 @@ export function toBedrock(messages: readonly NeutralMessage[], options: WriteOpt
 
 const isText = (block: BedrockBlock): boolean => 'text' in block
 
-/** Puts a text before the first document of a message that has none so far: what follows later changes nothing before it. */
+/**
+ * Adds a text before the first document of a message without one, so that later content changes nothing
+ * before it.
+ */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]
@@ -81,16 +84,16 @@ function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockB
     : blocks.toSpliced(document, 0, { text: FILE_TEXT })
 }
 
-/** The blocks of a reply; the provider refuses reasoning as the last one. */
-function reply(turn: AssistantTurn, keeps: boolean): Written<BedrockBlock>[] {
+/** The provider refuses reasoning as the last block. */
+function reply(turn: AssistantTurn, keepsSigned: boolean): Written<BedrockBlock>[] {
   const { message } = turn
-  const blocks = replyBlocks<BedrockBlock>(turn, keeps, {
+  const blocks = replyBlocks<BedrockBlock>(turn, keepsSigned, {
     text: ({ text }, more) =>
       more === null
         ? { text }
         : { citationsContent: { content: [{ text }], citations: more['citations'] as object[] } },
     thinking: (block, _, ref) =>
-      keeps && isSigned(message, ref) ? { reasoningContent: reasoningOf(block) } : null,
+      keepsSigned && isSigned(message, ref) ? { reasoningContent: reasoningOf(block) } : null,
     call: ({ id, name, source }) => ({
       toolUse: { toolUseId: id, name, input: argumentObject(source.arguments) },
     }),

@@ -1,4 +1,4 @@
-/** What Google's Gemini takes, before a word of it is written; readers of its replies use it too. */
+/** Google Gemini: kinds of parts, limits and types, for writer and readers. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
@@ -11,14 +11,14 @@ import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
-/** The sounds that it reads. */
+/** Audio types that it reads. */
 const AUDIO: ReadonlySet<string> = new Set(
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
 )
 
 const PARTS: PartTable = { user: true, result: false, kinds: {}, write }
 
-/** A PDF or a sound, by its bytes or by its address. */
+/** Writes a PDF or audio, as bytes or address. */
 function write(file: FileRef): JsonObject | null {
   const { from, mediaType } = file
   if ('id' in from) return null
@@ -28,8 +28,8 @@ function write(file: FileRef): JsonObject | null {
   return isAddress(from.url, true) ? { fileData: { mimeType, fileUri: from.url } } : null
 }
 
-/** What any part may have beside its data; what the model has signed stands apart. */
-const BESIDE = {
+/** Additional fields of any part, except signatures. */
+const PART_FIELDS = {
   thought: boolean,
   mediaProcessing: string,
   mediaResolution: object,
@@ -38,7 +38,7 @@ const BESIDE = {
   videoMetadata: object,
 } as const
 
-const MORE = { ...BESIDE, thoughtSignature: string } as const
+const MORE = { ...PART_FIELDS, thoughtSignature: string } as const
 
 const SIGNED = { side: 'assistant', in: 'part', signed: 'thoughtSignature', more: MORE } as const
 
@@ -63,7 +63,7 @@ export const KINDS = {
   codeExecutionResult: { ...SIGNED, needs: { codeExecutionResult: open({ outcome: string }) } },
   toolCall: { ...SIGNED, needs: { toolCall: object } },
   toolResponse: { ...SIGNED, needs: { toolResponse: object } },
-  /** The provider makes it, and takes none. */
+  /** Returned by the provider, but not accepted. */
   audioTranscription: { in: 'words', side: 'assistant' },
   thought: { in: 'standard', side: 'assistant' },
   thoughtSignature: { in: 'standard', side: 'assistant' },
@@ -74,7 +74,7 @@ export const KINDS = {
   videoMetadata: { in: 'standard', side: 'both' },
 } as const satisfies Kinds
 
-/** The fields of which a part has exactly one. */
+/** Data fields; a part has exactly one of them. */
 export const DATA: readonly string[] = /* @__PURE__ */ Object.keys(KINDS).filter(
   (field) => !Object.hasOwn(MORE, field),
 )
@@ -86,7 +86,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },
   toolNameLength: 64,
-  takesImage: (image) =>
+  acceptsImage: (image) =>
     image.from === 'data'
       ? image.mediaType !== 'image/gif'
       : image.secure && typeOfUrl(image.url) !== 'image/gif',
@@ -98,38 +98,38 @@ export const LIMITS: Limits = {
   more: { text: KINDS.text.more, thinking: KINDS.text.more, call: KINDS.functionCall.more },
   pairOf,
   pairs: pairParts,
-  says: (turn) => turn.bound > 0 || saysMore(turn) || thoughtsIn(turn.message).some(isTold),
+  hasOutput: (turn) => turn.bound > 0 || saysMore(turn) || thoughtsIn(turn.message).some(isUnsignedThought),
   pauses: false,
   appends: false,
 }
 
-/** Whether a reply says anything but what the model thought, whatever of it is signed. */
+/** Whether a reply has anything except thoughts. */
 export const saysMore = (turn: AssistantTurn): boolean =>
   turn.calls.length > 0 || turn.texts.length > 0 || hasOwnParts(turn)
 
-/** The thoughts of a reply: those of other models say nothing to this one, and it refuses their signatures. */
+/** The thoughts of a reply of this provider: it refuses the signatures of other models. */
 const thoughtsIn = ({ reply, thinking_blocks }: AssistantMessage) =>
   reply?.grammar === 'google' ? thinking_blocks : []
 
-/** A thought of this model; null where there is none. */
-export function thoughtAt(message: AssistantMessage, at: number): ThinkingBlock | null {
-  const block = thoughtsIn(message)[at]
+/** A thought of this provider's models, or null. */
+export function thoughtAt(message: AssistantMessage, index: number): ThinkingBlock | null {
+  const block = thoughtsIn(message)[index]
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** Whether a thought that has no signature goes back. */
-export const isTold = (block: ThinkingBlock | RedactedThinkingBlock): boolean =>
+/** Whether a thought without a signature is sent back. */
+export const isUnsignedThought = (block: ThinkingBlock | RedactedThinkingBlock): boolean =>
   'thinking' in block && !block.signature && block.thinking !== ''
 
-/** The signature with which a part came, and goes back; null where it has none. */
-export function signatureOf(message: AssistantMessage, { kind, at, more }: FieldRef): string | null {
-  const block = kind === 'thinking' ? thoughtAt(message, at) : null
+/** Returns the valid signature of a part, or null. */
+export function signatureOf(message: AssistantMessage, { kind, index, more }: FieldRef): string | null {
+  const block = kind === 'thinking' ? thoughtAt(message, index) : null
   const signature = kind === 'thinking' ? block?.signature : more?.['thoughtSignature']
   const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
   return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
 }
 
-/** What the provider has called or executed itself has an id in common with its result, where it has one. */
+/** A call of the provider's tool or code and its result share an id, if it has one. */
 function pairOf({
   toolCall,
   toolResponse,
@@ -144,28 +144,28 @@ function pairOf({
   )
 }
 
-function half(is: 'call' | 'result', of: string, value: unknown): PairHalf | null {
+function half(side: 'call' | 'result', kind: string, value: unknown): PairHalf | null {
   const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
-  return typeof id === 'string' ? { half: is, id: `${of} ${id}`, waits: true } : null
+  return typeof id === 'string' ? { half: side, id: `${kind} ${id}`, waits: true } : null
 }
 
-/** What the model has signed of its reasoning, on the part with which it came. */
+/** Signature of the model's reasoning, on the part with which it arrived. */
 export interface GoogleSignature {
   readonly thoughtSignature?: string
 }
 
 export interface GoogleText extends GoogleSignature {
   readonly text: string
-  /** Whether it is what the model thought, not what it said. */
+  /** Whether it is a thought. */
   readonly thought?: true
 }
 
-/** A file by its bytes in base64. */
+/** A file as base64. */
 export interface GoogleInlineData {
   readonly inlineData: { readonly mimeType: string; readonly data: string }
 }
 
-/** A file by its address. */
+/** A file's address. */
 export interface GoogleFileData {
   readonly fileData: { readonly mimeType: string; readonly fileUri: string }
 }
@@ -179,7 +179,7 @@ export interface GoogleFunctionResponse {
     readonly id?: string
     readonly name: string
     readonly response: { readonly output: string } | { readonly error: string }
-    /** The images of the result. */
+    /** Images of the result. */
     readonly parts?: GoogleInlineData[]
   }
 }
@@ -197,11 +197,11 @@ export interface GoogleContent {
 }
 
 /**
- * What is written of a `generateContent` request. In the `@google/genai` package `systemInstruction` stands in
- * `config`, in the HTTP interface beside `contents`.
+ * The part of a `generateContent` request that is written from the log. In the `@google/genai` package
+ * `systemInstruction` is in `config`, in the HTTP interface next to `contents`.
  */
 export interface GoogleRequest {
-  /** Absent where there is no system prompt. */
+  /** Absent without a system prompt. */
   readonly systemInstruction?: { readonly parts: GoogleText[] }
   readonly contents: GoogleContent[]
 }

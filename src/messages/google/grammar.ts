@@ -1,4 +1,4 @@
-/** Gemini as Google's servers speak it: thoughts are summaries, and the first call of a reply carries its signature. */
+/** Google Gemini with its fake provider: thoughts are summaries, and the first call of a reply is signed. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
@@ -38,8 +38,8 @@ const REASONS: Readonly<Record<string, string>> = {
   failed: 'OTHER',
 }
 
-const chunkOf = ({ no }: ReplyAbout, parts: readonly Wire[], more: object = {}): Wire => ({
-  responseId: `g_${no}`,
+const chunkOf = ({ requestNumber }: ReplyAbout, parts: readonly Wire[], more: object = {}): Wire => ({
+  responseId: `g_${requestNumber}`,
   modelVersion: 'scripted',
   candidates: [{ index: 0, content: { role: 'model', parts }, ...more }],
 })
@@ -62,12 +62,12 @@ const SIGHT: Sight = {
   contentBlocks: (content) => googleBlocks('model', content),
 }
 
-/** A part of Gemini; what stands where a signature is missing is none, and a thought without one need not come back. */
-function googleBlocks(role: string, { thoughtSignature, ...said }: Wire): SeenBlock[] {
+/** A part; the placeholder of a missing signature counts as unsigned, and an unsigned thought is optional. */
+function googleBlocks(role: string, { thoughtSignature, ...content }: Wire): SeenBlock[] {
   const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'
-  if (!isSigned && (said['thought'] === true || isEmpty(said))) return []
+  if (!isSigned && (content['thought'] === true || isEmpty(content))) return []
   const token = isSigned ? String(thoughtSignature) : null
-  return [{ role: role === 'model' ? 'assistant' : role, body: seenText(said), token }]
+  return [{ role: role === 'model' ? 'assistant' : role, body: seenText(content), token }]
 }
 
 const PROVIDER: ProviderGrammar = {
@@ -78,30 +78,30 @@ const PROVIDER: ProviderGrammar = {
   sight: SIGHT,
   judge: ({ systemInstruction, contents }) =>
     validateGoogle({ ...(systemInstruction === undefined ? {} : { systemInstruction }), contents }),
-  // Words that follow each other are one part.
+  // Adjacent texts are one part.
   arrange: (says) =>
     callsLast(says).reduce<ModelPart[]>((parts, part) => {
       const last = parts.at(-1)
       if (typeof part !== 'string' || typeof last !== 'string') return [...parts, part]
       return [...parts.slice(0, -1), last + part]
     }, []),
-  contents(part, at) {
+  contents(part, idPrefix) {
     if (typeof part === 'string') return [{ text: part }]
     if ('think' in part) return [{ text: part.think, thought: true }]
     if ('search' in part) {
-      const search = { id: `tool_${at}`, toolType: 'GOOGLE_SEARCH_WEB' }
+      const search = { id: `tool_${idPrefix}`, toolType: 'GOOGLE_SEARCH_WEB' }
       return [
         { toolCall: { ...search, args: { query: part.search } } },
         { toolResponse: { ...search, response: {} } },
       ]
     }
-    const { call: name, args, id = `call_${at}` } = part
+    const { call: name, args, id = `call_${idPrefix}` } = part
     return [{ functionCall: { id, name, args: argumentObject(args) } }]
   },
   signs: ({ functionCall }, before) =>
     functionCall !== undefined && before.every((content) => content['functionCall'] === undefined),
   signed: (content, thoughtSignature) => ({ ...content, thoughtSignature }),
-  owed: () => [],
+  resumedContents: () => [],
   whole: (contents, about) => ({ ...chunkOf(about, contents, finishOf(about)), usageMetadata }),
   stream: (contents, about) => [
     ...contents.flatMap((content) => {
@@ -117,13 +117,12 @@ const PROVIDER: ProviderGrammar = {
   error: googleError,
 }
 
-/** An error as Google's servers answer it. */
+/** Returns an error of Google's servers. */
 export function googleError(refusal: Refusal, explanation: string): ReturnType<ProviderGrammar['error']> {
   const [code, status, message] = ERRORS[refusal]
   return { status: code, body: { error: { code, message: message || explanation, status } } }
 }
 
-/** Google Gemini. */
 export const GOOGLE = defineGrammar({
   name: 'google',
   title: 'Google Gemini',

@@ -1,4 +1,4 @@
-/** Reads replies of Google's Gemini as events, so that they can go back as they came. */
+/** Reads replies of Google's Gemini as events. */
 
 import { quoteEnd } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -21,25 +21,25 @@ import {
   textDelta,
   usageOf,
 } from '../reply.ts'
-import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
 
-/** The arguments of one call on their way. */
+/** The streamed arguments of one call. */
 interface ArgumentPieces {
-  /** Takes what a chunk says of the call. */
-  readonly add: (call: Found) => void
-  /** Whether more is to come. */
+  /** Adds a chunk of the call. */
+  readonly add: (call: RawObject) => void
+  /** Whether more chunks follow. */
   readonly isOpen: () => boolean
-  /** The arguments so far; a text that is no JSON where a piece had no place. */
+  /** The arguments so far; invalid JSON if a piece did not fit. */
   readonly value: () => unknown
 }
 
-/** The names and indexes of a path, from the root. */
+/** Names and indexes, from the root. */
 type Path = readonly (string | number)[]
 
-/** The pieces of one call. Each costs O(its length). */
+/** Each piece costs O(its length). */
 function argumentPieces(): ArgumentPieces {
   const root = newObject()
   let isOpen = true
@@ -49,7 +49,7 @@ function argumentPieces(): ArgumentPieces {
       isOpen = call['willContinue'] === true
       for (const piece of objectsOf(call['partialArgs'])) {
         const path = readPath(stringOf(piece['jsonPath']))
-        if (path === null || !put(root, path, piece)) isSound = false
+        if (path === null || !setPiece(root, path, piece)) isSound = false
       }
     },
     isOpen: () => isOpen,
@@ -58,17 +58,17 @@ function argumentPieces(): ArgumentPieces {
   }
 }
 
-/** Without a prototype, so that any name is a name like others. */
+/** Without a prototype, so that any name is safe. */
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-/** A step of a path; of one in quotes its beginning alone: an engine runs out of stack on a pattern of a long one. */
+/** A step of a path; of a quoted one only the start, since a long match overflows an engine's stack. */
 const STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 function readPath(text: string): Path | null {
   if (!text.startsWith('$')) return null
   const path: (string | number)[] = []
-  for (let at = 1; at < text.length; at = STEP.lastIndex) {
-    STEP.lastIndex = at
+  for (let offset = 1; offset < text.length; offset = STEP.lastIndex) {
+    STEP.lastIndex = offset
     const match = STEP.exec(text)
     if (match === null) return null
     const [, name, index, quote] = match
@@ -79,7 +79,7 @@ function readPath(text: string): Path | null {
       const end = quoteEnd(text, start - 1)
       const inner = text.slice(start, end)
       const quoted = unescaped(
-        quote === '"' ? inner : inner.replaceAll(/\\'|"/g, (found) => (found === '"' ? '\\"' : "'")),
+        quote === '"' ? inner : inner.replaceAll(/\\'|"/g, (match) => (match === '"' ? '\\"' : "'")),
       )
       if (quoted === null || text[end] !== quote || text[end + 1] !== ']') return null
       path.push(quoted)
@@ -97,29 +97,29 @@ function unescaped(text: string): string | null {
   }
 }
 
-/** Puts a piece where it belongs; false where it has no place there. */
-function put(root: object, path: Path, piece: Found): boolean {
-  let place: unknown = root
+/** Sets a piece at its path; false if it does not fit. */
+function setPiece(root: object, path: Path, piece: RawObject): boolean {
+  let target: unknown = root
   for (const [depth, step] of path.entries()) {
-    if (!holds(place, step)) return false
+    if (!canHold(target, step)) return false
     const next = path[depth + 1]
-    const slots = place as Record<string | number, unknown>
-    if (next !== undefined) place = slots[step] ??= typeof next === 'number' ? [] : newObject()
+    const slots = target as Record<string | number, unknown>
+    if (next !== undefined) target = slots[step] ??= typeof next === 'number' ? [] : newObject()
     else return set(slots, step, piece)
   }
   return false
 }
 
-/** Whether a step leads into a value: a name into an object, an index into a list, at its end at most. */
-const holds = (place: unknown, step: string | number): boolean =>
-  Array.isArray(place)
-    ? typeof step === 'number' && step <= place.length
+/** Whether a step fits a value: a name fits an object, an index a list, at most at its end. */
+const canHold = (target: unknown, step: string | number): boolean =>
+  Array.isArray(target)
+    ? typeof step === 'number' && step <= target.length
     : typeof step === 'string' &&
-      typeof place === 'object' &&
-      place !== null &&
-      !(place instanceof StreamedText)
+      typeof target === 'object' &&
+      target !== null &&
+      !(target instanceof StreamedText)
 
-function set(slots: Record<string | number, unknown>, step: string | number, piece: Found): boolean {
+function set(slots: Record<string | number, unknown>, step: string | number, piece: RawObject): boolean {
   const { stringValue, numberValue, boolValue, nullValue } = piece
   if (typeof stringValue === 'string') {
     const before = slots[step]
@@ -133,7 +133,7 @@ function set(slots: Record<string | number, unknown>, step: string | number, pie
   return true
 }
 
-/** A text that may go on; joined when it is written, so that the cost is linear. */
+/** A text that may continue; joined when it is written, so that the cost is linear. */
 class StreamedText {
   readonly #pieces: string[]
   constructor(first: string) {
@@ -147,21 +147,20 @@ class StreamedText {
   }
 }
 
-/** A part on its way. */
 interface StreamedPart {
-  readonly part: Found
-  /** The texts of which it is made; joined at the end, so that the cost is linear. Null for a part of its own. */
+  readonly part: RawObject
+  /** Pieces of the text, joined at the end, so that the cost is linear. Null for other parts. */
   readonly texts: string[] | null
-  /** Null but for a call whose arguments come piece by piece. */
+  /** Null except for a call with streamed arguments. */
   readonly pieces: ArgumentPieces | null
 }
 
 /**
- * Collects the chunks of a stream, as `generateContentStream` of the `@google/genai` package gives them. `push` gives
- * what to publish of each; `end` gives the reply, the same as `fromGoogle` gives of the whole. Texts that follow each
- * other are one, but for those with a signature; arguments of calls may come in pieces. A stream that ends without a
- * finish reason has broken off, one with an `error` has failed: then its events have what arrived, and no call is
- * executed. Throws nothing. O(length).
+ * Collects the chunks of a stream of the `@google/genai` package's `generateContentStream`. `push` returns
+ * the deltas to publish; `end` returns the reply, equal to `fromGoogle` of the whole. Adjacent texts are
+ * joined, except signed ones; arguments of calls can arrive in pieces. A stream without a finish reason has
+ * broken off, one with an `error` has failed: its reply has the content that arrived, and no call is
+ * executed. Never throws. O(length).
  * @example
  * const stream = collectGoogle()
  * stream.push({ candidates: [{ content: { parts: [{ text: 'hi' }] } }] })[0].content // 'hi'
@@ -169,12 +168,12 @@ interface StreamedPart {
  * stream.end().outcome // { type: 'done' }
  */
 export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
-  let about: Found = {}
-  let candidate: Found = {}
+  let about: RawObject = {}
+  let candidate: RawObject = {}
   let failure: Failure | null = null
   const parts: StreamedPart[] = []
 
-  const addPart = (part: Found): void => {
+  const addPart = (part: RawObject): void => {
     const last = parts.at(-1)
     const { text } = part
     if (typeof text === 'string' && isPlain(part)) {
@@ -185,8 +184,8 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
       return
     }
     const call = objectOf(part['functionCall'])
-    const goesOn = last?.pieces?.isOpen() === true && stringOf(call['name']) === ''
-    if (goesOn && part['functionCall'] !== undefined) {
+    const continues = last?.pieces?.isOpen() === true && stringOf(call['name']) === ''
+    if (continues && part['functionCall'] !== undefined) {
       last.pieces?.add(call)
       return
     }
@@ -196,64 +195,63 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     parts.push({ part, texts: null, pieces })
   }
 
-  const take = (chunk: Found): readonly StreamingDeltaEvent[] => {
+  const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
     failure = failureOf(chunk) ?? failure
     const usageMetadata = laterUsage(about['usageMetadata'], chunk['usageMetadata'])
-    about = { ...about, ...said(chunk), usageMetadata }
+    about = { ...about, ...withoutNulls(chunk), usageMetadata }
     const next = objectsOf(chunk['candidates']).find(({ index }) => (index ?? 0) === 0) ?? {}
-    candidate = { ...candidate, ...said(next) }
-    const came = objectsOf(objectOf(next['content'])['parts'])
-    came.forEach(addPart)
-    return came.flatMap((part) => {
+    candidate = { ...candidate, ...withoutNulls(next) }
+    const newParts = objectsOf(objectOf(next['content'])['parts'])
+    newParts.forEach(addPart)
+    return newParts.flatMap((part) => {
       const text = stringOf(part['text'])
       return isSilent(part) ? reasoningDelta(text) : textDelta(text)
     })
   }
 
   return collectStream({
-    take,
+    push: push,
     failure: () => failure,
     isComplete: () => stringOf(candidate['finishReason']) !== '' || blockReason(about) !== '',
     read: (ending) =>
       readReply(
-        { ...about, candidates: [{ ...candidate, content: { parts: parts.map(closed) } }] },
+        { ...about, candidates: [{ ...candidate, content: { parts: parts.map(wholePart) } }] },
         options,
         ending,
       ),
   })
 }
 
-/** The fields that say something: a later chunk takes nothing back. */
-const said = (value: Found): Found =>
+/** A later chunk never removes a field. */
+const withoutNulls = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
 
-const isSilent = (part: Found): boolean => part['thought'] === true
+const isSilent = (part: RawObject): boolean => part['thought'] === true
 
-/** Whether a part is a text and nothing more, which the text behind it may go on with. */
-const isPlain = (part: Found): boolean =>
+/** Whether a part is only a text, which the next text can continue. */
+const isPlain = (part: RawObject): boolean =>
   Object.keys(part).every((field) => field === 'text' || (field === 'thought' && part['thought'] === true))
 
-/** The part as it would stand in a whole reply. */
-function closed({ part, texts, pieces }: StreamedPart): Found {
+/** The part as in a whole reply. */
+function wholePart({ part, texts, pieces }: StreamedPart): RawObject {
   if (texts !== null) return { ...part, text: texts.join('') }
   if (pieces === null) return part
   const { willContinue: _, partialArgs: __, ...call } = objectOf(part['functionCall'])
   return { ...part, functionCall: { ...call, args: pieces.value() } }
 }
 
-/** A whole reply, as the `@google/genai` package gives it; what else it holds is read where it is there. */
+/** A whole reply of the `@google/genai` package; its other fields are read if present. */
 export interface GoogleReply {
   readonly candidates?: readonly object[]
   readonly promptFeedback?: object
 }
 
 /**
- * The events of a reply's first candidate, and what ended it. Thoughts, texts and calls go back in their order, each
- * under the signature that it came with; parts of other kinds (files, code that the provider executed, its own tools)
- * as they are. The last call of a reply that was cut off by a limit is not executed, nor are those of a filtered one.
- * A call without an id gets one, which is not sent. Texts of nothing are left out, but for those that carry a
- * signature. Grounding and citations stand in `reply.metadata`. A prompt that was blocked gives an outcome and a
- * message without words. Throws nothing. O(length).
+ * Returns the events of a reply's first candidate, and how it ended. Thoughts, texts and calls are sent back
+ * in order, each with its signature; other parts (files, executed code, the provider's tools) unchanged. The
+ * last call of a truncated reply is not executed, nor are the calls of a filtered one. A call without an id
+ * receives one, which is not sent. Empty texts are left out, except signed ones. Grounding and citations are
+ * in `reply.metadata`. A blocked prompt returns an outcome and an empty message. Never throws. O(length).
  * @param reply a `GenerateContentResponse`
  * @example
  * const content = { role: 'model', parts: [{ text: 'hi', thoughtSignature: 'c2ln' }] }
@@ -264,20 +262,22 @@ export interface GoogleReply {
 export const fromGoogle = (reply: GoogleReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, where that was no end of the reply. */
-function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const [candidate = {}] = objectsOf(found['candidates'])
-  const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(saysSomething)
-  const ending = broken ?? failureOf(found) ?? endingOf(found, candidate)
+/** `broken`: how its stream ended, if before the end of the reply. */
+function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const [candidate = {}] = objectsOf(raw['candidates'])
+  const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(isVisible)
+  const ending = broken ?? failureOf(raw) ?? endingOf(raw, candidate)
   return replyEvents(
     {
-      id: stringOf(found['responseId']),
-      model: stringOf(found['modelVersion']),
-      stopReason: stringOf(candidate['finishReason']) || blockReason(found),
-      usage: usageOf(found['usageMetadata']),
+      id: stringOf(raw['responseId']),
+      model: stringOf(raw['modelVersion']),
+      stopReason: stringOf(candidate['finishReason']) || blockReason(raw),
+      usage: usageOf(raw['usageMetadata']),
       reasoning: '',
       metadata: moreOf(candidate, ...KNOWN),
-      parts: parts.map((part, at) => partOf(part, ending?.type === 'truncated' && at === parts.length - 1)),
+      parts: parts.map((part, index) =>
+        partOf(part, ending?.type === 'truncated' && index === parts.length - 1),
+      ),
       ending,
     },
     LIMITS,
@@ -285,7 +285,7 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
   )
 }
 
-/** What of a candidate is read already, or counts and rates what it says. */
+/** Fields of a candidate that are read elsewhere, or only rate its content. */
 const KNOWN = [
   'content',
   'finishReason',
@@ -296,11 +296,11 @@ const KNOWN = [
   'safetyRatings',
 ] as const
 
-/** Why the prompt itself was blocked; empty where it was not. */
-export const blockReason = (reply: Found): string =>
+/** Why the prompt itself was blocked; empty if it was not. */
+export const blockReason = (reply: RawObject): string =>
   stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 
-function endingOf(reply: Found, candidate: Found): ReplyOutcome | null {
+function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
   const reason = stringOf(candidate['finishReason'])
   switch (reason) {
     case '': {
@@ -336,23 +336,23 @@ function endingOf(reply: Found, candidate: Found): ReplyOutcome | null {
   }
 }
 
-/** Streams end in such parts, and say nothing in them. */
-const saysSomething = (part: Found): boolean =>
+/** Streams end in empty parts. */
+const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 
-/** A part in its place. One that holds none of the known kinds, or several of them, is kept whole. */
-function partOf(part: Found, isCutOff: boolean): ReplyPart {
-  const held = DATA.filter((field) => part[field] !== undefined && part[field] !== null)
-  const [kind] = held
-  if (held.length === 1 && kind === 'text' && typeof part['text'] === 'string')
+/** Reads a part. A part with no known kind, or with several, is stored whole. */
+function partOf(part: RawObject, isCutOff: boolean): ReplyPart {
+  const present = DATA.filter((field) => part[field] !== undefined && part[field] !== null)
+  const [kind] = present
+  if (present.length === 1 && kind === 'text' && typeof part['text'] === 'string')
     return textPart(part, part['text'])
-  if (held.length === 1 && kind === 'functionCall')
+  if (present.length === 1 && kind === 'functionCall')
     return callPart(part, objectOf(part['functionCall']), isCutOff)
-  // The field that names its kind stands first.
+  // The field that names its kind is first.
   return { is: 'other', value: asJson(kind === undefined ? part : { [kind]: part[kind], ...part }) }
 }
 
-function textPart(part: Found, text: string): ReplyPart {
+function textPart(part: RawObject, text: string): ReplyPart {
   const { thought, thoughtSignature } = part
   if (thought !== true) return { is: 'text', text, more: moreOf(part, 'text') }
   const isSigned = typeof thoughtSignature === 'string'
@@ -363,9 +363,9 @@ function textPart(part: Found, text: string): ReplyPart {
   }
 }
 
-function callPart(part: Found, call: Found, isCutOff: boolean): ReplyPart {
+function callPart(part: RawObject, call: RawObject, isCutOff: boolean): ReplyPart {
   const { id, name, args } = call
-  // What it came without is not sent either.
+  // Fields that the call lacked are not sent.
   const lacks: JsonObject = {
     ...(typeof id === 'string' && id !== '' ? {} : { id: null }),
     ...(args === undefined ? { args: null } : {}),

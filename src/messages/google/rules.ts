@@ -1,11 +1,11 @@
-/** The rules that Gemini has for contents and system instruction, and which of them a request breaks. */
+/** Google Gemini: the rules for contents and system instruction. */
 
 import {
   asList,
   asObject,
   faults,
   faultsOf,
-  judged,
+  customShape,
   fields,
   type Finding,
   illFormedText,
@@ -36,13 +36,13 @@ interface Content {
 interface View {
   readonly request: unknown
   readonly contents: readonly Content[]
-  /** Those of the system instruction too. */
+  /** Includes the parts of the system instruction. */
   readonly parts: readonly Part[]
 }
 
 const blob = fields({ mimeType: text, data: text }, { displayName: text })
 
-/** What a part may hold; exactly one of these. */
+/** A part has exactly one of these. */
 const DATA: Readonly<Record<string, Shape<unknown>>> = {
   text,
   inlineData: blob,
@@ -59,7 +59,7 @@ const DATA: Readonly<Record<string, Shape<unknown>>> = {
   audioTranscription: object,
 }
 
-const BESIDE: Readonly<Record<string, Shape<unknown>>> = {
+const PART_FIELDS: Readonly<Record<string, Shape<unknown>>> = {
   thought: flag,
   thoughtSignature: text,
   mediaProcessing: text,
@@ -69,23 +69,23 @@ const BESIDE: Readonly<Record<string, Shape<unknown>>> = {
   videoMetadata: object,
 }
 
-const anyPart = fields({}, { ...DATA, ...BESIDE })
+const anyPart = fields({}, { ...DATA, ...PART_FIELDS })
 
-/** A part with one field of data; one with none or several has no type. */
-const part = judged((value, { path, found }) => {
-  const held = isObject(value) ? Object.keys(DATA).filter((name) => value[name] !== undefined) : ['']
-  const message = `holds ${held.join(' and ') || 'no data'}`
-  found.push(...faultsOf(anyPart, value, path))
-  if (held.length !== 1) found.push({ fault: 'unknown-type', path, message })
+/** A part with exactly one data field. */
+const part = customShape((value, { path, findings }) => {
+  const present = isObject(value) ? Object.keys(DATA).filter((name) => value[name] !== undefined) : ['']
+  const message = `has ${present.join(' and ') || 'no data'}`
+  findings.push(...faultsOf(anyPart, value, path))
+  if (present.length !== 1) findings.push({ fault: 'unknown-type', path, message })
 })
 
 const anyContent = fields({ role: text, parts: listOf(part) })
 
-const content = judged((value, { path, found }) => {
-  found.push(...faultsOf(anyContent, value, path))
+const content = customShape((value, { path, findings }) => {
+  findings.push(...faultsOf(anyContent, value, path))
   const { role } = asObject(value)
   if (typeof role === 'string' && role !== 'user' && role !== 'model')
-    found.push({ fault: 'unknown-role', path: `${path}.role`, message: JSON.stringify(role) })
+    findings.push({ fault: 'unknown-role', path: `${path}.role`, message: JSON.stringify(role) })
 })
 
 const shape = fields(
@@ -93,19 +93,18 @@ const shape = fields(
   { systemInstruction: fields({ parts: listOf(fields({ text })) }, { role: oneOf('user', 'system') }) },
 )
 
-/** What the rules look at, read out of whatever the request may be. */
 function viewOf(request: unknown): View {
   const body = asObject(request)
   const contents = asList(body['contents']).map((value, index): Content => {
     const path = `contents[${index}]`
-    const { role, parts: given } = asObject(value)
-    const parts = partsOf(given, `${path}.parts`)
+    const { role, parts: rawParts } = asObject(value)
+    const parts = partsOf(rawParts, `${path}.parts`)
     return {
       path,
       role,
       parts,
-      calls: holding(parts, 'functionCall'),
-      results: holding(parts, 'functionResponse'),
+      calls: partsWith(parts, 'functionCall'),
+      results: partsWith(parts, 'functionResponse'),
     }
   })
   const system = partsOf(asObject(body['systemInstruction'])['parts'], 'systemInstruction.parts')
@@ -115,7 +114,7 @@ function viewOf(request: unknown): View {
 const partsOf = (value: unknown, path: string): Part[] =>
   asList(value).map((one, index) => ({ path: `${path}[${index}]`, body: asObject(one) }))
 
-const holding = (parts: readonly Part[], name: string): Part[] =>
+const partsWith = (parts: readonly Part[], name: string): Part[] =>
   parts.filter(({ body }) => body[name] !== undefined)
 
 export function validateGoogle(request: unknown): Violation[] {
@@ -131,8 +130,8 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'text-well-formed',
-    rule: 'No string holds a lone surrogate.',
-    source: 'inferred: strings are UTF-8 in protocol buffers, which a lone surrogate has no bytes in',
+    rule: 'No string has a lone surrogate.',
+    source: 'inferred: protocol buffers encode strings as UTF-8, which cannot represent a lone surrogate',
     check: ({ request }) => illFormedText(request, ''),
   },
   {
@@ -146,13 +145,13 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'wrong-type',
-    rule: 'Every field has the type that the API reference gives it.',
+    rule: 'Every field has the type of the API reference.',
     source: 'error: "Invalid value at \'contents[0].parts[0].text\'"; SDK type Part',
     check: faults(shape, '', 'wrong-type'),
   },
   {
     id: 'missing-field',
-    rule: 'Every required field is there.',
+    rule: 'Every required field is present.',
     source: 'SDK types Content, Part, Blob, FunctionCall and FunctionResponse, by their "Required"',
     check: faults(shape, '', 'missing-field'),
   },
@@ -170,7 +169,7 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'one-data-field',
-    rule: 'A part holds exactly one kind of data.',
+    rule: 'A part has exactly one kind of data.',
     source:
       'error: "contents[2].parts[1].data: required oneof field \'data\' must have one initialized field"',
     check: faults(shape, '', 'unknown-type'),
@@ -191,9 +190,9 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'text-nonempty',
-    rule: 'A text is not empty, but for one that carries a signature.',
+    rule: 'A text is not empty, except with a signature.',
     source:
-      'error: "Unable to submit request because Model input cannot be empty"; guide on thought signatures: one may come in a part with an empty text',
+      'error: "Unable to submit request because Model input cannot be empty"; guide on thought signatures: a part with an empty text can have one',
     *check({ parts }) {
       for (const { path, body } of parts)
         if (body['text'] === '' && body['thoughtSignature'] === undefined)
@@ -204,7 +203,7 @@ export const googleRules: readonly Rule<View>[] = [
     id: 'user-first',
     rule: 'The contents begin with the user.',
     source:
-      'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"; of words inferred',
+      'error: "Please ensure that function call turn comes immediately after a user turn or after a function response turn"; inferred for texts',
     *check({ contents: [first] }) {
       if (first !== undefined && first.role !== 'user')
         yield { path: first.path, message: `begins with ${String(first.role)}` }
@@ -248,18 +247,18 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'results-alone',
-    rule: 'A content with results holds nothing else.',
+    rule: 'A content with results has no other parts.',
     source:
       'error of Vertex AI, which names something else: "Requests ending with a model turn are not supported." (Prism-Shadow/agenthub#189, dust-tt/dust#32270)',
     *check({ contents }) {
       for (const { path, parts, results } of contents)
         if (results.length > 0 && results.length < parts.length)
-          yield { path, message: 'results beside other parts' }
+          yield { path, message: 'results and other parts' }
     },
   },
   {
     id: 'calls-have-results',
-    rule: 'The content behind calls holds one result for each of them, of the same names in the same order.',
+    rule: 'The content after calls has one result for each of them, with the same names in the same order.',
     source:
       'error: "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn."; order inferred, as ids are optional',
     *check({ contents }) {
@@ -267,13 +266,13 @@ export const googleRules: readonly Rule<View>[] = [
         const results = contents[index + 1]?.results ?? []
         if (calls.length === 0) continue
         if (namesIn(calls, 'functionCall') !== namesIn(results, 'functionResponse'))
-          yield { path, message: `${calls.length} calls, ${results.length} results, or of other names` }
+          yield { path, message: `${calls.length} calls, ${results.length} results, or different names` }
       }
     },
   },
   {
     id: 'results-follow-calls',
-    rule: 'Results stand directly behind a content with calls.',
+    rule: 'Results directly follow a content with calls.',
     source: 'error: "Please ensure that function response turn comes immediately after a function call turn"',
     *check({ contents }) {
       for (const [index, { path, results }] of contents.entries())
@@ -283,15 +282,15 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'ids-pair',
-    rule: 'A result has the id of its call where that has one, and else none.',
+    rule: 'A result has the id of its call, or none if the call has none.',
     source:
       'SDK type FunctionResponse: "Populated by the client to match the corresponding function call `id`."',
     *check({ contents }) {
       for (const [index, { calls }] of contents.entries())
-        for (const [at, { body }] of (contents[index + 1]?.results ?? []).entries()) {
+        for (const [position, { body }] of (contents[index + 1]?.results ?? []).entries()) {
           const { id } = asObject(body['functionResponse'])
-          if (calls[at] !== undefined && asObject(calls[at].body['functionCall'])['id'] !== id)
-            yield { path: `contents[${index + 1}].parts[${at}]`, message: `the id ${String(id)}` }
+          if (calls[position] !== undefined && asObject(calls[position].body['functionCall'])['id'] !== id)
+            yield { path: `contents[${index + 1}].parts[${position}]`, message: `the id ${String(id)}` }
         }
     },
   },
@@ -339,7 +338,7 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'response-says-which',
-    rule: 'A response says output or error, and one of them.',
+    rule: 'A response has either output or error.',
     source:
       'SDK type FunctionResponse: "Use \\"output\\" key to specify function output and \\"error\\" key to specify error details"',
     *check({ contents }) {
@@ -352,7 +351,7 @@ export const googleRules: readonly Rule<View>[] = [
   },
   {
     id: 'media',
-    rule: 'Bytes are base64 of a type that the model reads, and an address is one of the web.',
+    rule: 'Bytes are base64 of a type that the model reads, and an address is an https URL.',
     source:
       'error: "MIME type must be image/png, image/jpeg, image/webp, image/heic, or image/heif."; gif: microsoft/vscode#286628',
     *check({ parts }) {
@@ -363,7 +362,7 @@ export const googleRules: readonly Rule<View>[] = [
         const { mimeType, fileUri } = asObject(body['fileData'])
         yield* typeFaults(mimeType, path)
         if (typeof fileUri === 'string' && !(URL.canParse(fileUri) && fileUri.startsWith('https://')))
-          yield { path: `${path}.fileData.fileUri`, message: 'no address of the web' }
+          yield { path: `${path}.fileData.fileUri`, message: 'not an https URL' }
       }
     },
   },
@@ -375,8 +374,8 @@ const TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/hei
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
 )
 
-function* blobFaults(held: unknown, path: string): Generator<Finding> {
-  const { mimeType, data } = asObject(held)
+function* blobFaults(blob: unknown, path: string): Generator<Finding> {
+  const { mimeType, data } = asObject(blob)
   yield* typeFaults(mimeType, path)
   if (typeof data === 'string' && !isBase64(data)) yield { path, message: 'empty or malformed base64 data' }
 }
@@ -393,5 +392,5 @@ const functionsIn = ({ calls, results }: Content): [path: string, held: unknown]
   ]),
 ]
 
-const namesIn = (parts: readonly Part[], held: string): string =>
-  JSON.stringify(parts.map(({ body }) => asObject(body[held])['name'] ?? null))
+const namesIn = (parts: readonly Part[], field: string): string =>
+  JSON.stringify(parts.map(({ body }) => asObject(body[field])['name'] ?? null))

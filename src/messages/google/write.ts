@@ -1,9 +1,9 @@
-/** Writes neutral messages for Google's Gemini, and proves of each reply that it stands behind what it saw. */
+/** Writes neutral messages for Google's Gemini. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
-import { keptBeside } from '../digest.ts'
+import { memoize } from '../digest.ts'
 import { type Image, typeOfUrl } from '../files.ts'
 import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts, pieceDigest, textPiece } from '../pieces.ts'
@@ -20,22 +20,22 @@ import {
   type GooglePart,
   type GoogleRequest,
   type GoogleText,
-  isTold,
+  isUnsignedThought,
   LIMITS,
   saysMore,
   signatureOf,
   thoughtAt,
 } from './blocks.ts'
 
-/** What the provider takes in place of a signature, where a call was made by another model or lost its own. */
+/** Accepted instead of a signature, for a call of another model or one that lost its signature. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 /**
- * The system instruction and the contents of a `generateContent` request; valid whatever the log holds (law M). A
- * reply goes back as it came, each signature on its own part, as long as it stands behind what it saw; otherwise
- * without its signatures. The first call of a reply without one carries the provider's own word for that, as newer
- * models refuse it otherwise. Results of one reply are one content, and nothing else stands in it; their images are
- * parts of the result, which takes Gemini 3 or later. O(content).
+ * Returns the system instruction and the contents of a `generateContent` request; valid for any log (law M).
+ * A reply is sent back unchanged, each signature on its own part, while its prefix is unchanged; otherwise
+ * without signatures. The first call of a reply without a signature has the provider's placeholder, since
+ * newer models refuse it otherwise. Results of one reply are one content of their own; their images are parts
+ * of the result, which requires Gemini 3 or later. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -45,7 +45,7 @@ export const NO_SIGNATURE = 'skip_thought_signature_validator'
 export function toGoogle(messages: readonly NeutralMessage[], options: WriteOptions = {}): GoogleRequest {
   const contents: GoogleContent[] = []
   let front: GooglePart[] = []
-  /** The content that more of what a user says joins; never one with results. */
+  /** The user content that later user parts are added to; never one with results. */
   let open: GoogleContent | null = null
   const { record } = writeConversation<GooglePart>(messages, options, {
     limits: LIMITS,
@@ -72,34 +72,34 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
   return request
 }
 
-/** The results in the order in which their calls are written, as the provider may tell them apart by that alone. */
+/** Sorts the results in the order of their calls, because the provider may match them by order alone. */
 function inOrder({ results, calls, refs }: AssistantTurn): readonly Result[] {
-  const written = refs.flatMap(({ kind, at }) => (kind === 'call' ? [calls[at]] : []))
-  const places = new Map(written.map((call, place) => [call, place]))
-  return results.toSorted((one, other) => (places.get(one.call) ?? 0) - (places.get(other.call) ?? 0))
+  const written = refs.flatMap(({ kind, index }) => (kind === 'call' ? [calls[index]] : []))
+  const positions = new Map(written.map((call, position) => [call, position]))
+  return results.toSorted((one, other) => (positions.get(one.call) ?? 0) - (positions.get(other.call) ?? 0))
 }
 
-/** The calls that came without an id: neither they nor their results have one. */
-const withoutId = /* @__PURE__ */ keptBeside(
+/** Calls without an id: neither they nor their results send one. */
+const withoutId = /* @__PURE__ */ memoize(
   ({ refs, calls }: AssistantTurn): ReadonlySet<Call | undefined> =>
-    new Set(refs.flatMap((ref) => (ref.kind === 'call' && lacks(ref, 'id') ? [calls[ref.at]] : []))),
+    new Set(refs.flatMap((ref) => (ref.kind === 'call' && lacks(ref, 'id') ? [calls[ref.index]] : []))),
 )
 
-/** Whether a call came without one of its fields. */
+/** Whether a call lacked one of its fields. */
 function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
   const call = more?.['functionCall']
   return isObject(call) && call[field] === null
 }
 
-/** The parts of a reply. One that says nothing but what the model thought has a fixed sentence behind it. */
-function reply(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] {
+/** A reply that has only thoughts is followed by a fixed sentence. */
+function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[] {
   const { refs, message } = turn
   const first = refs.find(({ kind }) => kind === 'call')
-  const parts = replyBlocks<GooglePart>(turn, keeps, {
+  const parts = replyBlocks<GooglePart>(turn, keepsSigned, {
     text: ({ text }, more) => ({ text, ...more }),
-    thinking(_, more, { at }) {
-      const block = thoughtAt(message, at)
-      const isSent = block !== null && (more?.['thoughtSignature'] !== undefined || isTold(block))
+    thinking(_, more, { index }) {
+      const block = thoughtAt(message, index)
+      const isSent = block !== null && (more?.['thoughtSignature'] !== undefined || isUnsignedThought(block))
       return isSent ? { text: wellFormed(block.thinking), thought: true, ...more } : null
     },
     call({ id, source }, more, ref) {
@@ -114,14 +114,15 @@ function reply(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] {
         ...more,
       }
     },
-    other: (value) => (keeps ? value : withoutSignature(value)),
+    other: (value) => (keepsSigned ? value : withoutSignature(value)),
     more(ref) {
       const {
         thoughtSignature: _,
         functionCall: __,
         ...rest
       } = sentMore(ref.more, LIMITS.more[ref.kind]) ?? {}
-      const signature = (keeps ? signatureOf(message, ref) : null) ?? (ref === first ? NO_SIGNATURE : null)
+      const signature =
+        (keepsSigned ? signatureOf(message, ref) : null) ?? (ref === first ? NO_SIGNATURE : null)
       const sent = { ...rest, ...(signature === null ? {} : { thoughtSignature: signature }) }
       return Object.keys(sent).length === 0 ? null : sent
     },
@@ -131,13 +132,13 @@ function reply(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] {
   return [...parts, { block: { text: piece.text }, digest: () => pieceDigest(piece) }]
 }
 
-/** A part of another kind without its signature. An image that had one is refused without one, as a call is. */
+/** Removes the signature of another part. An image that had one is refused without one, as a call is. */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest
 }
 
-/** The images stand behind the words, wherever among them the tool has put them. */
+/** Images follow the text, wherever the tool put them. */
 function resultBlock({ call, pieces, isError }: Result, turn: AssistantTurn): GoogleFunctionResponse {
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>

@@ -1,4 +1,4 @@
-/** The steps of Gemini's Interactions, and what the provider accepts; readers of its replies use it too. */
+/** Gemini Interactions: kinds of steps, limits and types, for writer and readers. */
 
 import type { JsonObject, ThinkingBlock } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
@@ -10,7 +10,7 @@ import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { base64, boolean, hasFields, listOf, object, objects, optional, string, where } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
-/** A step of a tool that the provider executes. */
+/** A step of a provider's own tool. */
 const STEP = { in: 'part', side: 'assistant', signed: 'signature' } as const
 const CALL = {
   ...STEP,
@@ -25,7 +25,7 @@ const MEDIA = {
 
 const CONTENTS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'document', 'video'])
 
-/** Whether an object is a content, and no step. O(1). */
+/** Whether an object is a content, not a step. O(1). */
 export const isContent = (value: { readonly type?: unknown }): value is InteractionsContent =>
   CONTENTS.has(value.type)
 
@@ -36,7 +36,7 @@ const content = /* @__PURE__ */ where(
 
 export const KINDS = {
   user_input: { in: 'standard', side: 'user' },
-  /** Kept whole where it holds nothing but files, directly behind another one. */
+  /** Stored whole if it has only files, directly after another one. */
   model_output: { in: 'standard', side: 'assistant', needs: { content: listOf(content, 1) } },
   thought: { in: 'standard', side: 'assistant', more: { summary: objects } },
   function_call: { in: 'standard', side: 'assistant', more: { signature: string } },
@@ -57,7 +57,7 @@ export const KINDS = {
   retrieval_result: RESULT,
   url_context_call: CALL,
   url_context_result: RESULT,
-  /** Contents of an output. `begins` is ours: the text begins an output directly behind another. */
+  /** Contents of an output. `begins` is ours: the text begins an output directly after another. */
   text: { in: 'standard', side: 'both', more: { annotations: objects, begins: boolean } },
   image: MEDIA,
   audio: MEDIA,
@@ -67,7 +67,7 @@ export const KINDS = {
 
 const PARTS: PartTable = { user: true, result: true, kinds: {}, write: writeFile }
 
-/** A PDF, a sound or a film, by its bytes or by its address. */
+/** Writes a PDF, audio or video, as bytes or address. */
 function writeFile(file: FileRef): JsonObject | null {
   const { from, mediaType } = file
   if ('id' in from) return null
@@ -86,7 +86,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },
   toolNameLength: 64,
-  takesImage: (image) => image.from === 'data' || image.secure,
+  acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
@@ -95,26 +95,26 @@ export const LIMITS: Limits = {
   more: { text: KINDS.text.more, thinking: KINDS.thought.more, call: KINDS.function_call.more },
   pairOf,
   pairs: pairParts,
-  says: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
+  hasOutput: (turn: AssistantTurn) => turn.bound > 0 || turn.texts.length > 0 || hasOwnParts(turn),
   pauses: false,
   appends: false,
 }
 
-/** A thought of this provider; null where there is none: it refuses the signatures of others. */
+/** A thought of this provider, or null: it refuses the signatures of others. */
 export function thoughtAt({ reply, thinking_blocks }: AssistantMessage, index: number): ThinkingBlock | null {
   const block = reply?.grammar === LIMITS.grammar ? thinking_blocks[index] : undefined
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** The signature with which a thought or a call came; null where it has none that can be sent. */
-export function signatureOf(message: AssistantMessage, { kind, at, more }: FieldRef): string | null {
-  const block = kind === 'thinking' ? thoughtAt(message, at) : null
+/** Returns the valid signature of a thought or a call, or null. */
+export function signatureOf(message: AssistantMessage, { kind, index, more }: FieldRef): string | null {
+  const block = kind === 'thinking' ? thoughtAt(message, index) : null
   const signature = kind === 'thinking' ? block?.signature : kind === 'call' ? more?.['signature'] : null
   const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
   return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
 }
 
-/** A tool of the provider has an id in common with its result. */
+/** A provider's tool call and its result share an id. */
 function pairOf({ type, id, call_id }: JsonObject): PairHalf | null {
   const match = typeof type === 'string' ? /^(.+)_(call|result)$/.exec(type) : null
   if (match === null || match[1] === 'function') return null
@@ -129,7 +129,7 @@ export interface InteractionsText {
   readonly text: string
 }
 
-/** A file by its bytes in base64, or by its address. */
+/** A file as base64 or address. */
 export interface InteractionsMedia {
   readonly type: 'image' | 'audio' | 'document' | 'video'
   readonly mime_type?: string
@@ -139,7 +139,7 @@ export interface InteractionsMedia {
 
 export type InteractionsContent = InteractionsText | InteractionsMedia
 
-/** A step of a request. Steps of the provider's own tools are written as they came. */
+/** A step of a request. Steps of the provider's own tools are sent back unchanged. */
 export type InteractionsStep =
   | { readonly type: 'user_input' | 'model_output'; readonly content: InteractionsContent[] }
   | { readonly type: 'thought'; readonly signature: string; readonly summary?: InteractionsText[] }
@@ -157,9 +157,9 @@ export type InteractionsStep =
       readonly is_error?: true
     }
 
-/** What is written of a request of `interactions.create`. */
+/** The part of an `interactions.create` request that is written from the log. */
 export interface InteractionsRequest {
-  /** Absent where there is no system prompt. */
+  /** Absent without a system prompt. */
   readonly system_instruction?: string
   readonly input: InteractionsStep[]
 }

@@ -1,4 +1,4 @@
-/** Gemini's Interactions as Google's servers speak it: thoughts are signed, and calls need one before them. */
+/** Gemini Interactions with its fake provider: thoughts are signed, and calls need one before them. */
 
 import { defineGrammar } from '../grammar.ts'
 import { googleError } from '../google/grammar.ts'
@@ -21,8 +21,8 @@ import { NO_SIGNATURE, toInteractions } from './write.ts'
 
 const STATUS: Readonly<Record<string, string>> = { truncated: 'incomplete', failed: 'failed' }
 
-const interactionOf = (steps: readonly Wire[], { no, end }: ReplyAbout): Wire => ({
-  id: `int_${no}`,
+const interactionOf = (steps: readonly Wire[], { requestNumber, end }: ReplyAbout): Wire => ({
+  id: `int_${requestNumber}`,
   object: 'interaction',
   model: 'scripted',
   status:
@@ -31,7 +31,7 @@ const interactionOf = (steps: readonly Wire[], { no, end }: ReplyAbout): Wire =>
   usage: { total_input_tokens: 10, total_output_tokens: 5, total_tokens: 15 },
 })
 
-/** The events of a step: its texts and arguments come in pieces, a signature behind them. */
+/** The events of a step: texts and arguments in pieces, then the signature. */
 function eventsOf(step: Wire, index: number): readonly Wire[] {
   const { content, summary, arguments: args, signature, ...start } = step
   const texts = (content ?? summary ?? []) as readonly Wire[]
@@ -69,7 +69,10 @@ const SIGHT: Sight = {
   contentBlocks: stepBlocks,
 }
 
-/** A step as the provider sees it; a word in place of a signature is none, and a thought without one says nothing. */
+/**
+ * A step as the provider sees it; the placeholder of a signature counts as unsigned, and an unsigned thought
+ * is ignored.
+ */
 function stepBlocks(step: Wire): SeenBlock[] {
   const { type, content, signature, ...rest } = step
   const isUser = type === 'user_input' || type === 'function_result'
@@ -89,24 +92,27 @@ const PROVIDER: ProviderGrammar = {
   judge: ({ system_instruction, input }) =>
     validateInteractions({ ...(system_instruction === undefined ? {} : { system_instruction }), input }),
   arrange: callsLast,
-  contents(part, at) {
+  contents(part, idPrefix) {
     if (typeof part === 'string') return [{ type: 'model_output', content: [{ type: 'text', text: part }] }]
     if ('think' in part)
       return [{ type: 'thought', signature: '', summary: [{ type: 'text', text: part.think }] }]
     if ('search' in part)
       return [
-        { type: 'google_search_call', id: `search_${at}`, arguments: { queries: [part.search] } },
-        { type: 'google_search_result', call_id: `search_${at}`, result: [] },
+        { type: 'google_search_call', id: `search_${idPrefix}`, arguments: { queries: [part.search] } },
+        { type: 'google_search_result', call_id: `search_${idPrefix}`, result: [] },
       ]
-    const { call: name, args, id = `call_${at}` } = part
+    const { call: name, args, id = `call_${idPrefix}` } = part
     return [{ type: 'function_call', id, name, arguments: argumentObject(args) }]
   },
   signs: ({ type }) => type === 'thought',
   signed: (content, signature) => ({ ...content, signature }),
-  owed: () => [],
+  resumedContents: () => [],
   whole: (steps, about) => ({ ...interactionOf(steps, about), steps }),
   stream: (steps, about) => [
-    { event_type: 'interaction.created', interaction: { id: `int_${about.no}`, status: 'in_progress' } },
+    {
+      event_type: 'interaction.created',
+      interaction: { id: `int_${about.requestNumber}`, status: 'in_progress' },
+    },
     ...steps.flatMap(eventsOf),
     { event_type: 'interaction.completed', interaction: interactionOf(steps, about) },
   ],
@@ -116,7 +122,6 @@ const PROVIDER: ProviderGrammar = {
   error: googleError,
 }
 
-/** Google Gemini, in its Interactions API. */
 export const INTERACTIONS = defineGrammar({
   name: 'interactions',
   title: 'Gemini Interactions',

@@ -1,4 +1,4 @@
-/** Reads replies of Gemini's Interactions as events, so that they can go back as they came. */
+/** Reads replies of Gemini's Interactions as events. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
@@ -21,20 +21,20 @@ import {
   usageOf,
 } from '../reply.ts'
 import { laterUsage } from '../reply-usage.ts'
-import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { isContent, LIMITS } from './blocks.ts'
 
-/** A whole reply, as the `@google/genai` package gives it; other fields are read where they are there. */
+/** A whole reply of the `@google/genai` package; its other fields are read if present. */
 export interface InteractionsReply {
   readonly status: string
   readonly steps?: readonly object[] | undefined
 }
 
 /**
- * The events of an interaction, and what ended it. Thoughts, texts and calls go back in their order, each under the
- * signature that it came with; steps of the provider's own tools, and files, as they are. Of steps that repeat the
- * input none is read. The last call of a reply that was cut off is not executed, nor one whose result the interaction
- * has. Throws nothing. O(length).
+ * Returns the events of an interaction, and how it ended. Thoughts, texts and calls are sent back in order,
+ * each with its signature; files and steps of the provider's own tools unchanged. Steps that repeat the input
+ * are ignored. Not executed are the last call of a truncated reply, and a call with a result in the
+ * interaction. Never throws. O(length).
  * @param reply an `Interaction`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]
@@ -45,24 +45,29 @@ export interface InteractionsReply {
 export const fromInteractions = (reply: InteractionsReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, where that was no end of the reply. */
-function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const all = objectsOf(found['steps'])
+/** `broken`: how its stream ended, if before the end of the reply. */
+function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const all = objectsOf(raw['steps'])
   const steps = all.slice(all.findLastIndex(({ type }) => type === 'user_input') + 1)
-  const ending = broken ?? failureOf(found) ?? endingOf(found, steps)
+  const ending = broken ?? failureOf(raw) ?? endingOf(raw, steps)
   const results = new Map(steps.filter(isResult).map((step) => [step['call_id'], step]))
   const said = steps.filter((step) => !isResult(step))
   const isCutOff = ending?.type === 'truncated'
   return replyEvents(
     {
-      id: stringOf(found['id']),
-      model: stringOf(found['model']),
-      stopReason: stringOf(found['status']),
-      usage: usageOf(found['usage']),
+      id: stringOf(raw['id']),
+      model: stringOf(raw['model']),
+      stopReason: stringOf(raw['status']),
+      usage: usageOf(raw['usage']),
       reasoning: '',
-      metadata: aboutReply(found),
-      parts: said.flatMap((step, at) =>
-        partsOf(step, results, isCutOff && at === said.length - 1, said[at - 1]?.['type'] === 'model_output'),
+      metadata: aboutReply(raw),
+      parts: said.flatMap((step, index) =>
+        partsOf(
+          step,
+          results,
+          isCutOff && index === said.length - 1,
+          said[index - 1]?.['type'] === 'model_output',
+        ),
       ),
       ending,
     },
@@ -71,14 +76,14 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
   )
 }
 
-const isResult = ({ type }: Found): boolean => type === 'function_result'
+const isResult = ({ type }: RawObject): boolean => type === 'function_result'
 
-/** The rest repeats the request. */
-function aboutReply({ service_tier, continuation_token, agent }: Found): JsonObject | null {
+/** The other fields repeat the request. */
+function aboutReply({ service_tier, continuation_token, agent }: RawObject): JsonObject | null {
   return moreOf({ service_tier, continuation_token, agent })
 }
 
-function endingOf({ status }: Found, steps: readonly Found[]): ReplyOutcome | null {
+function endingOf({ status }: RawObject, steps: readonly RawObject[]): ReplyOutcome | null {
   switch (status) {
     case 'incomplete':
     case 'budget_exceeded':
@@ -88,31 +93,31 @@ function endingOf({ status }: Found, steps: readonly Found[]): ReplyOutcome | nu
       const error = steps.findLast((step) => step['error'])?.['error']
       return failedWith(objectOf(error)['message'])
     }
-    // One that is made in the background is not there yet.
+    // A background interaction that has not finished.
     case 'queued':
     case 'in_progress':
     case 'cancelled':
-      return { type: 'broken_off', text: wordsOf(steps) }
+      return { type: 'broken_off', text: textOf(steps) }
     default:
       return null
   }
 }
 
-const wordsOf = (steps: readonly Found[]): string =>
+const textOf = (steps: readonly RawObject[]): string =>
   steps.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
 function partsOf(
-  step: Found,
-  results: ReadonlyMap<unknown, Found>,
+  step: RawObject,
+  results: ReadonlyMap<unknown, RawObject>,
   isCutOff: boolean,
-  isNext: boolean,
+  followsOutput: boolean,
 ): ReplyPart[] {
   switch (step['type']) {
     case 'model_output': {
-      const contents = objectsOf(step['content']).filter(saysSomething)
+      const contents = objectsOf(step['content']).filter(isVisible)
       const hasText = contents.some(({ type }) => type === 'text')
-      if (isNext && !hasText && contents.length > 0) return [{ is: 'other', value: asJson(step) }]
-      return contents.map((content, at) => contentPart(content, isNext && at === 0))
+      if (followsOutput && !hasText && contents.length > 0) return [{ is: 'other', value: asJson(step) }]
+      return contents.map((content, index) => contentPart(content, followsOutput && index === 0))
     }
     case 'thought':
       return [thoughtPart(step)]
@@ -138,19 +143,22 @@ function partsOf(
   }
 }
 
-const saysSomething = ({ text, annotations }: Found): boolean => text !== '' || annotations !== undefined
+const isVisible = ({ text, annotations }: RawObject): boolean => text !== '' || annotations !== undefined
 
-const resultOf = ({ result, is_error }: Found) => ({ text: textOfInput(result), isError: is_error === true })
+const resultOf = ({ result, is_error }: RawObject) => ({
+  text: textOfInput(result),
+  isError: is_error === true,
+})
 
-function contentPart(content: Found, begins: boolean): ReplyPart {
+function contentPart(content: RawObject, begins: boolean): ReplyPart {
   const { type, text } = content
   if (type !== 'text' || typeof text !== 'string') return { is: 'other', value: asJson(content) }
   const more = moreOf(content, 'type', 'text')
   return { is: 'text', text, more: begins ? { ...more, begins } : more }
 }
 
-/** A summary of one text, or of none, is the thinking itself; any other one is kept beside it. */
-function thoughtPart(step: Found): ReplyPart {
+/** A summary of at most one plain text is the thinking itself; any other is stored next to it. */
+function thoughtPart(step: RawObject): ReplyPart {
   const { signature } = step
   const summary = objectsOf(step['summary'])
   const thinking = summary.map(({ text }) => stringOf(text)).join('')
@@ -168,7 +176,7 @@ function thoughtPart(step: Found): ReplyPart {
   }
 }
 
-/** A step on its way: texts in pieces, joined at the end, so that the cost is linear. */
+/** A step that is not complete; its texts are joined at the end, so that the cost is linear. */
 interface StreamedStep {
   readonly fields: Record<string, unknown>
   readonly list: StreamedContent[]
@@ -176,12 +184,12 @@ interface StreamedStep {
 }
 
 interface StreamedContent {
-  readonly fields: Found
+  readonly fields: RawObject
   readonly texts: string[]
   annotations: unknown[]
 }
 
-/** The step that a piece without a beginning belongs to. */
+/** Steps that begin with a delta whose start did not arrive. */
 const STEP_OF: ReadonlyMap<string, string> = new Map([
   ['thought_summary', 'thought'],
   ['thought_signature', 'thought'],
@@ -190,10 +198,10 @@ const STEP_OF: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Collects the events of a stream, as `interactions.create` of the `@google/genai` package gives them. `push` gives what
- * to publish of each; `end` gives the reply, the same as `fromInteractions` gives of the whole. A piece without a
- * beginning begins a step. A stream that ends before the interaction does has broken off, one with an `error` has
- * failed: then there are no events to append. Throws nothing. O(length).
+ * Collects the events of a stream of the `@google/genai` package's `interactions.create`. `push` returns the
+ * deltas to publish; `end` returns the reply, equal to `fromInteractions` of the whole. A delta without a
+ * start begins a step. A stream that ends too early has broken off, one with an `error` has failed: its reply
+ * has the content that arrived, and no call is executed. Never throws. O(length).
  * @example
  * const stream = collectInteractions()
  * stream.push({ event_type: 'step.delta', index: 0, delta: { type: 'text', text: 'hi' } })[0].content // 'hi'
@@ -201,19 +209,19 @@ const STEP_OF: ReadonlyMap<string, string> = new Map([
  * stream.end().outcome // { type: 'done' }
  */
 export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
-  let about: Found = { status: 'in_progress' }
+  let about: RawObject = { status: 'in_progress' }
   let failure: Failure | null = null
   const steps = new Map<unknown, StreamedStep>()
 
-  const begin = (index: unknown, step: Found): readonly StreamingDeltaEvent[] => {
+  const begin = (index: unknown, step: RawObject): readonly StreamingDeltaEvent[] => {
     const { content, summary, ...fields } = step
     const open = steps.get(index) ?? { fields: {}, list: [], args: [] }
     steps.set(index, open)
-    Object.assign(open.fields, said(fields))
+    Object.assign(open.fields, withoutEmpty(fields))
     return objectsOf(content ?? summary).flatMap((each) => addContent(open, each))
   }
 
-  const addPiece = (index: unknown, delta: Found): readonly StreamingDeltaEvent[] => {
+  const addPiece = (index: unknown, delta: RawObject): readonly StreamingDeltaEvent[] => {
     const type = stringOf(delta['type'])
     let open = steps.get(index)
     if (open === undefined) {
@@ -221,43 +229,48 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
       open = steps.get(index) as StreamedStep
     }
     if (type === 'thought_summary') return addContent(open, objectOf(delta['content']))
-    if (isContent(delta)) return addContent(open, delta as Found)
+    if (isContent(delta)) return addContent(open, delta as RawObject)
     const { type: _, annotations, arguments: args, ...fields } = delta
     if (type === 'arguments_delta') open.args.push(stringOf(args))
     else if (type === 'text_annotation_delta') open.list.at(-1)?.annotations.push(...objectsOf(annotations))
-    else Object.assign(open.fields, said({ ...fields, arguments: args }))
+    else Object.assign(open.fields, withoutEmpty({ ...fields, arguments: args }))
     return []
   }
 
   return {
-    push(given) {
-      const event = objectOf(given)
+    push(input) {
+      const event = objectOf(input)
       const interaction = objectOf(event['interaction'])
       failure = failureOf(event) ?? failureOf(interaction) ?? failure
       const { steps: whole, ...rest } = interaction
       const { status, usage, continuation_token, index } = event
       const counted = laterUsage(laterUsage(about['usage'], usage), rest['usage'])
-      about = { ...about, ...said({ status, continuation_token }), ...said(rest), usage: counted }
+      about = {
+        ...about,
+        ...withoutEmpty({ status, continuation_token }),
+        ...withoutEmpty(rest),
+        usage: counted,
+      }
       switch (event['event_type']) {
         case 'step.start':
           return begin(index, objectOf(event['step']))
         case 'step.delta':
           return addPiece(index, objectOf(event['delta']))
         case 'interaction.completed':
-          // What came in pieces is known already.
-          return objectsOf(whole).flatMap((step, at) => (steps.has(at) ? [] : begin(at, step)))
+          // Steps that arrived in pieces are known already.
+          return objectsOf(whole).flatMap((step, index) => (steps.has(index) ? [] : begin(index, step)))
         default:
           return []
       }
     },
-    end: () => readReply({ ...about, steps: [...steps.values()].map(closed) }, options, failure),
+    end: () => readReply({ ...about, steps: [...steps.values()].map(wholeStep) }, options, failure),
   }
 }
 
-/** Adds a content; texts that follow each other in pieces are one. */
+/** Adds a content; adjacent pieces of text are joined. */
 function addContent(
   { fields, list }: StreamedStep,
-  { text, annotations, ...rest }: Found,
+  { text, annotations, ...rest }: RawObject,
 ): readonly StreamingDeltaEvent[] {
   const last = list.at(-1)
   const isPiece = rest['type'] === 'text' && last?.fields['type'] === 'text'
@@ -268,14 +281,14 @@ function addContent(
   return fields['type'] === 'thought' ? reasoningDelta(stringOf(text)) : textDelta(stringOf(text))
 }
 
-/** The fields that say something: a later event takes nothing back. */
-const said = (value: Found): Found =>
+/** A later event never removes a field. */
+const withoutEmpty = (value: RawObject): RawObject =>
   Object.fromEntries(
     Object.entries(value).filter(([, field]) => field !== null && field !== undefined && field !== ''),
   )
 
-/** The step as it would be in a whole reply. */
-function closed({ fields, list, args }: StreamedStep): Found {
+/** The step as in a whole reply. */
+function wholeStep({ fields, list, args }: StreamedStep): RawObject {
   const contents = list.map(({ fields: content, texts, annotations }) => ({
     ...content,
     ...(content['type'] === 'text' ? { text: texts.join('') } : {}),
@@ -289,7 +302,7 @@ function closed({ fields, list, args }: StreamedStep): Found {
   }
 }
 
-/** The arguments; the text itself where that is no JSON, so that the call is not executed. */
+/** Parses arguments; invalid JSON remains text, so that the call is not executed. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

@@ -1,4 +1,4 @@
-/** The rules that Gemini's Interactions has for the steps of a request, and which of them a request breaks. */
+/** Gemini Interactions: the rules for the steps of a request. */
 
 import {
   asList,
@@ -23,8 +23,8 @@ import {
 import { boolean, listOf, object, open, string as text } from '../shape.ts'
 
 const media = fields({}, { data: text, uri: text, mime_type: text })
-/** What the model has made may have more. */
-const made = open({})
+/** Media of the model can have other fields. */
+const generatedMedia = open({})
 const content = byKey('type', {
   text: fields({ text }, { annotations: listOf(object) }),
   image: media,
@@ -34,10 +34,10 @@ const content = byKey('type', {
 })
 const output = byKey('type', {
   text: fields({ text }, { annotations: listOf(object) }),
-  image: made,
-  audio: made,
-  document: made,
-  video: made,
+  image: generatedMedia,
+  audio: generatedMedia,
+  document: generatedMedia,
+  video: generatedMedia,
 })
 const call = open({ id: text })
 const result = open({ call_id: text })
@@ -116,12 +116,12 @@ export const interactionsRules: readonly Rule<View>[] = [
   {
     id: 'user-ends',
     rule: 'The input is not empty, begins with the user, and ends with the user or a result.',
-    source:
-      'guide on stateless conversations: the history with the new input behind it; of the beginning inferred',
+    source: 'guide on stateless conversations: the history, then the new input; the beginning is inferred',
     *check({ request, steps }) {
       if (!Array.isArray(asObject(request)['input'])) return
       const [first, last] = [steps[0], steps.at(-1)]
-      if (first?.body['type'] !== 'user_input') yield { path: 'input[0]', message: 'no input of the user' }
+      if (first?.body['type'] !== 'user_input')
+        yield { path: 'input[0]', message: 'does not begin with a user input' }
       if (!USER.has(last?.body['type'])) yield { path: last?.path ?? 'input', message: 'ends with the model' }
     },
   },
@@ -139,9 +139,9 @@ export const interactionsRules: readonly Rule<View>[] = [
   },
   {
     id: 'calls-have-results',
-    rule: 'Each call has one result, directly behind its turn.',
+    rule: 'Each call has one result, directly after its turn.',
     source:
-      'guide on function calling: call_id is the id of the call; of the place inferred from generateContent',
+      'guide on function calling: call_id is the id of the call; the position is inferred from generateContent',
     *check(view) {
       yield* withoutResult(turns(view))
       yield* secondResults(turns(view))
@@ -199,8 +199,8 @@ export const interactionsRules: readonly Rule<View>[] = [
   },
   {
     id: 'media',
-    rule: 'Bytes are base64, and what a user sends is in one place, of a known type, at an address of the web.',
-    source: 'types ImageContent, AudioContent, DocumentContent and VideoContent; of one place inferred',
+    rule: 'Bytes are base64; media of a user has one source, a known type, and an https URL if it has an address.',
+    source: 'types ImageContent, AudioContent, DocumentContent and VideoContent; one source is inferred',
     *check({ contents }) {
       for (const { path, body, of } of contents) yield* mediaFaults(body, path, of === 'model_output')
     },
@@ -215,12 +215,12 @@ function* mediaFaults(
   isMade: boolean,
 ): Generator<Finding> {
   if (!/^(?:image|audio|document|video)$/.test(String(type))) return
-  if (typeof data === 'string' && !isBase64(data)) yield { path, message: 'no base64' }
+  if (typeof data === 'string' && !isBase64(data)) yield { path, message: 'not base64' }
   if (isMade) return
   if ((data === undefined) === (uri === undefined))
     yield { path, message: 'neither bytes nor an address, or both' }
   if (typeof uri === 'string' && !(URL.canParse(uri) && uri.startsWith('https://')))
-    yield { path, message: 'no address of the web' }
+    yield { path, message: 'not an https URL' }
   const [kind] = String(mime_type).split('/')
   if (kind !== type && !(type === 'document' && kind === 'application'))
     yield { path, message: String(mime_type) }

@@ -1,4 +1,4 @@
-/** Writes neutral messages for Gemini's Interactions, and proves of each reply that it stands behind what it saw. */
+/** Writes neutral messages for Gemini's Interactions. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../blocks.ts'
@@ -21,17 +21,17 @@ import {
   thoughtAt,
 } from './blocks.ts'
 
-/** What the provider accepts in place of the signature of a thought, before a call that another model made. */
+/** Accepted instead of a thought's signature, before a call of another model. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** A content of an output, or a step. */
 type Block = InteractionsContent | InteractionsStep
 
 /**
- * The system instruction and the steps of an `interactions.create` request; valid whatever the log holds (law M). The
- * whole history is written, so that nothing has to be stored at the provider (`store: false`). A reply goes back as it
- * came, with its signatures as long as it stands behind what it saw; thoughts without a signature are refused, and left
- * out. Before a call without a signed thought stands the provider's own word for that. O(content).
+ * Returns the system instruction and the steps of an `interactions.create` request; valid for any log (law
+ * M). The whole history is written, so nothing has to be stored at the provider (`store: false`). A reply is
+ * sent back unchanged, with its signatures while its prefix is unchanged; thoughts without a signature, which
+ * are refused, are left out. A call without a signed thought before it is preceded by the provider's
+ * placeholder. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -61,7 +61,7 @@ export function toInteractions(
   return request
 }
 
-/** Contents in a row are one output, until one begins another. */
+/** Adjacent contents are one output, unless one begins another. */
 function joinContents(blocks: readonly Block[]): InteractionsStep[] {
   const steps: InteractionsStep[] = []
   let open: InteractionsContent[] | null = null
@@ -78,13 +78,13 @@ function joinContents(blocks: readonly Block[]): InteractionsStep[] {
   return steps
 }
 
-function replySteps(turn: AssistantTurn, keeps: boolean): readonly Written<Block>[] {
+function replySteps(turn: AssistantTurn, keepsSigned: boolean): readonly Written<Block>[] {
   const { message } = turn
-  const steps = replyBlocks<Block>(turn, keeps, {
+  const steps = replyBlocks<Block>(turn, keepsSigned, {
     text: ({ text }, more) => ({ type: 'text', text, ...more }),
     thinking(_, more, ref) {
-      const thinking = thoughtAt(message, ref.at)?.thinking ?? ''
-      const signature = keeps ? signatureOf(message, ref) : null
+      const thinking = thoughtAt(message, ref.index)?.thinking ?? ''
+      const signature = keepsSigned ? signatureOf(message, ref) : null
       const summary = thinking === '' ? {} : { summary: [{ type: 'text', text: thinking } as const] }
       return signature === null ? null : { type: 'thought', signature, ...summary, ...more }
     },
@@ -95,10 +95,10 @@ function replySteps(turn: AssistantTurn, keeps: boolean): readonly Written<Block
       arguments: argumentObject(source.arguments),
       ...more,
     }),
-    other: (value) => (keeps ? value : unsigned(value)),
+    other: (value) => (keepsSigned ? value : unsigned(value)),
     more: (ref) => {
       const more = sentMore(ref.more, LIMITS.more[ref.kind])
-      return more === null || keeps ? more : unsigned(more)
+      return more === null || keepsSigned ? more : unsigned(more)
     },
   })
   const first = steps.findIndex(({ block }) => block.type === 'function_call')

@@ -1,4 +1,4 @@
-/** What OpenAI Chat Completions takes, before a word of it is written; readers of its replies use it too. */
+/** OpenAI Chat Completions: kinds of parts, limits and types, for writer and readers. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Kinds } from '../blocks.ts'
@@ -16,7 +16,7 @@ import {
   record,
   type ShapeOf,
   string,
-  words,
+  visibleText,
 } from '../shape.ts'
 import { allOf } from '../reply-parts.ts'
 
@@ -39,16 +39,16 @@ const audioPart = record({
 const filePart = record({
   type: oneOf('file'),
   file: either([
-    record({ file_data: dataUrl, filename: words }),
-    record({ file_id: words, filename: optional(words) }),
+    record({ file_data: dataUrl, filename: visibleText }),
+    record({ file_id: visibleText, filename: optional(visibleText) }),
   ]),
   ...cached,
 })
 
-/** A part beside our texts and images, as it stands in a request. */
+/** A part of a user's message, in addition to our texts and images. */
 export type ChatPart = ShapeOf<typeof imagePart> | ShapeOf<typeof audioPart> | ShapeOf<typeof filePart>
 
-/** Results hold text only, so that files follow them in a user message. */
+/** Results have only text, so files follow them in a user message. */
 export const PARTS: PartTable = {
   user: true,
   result: false,
@@ -60,7 +60,7 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** A PDF by its bytes, a file that was uploaded to this provider, or a sound. */
+/** Writes a PDF from its bytes, a file that was uploaded to this provider, or audio. */
 function write(file: FileRef): JsonObject | null {
   const { from, name, mediaType } = file
   if ('id' in from) return from.provider === 'openai' ? { type: 'file', file: { file_id: from.id } } : null
@@ -80,14 +80,14 @@ export const KINDS = {
     side: 'assistant',
     more: { extra_content: object, provider_specific_fields: object },
   },
-  /** The old form of a call, which no server gives any more. */
+  /** The old form of a call, which no server writes any more. */
   function_call: { in: 'words', side: 'assistant' },
   annotations: { in: 'part', side: 'assistant', needs: { annotations: objects } },
-  /** The server forgets its audio after a while, and then refuses its id. */
+  /** The server deletes its audio after a while, and then refuses its id. */
   audio: { in: 'words', side: 'assistant' },
-  /** A mark that reasoning came there with calls: its text is in the field that all events have. */
+  /** Marks a reply with reasoning: the text is in the field that all events have. */
   reasoning_content: { in: 'part', side: 'assistant' },
-  /** The same under the name that other servers give it. */
+  /** The same field under the name of other servers. */
   reasoning: { in: 'part', side: 'assistant' },
   /** Thinking of Claude, as LiteLLM passes it on. */
   thinking_blocks: {
@@ -96,14 +96,14 @@ export const KINDS = {
     needs: { thinking_blocks: objects },
     signed: 'thinking_blocks',
   },
-  /** Signed reasoning, as routers give it. */
+  /** Signed reasoning, as routers pass it on. */
   reasoning_details: {
     in: 'part',
     side: 'assistant',
     needs: { reasoning_details: objects },
     signed: 'reasoning_details',
   },
-  /** What a server adds for itself, such as the thought signatures of Gemini. */
+  /** Data of the server, such as Gemini's thought signatures. */
   extra_content: { in: 'part', side: 'assistant', needs: { extra_content: object } },
 } as const satisfies Kinds
 
@@ -114,7 +114,7 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 40 },
   toolNameLength: 64,
-  takesImage: () => true,
+  acceptsImage: () => true,
   parts: PARTS,
   kinds: ['text', 'call'],
   order: (_, counts) => allOf(counts, 'text', 'call'),
@@ -123,7 +123,7 @@ export const LIMITS: Limits = {
   more: { text: { type: string }, call: { ...KINDS.tool_calls.more, type: string } },
   pairOf: () => null,
   pairs: (turns) => turns,
-  says: ({ texts }) => texts.length > 0,
+  hasOutput: ({ texts }) => texts.length > 0,
   pauses: false,
   appends: true,
 }
@@ -153,13 +153,13 @@ export type ChatToolCall =
 
 export interface ChatSystemMessage {
   readonly role: 'system'
-  /** A text where that is asked for (`plainText`). */
+  /** A string with `plainText`. */
   readonly content: ChatText[] | string
 }
 
 export interface ChatUserMessage {
   readonly role: 'user'
-  /** A text where that is asked for (`plainText`), and nothing but texts is said. */
+  /** A string with `plainText`, if there are only texts. */
   readonly content: (ChatText | ChatImage | ChatPart)[] | string
   readonly name?: string
 }
@@ -177,5 +177,5 @@ interface ChatToolMessage {
   readonly content: string
 }
 
-/** A message that can be given to the `openai` package as a ChatCompletionMessageParam. */
+/** A ChatCompletionMessageParam of the `openai` package. */
 export type ChatMessage = ChatSystemMessage | ChatUserMessage | ChatAssistantMessage | ChatToolMessage

@@ -1,4 +1,4 @@
-/** OpenAI Chat Completions as its provider speaks it: no thought is signed, and what is thought is not said. */
+/** OpenAI Chat Completions with its fake provider, which signs nothing and does not return its reasoning. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
@@ -16,7 +16,7 @@ import {
   type Wire,
 } from '../provider.ts'
 
-/** The errors of OpenAI, in both of its grammars. */
+/** OpenAI's errors, for both of its grammars. */
 export const OPENAI_ERRORS: Readonly<Record<Refusal, { readonly status: number; readonly error: Wire }>> = {
   invalid: { status: 400, error: { type: 'invalid_request_error', code: null } },
   too_long: {
@@ -63,17 +63,17 @@ const PROVIDER: ProviderGrammar = {
   sight: messageSight,
   judge: ({ messages }) => validateOpenAiChat(messages),
   arrange: callsLast,
-  contents(part, at) {
+  contents(part, idPrefix) {
     if (typeof part === 'string') return [{ type: 'text', text: part }]
     if (!('call' in part)) return []
-    const { call: name, args, id = `call_${at}` } = part
+    const { call: name, args, id = `call_${idPrefix}` } = part
     return [{ id, type: 'function', function: { name, arguments: argumentText(args) } }]
   },
   signs: () => false,
   signed: (content) => content,
-  owed: () => [],
+  resumedContents: () => [],
   whole: (contents, about) => ({
-    id: `chatcmpl_${about.no}`,
+    id: `chatcmpl_${about.requestNumber}`,
     object: 'chat.completion',
     model: 'scripted',
     choices: [
@@ -91,7 +91,11 @@ const PROVIDER: ProviderGrammar = {
     usage,
   }),
   stream(contents, about) {
-    const about_chunk = { id: `chatcmpl_${about.no}`, object: 'chat.completion.chunk', model: 'scripted' }
+    const about_chunk = {
+      id: `chatcmpl_${about.requestNumber}`,
+      object: 'chat.completion.chunk',
+      model: 'scripted',
+    }
     const chunk = (delta: object, finish_reason: string | null = null): Wire => ({
       ...about_chunk,
       choices: [{ index: 0, delta, finish_reason }],
@@ -121,7 +125,6 @@ const PROVIDER: ProviderGrammar = {
   error: openaiError,
 }
 
-/** OpenAI Chat Completions. */
 export const OPENAI_CHAT = defineGrammar({
   name: 'openai-chat',
   title: 'OpenAI Chat Completions',

@@ -1,4 +1,4 @@
-/** Reads replies of OpenAI Chat Completions, and of the many servers that speak its grammar, as events. */
+/** Reads replies of OpenAI Chat Completions, and of servers with the same grammar, as events. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -21,15 +21,15 @@ import {
   textDelta,
   usageOf,
 } from '../reply.ts'
-import { type Found, isWhitespace, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, isWhitespace, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { LIMITS } from './blocks.ts'
 
-/** A call on its way; servers that repeat its id in each chunk, or its name alone, mean the same one. */
+/** A call that is not complete; some servers repeat its id in each chunk, or only its name. */
 interface StreamedCall {
   readonly rest: Record<string, unknown>
-  readonly called: 'function' | 'custom'
+  readonly callType: 'function' | 'custom'
   id: string
   name: string
   /** Joined at the end, so that the cost is linear. */
@@ -38,7 +38,10 @@ interface StreamedCall {
   readonly isWhole: (piece: string) => boolean
 }
 
-/** Follows the brackets of a JSON text: whether it is complete after each piece. O(piece). */
+/**
+ * Returns a function that follows the brackets of a JSON text, and reports after each piece whether it is
+ * complete. O(piece).
+ */
 function objectEnds(): (piece: string) => boolean {
   let depth = 0
   let isText = false
@@ -58,14 +61,15 @@ function objectEnds(): (piece: string) => boolean {
   }
 }
 
-/** What has come of each field of an object, piece by piece; joined at the end, so that the cost is linear. */
+/** The pieces of each field of an object; joined at the end, so that the cost is linear. */
 type Pieces = Map<string, unknown[]>
 
 /**
- * Collects the chunks of a stream, as the `openai` package gives them with `stream: true`. `push` gives what to
- * publish of each; `end` gives the reply, the same as `fromOpenAIChat` gives of the whole, its usage too where
- * `stream_options.include_usage` asked for it. A stream that ends without a finish reason has broken off, one with an
- * `error` has failed: then its events have what arrived, and no call is executed. Throws nothing. O(length).
+ * Collects the chunks of a stream of the `openai` package (`stream: true`). `push` returns the deltas to
+ * publish; `end` returns the reply, equal to `fromOpenAIChat` of the whole, with its usage if
+ * `stream_options.include_usage` requested it. A stream without a finish reason has broken off, one with an
+ * `error` has failed: its reply has the content that arrived, and no call is executed. Never throws.
+ * O(length).
  * @example
  * const stream = collectOpenAIChat()
  * stream.push({ id: 'c1', choices: [{ index: 0, delta: { content: 'hi' } }] })[0].content // 'hi'
@@ -73,7 +77,7 @@ type Pieces = Map<string, unknown[]>
  * stream.end().outcome // { type: 'done' }
  */
 export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
-  let about: Found = {}
+  let about: RawObject = {}
   let usage: JsonObject = {}
   let failure: Failure | null = null
   let reason = ''
@@ -81,16 +85,16 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   const calls: StreamedCall[] = []
   const byIndex = new Map<number, StreamedCall>()
 
-  const addCall = (piece: Found): void => {
+  const addCall = (piece: RawObject): void => {
     const { index } = piece
     const id = stringOf(piece['id'])
     const called = objectOf(piece['function'] ?? piece['custom'])
     const name = stringOf(called['name'])
     const latest = calls.at(-1)
-    // Some servers give no index, and some the same one to all calls: then another id is another call.
+    // Some servers send no index, and some the same one for all calls: then another id is another call.
     const known =
       typeof index === 'number' ? byIndex.get(index) : id === '' || id === latest?.id ? latest : undefined
-    // A second name behind complete arguments is another call, too.
+    // A second name after complete arguments is another call, too.
     const isOther =
       known !== undefined &&
       name !== '' &&
@@ -100,7 +104,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       const { function: _, custom, ...rest } = piece
       call = {
         rest,
-        called: custom === undefined ? 'function' : 'custom',
+        callType: custom === undefined ? 'function' : 'custom',
         id: '',
         name: '',
         given: [],
@@ -111,12 +115,12 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     }
     call.id ||= id
     call.name ||= name
-    const given = givenIn(called['arguments']) + givenIn(called['input'])
+    const given = argumentPiece(called['arguments']) + argumentPiece(called['input'])
     call.given.push(given)
     call.isWhole(given)
   }
 
-  const take = (chunk: Found): readonly StreamingDeltaEvent[] => {
+  const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
     failure = failureOf(chunk) ?? failure
     about = {
       id: about['id'] ?? chunk['id'],
@@ -124,7 +128,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
       model: about['model'] ?? chunk['model'],
     }
     const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
-    // Some servers say it of the choice.
+    // Some servers report it in the choice.
     usage = laterUsage(usage, chunk['usage'] ?? choice['usage'])
     reason = stringOf(choice['finish_reason']) || reason
     const delta = objectOf(choice['delta'])
@@ -134,12 +138,12 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const { reasoning_content, reasoning, content, refusal } = rest
     return [
       ...reasoningDelta(stringOf(reasoning_content) || stringOf(reasoning) || thoughtIn(content)),
-      ...textDelta(wordsIn(content) + stringOf(refusal)),
+      ...textDelta(textIn(content) + stringOf(refusal)),
     ]
   }
 
   return collectStream({
-    take,
+    push: push,
     failure: () => failure,
     isComplete: () => reason !== '',
     read: (ending) => {
@@ -152,8 +156,8 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** Adds what a piece says of an object; a null says nothing. */
-function gather(fields: Pieces, piece: Found): void {
+/** Adds the fields of a piece that are not null. */
+function gather(fields: Pieces, piece: RawObject): void {
   for (const [field, value] of Object.entries(piece)) {
     if (value === null || value === undefined) continue
     const known = fields.get(field)
@@ -162,29 +166,29 @@ function gather(fields: Pieces, piece: Found): void {
   }
 }
 
-/** A field of a message as it would stand in a whole one. */
+/** A field as in a whole message. */
 function wholeField(field: string, values: readonly unknown[]): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
   if (field === 'thinking_blocks') return wholeBlocks(objectsOf(values.flat()))
   return field === 'reasoning_details' ? wholeItems(values.flat()) : joined(values)
 }
 
-/** Texts are joined and lists grow; a list that texts stand among holds these too. Of all else the last counts. */
+/** Texts are joined and lists concatenated, also with texts among them. Otherwise the last value wins. */
 function joined(values: readonly unknown[]): unknown {
   if (values.some(Array.isArray)) return values.flat()
   const last = values.at(-1)
   return typeof last === 'string' ? values.map(stringOf).join('') : last
 }
 
-/** Items of one type and one index are pieces of the same: a signature is refused without the whole of its text. */
+/** Items of one type and index are pieces of the same item: a signature is refused without its whole text. */
 const wholeItems = (items: readonly unknown[]): unknown[] =>
   [...Map.groupBy(items, keyOf).values()].map((same) =>
     same.length === 1 ? same[0] : wholeObject(objectsOf(same)),
   )
 
-/** Blocks without an index: one of them is complete with its signature. */
-function wholeBlocks(pieces: readonly Found[]): Found[] {
-  const blocks: Found[][] = []
+/** Blocks have no index; a signature completes one. */
+function wholeBlocks(pieces: readonly RawObject[]): RawObject[] {
+  const blocks: RawObject[][] = []
   for (const piece of pieces) {
     const open = blocks.at(-1)
     const isOpen = open?.every(({ type, signature, data }) => type === piece['type'] && !signature && !data)
@@ -199,39 +203,43 @@ function keyOf(item: unknown): unknown {
   return Number.isInteger(index) ? `${stringOf(type)} ${String(index)}` : item
 }
 
-/** The fields of an object that come in pieces: of what is heard, and of what is reasoned. */
-const CUT: ReadonlySet<string> = new Set(['transcript', 'text', 'summary', 'data', 'thinking'])
+/** Fields that arrive in pieces. */
+const STREAMED_FIELDS: ReadonlySet<string> = new Set(['transcript', 'text', 'summary', 'data', 'thinking'])
 
-/** An object of its pieces: of a field that is not cut into pieces the last value counts. */
-function wholeObject(pieces: readonly Found[]): Found {
+/** Merges the pieces of an object; the last value of other fields wins. */
+function wholeObject(pieces: readonly RawObject[]): RawObject {
   const fields: Pieces = new Map()
   for (const piece of pieces) gather(fields, piece)
-  const whole = [...fields].map(([field, values]) => [field, CUT.has(field) ? joined(values) : values.at(-1)])
+  const whole = [...fields].map(([field, values]) => [
+    field,
+    STREAMED_FIELDS.has(field) ? joined(values) : values.at(-1),
+  ])
   return { ...pieces[0], ...Object.fromEntries(whole) }
 }
 
-/** A piece of arguments; some servers give them whole, as what they are. */
-const givenIn = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : stringOf(value))
+/** A piece of arguments; some servers send an object. */
+const argumentPiece = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : stringOf(value))
 
-function wholeCall({ rest, called, id, name, given }: StreamedCall): Found {
+function wholeCall({ rest, callType: called, id, name, given }: StreamedCall): RawObject {
   const text = given.join('')
   return { ...rest, id, [called]: called === 'custom' ? { name, input: text } : { name, arguments: text } }
 }
 
-/** A whole reply, as the `openai` package gives it; what else it holds is read where it is there. */
+/** A whole reply of the `openai` package; its other fields are read if present. */
 export interface ChatReply {
   readonly choices: readonly object[]
 }
 
 /**
- * The events of a reply's first choice, and what ended it. Reasoning that servers add as text (`reasoning_content`,
- * `reasoning`, `thinking` parts of the content) is kept; a field of it goes back to its model as it came. The last call of a reply that was cut off
- * by a limit is not executed, nor are those of a refused or filtered one.
+ * Returns the events of a reply's first choice, and how it ended. Plain reasoning of servers
+ * (`reasoning_content`, `reasoning`, `thinking` parts of the content) is kept, and sent back to its model in
+ * the same field. The last call of a truncated reply is not executed, nor are the calls of a refused or
+ * filtered one.
  *
- * A refusal is read as the words that it is, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as a
- * call that cannot be executed. What else of content a message holds (annotations, signed reasoning …) stands there as
- * `other`, and what a server adds to a call (thought signatures) as `more`; all of it goes back as it came, but for
- * audio, whose transcript does. Throws nothing. O(length).
+ * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as one that
+ * cannot be executed. Other content of a message (annotations, signed reasoning …) is stored there as
+ * `other`, and a server's additions to a call (thought signatures) as `more`; all of it is sent back
+ * unchanged, except that audio is replaced by its transcript. Never throws. O(length).
  * @param reply a `ChatCompletion`
  * @example
  * const message = { role: 'assistant', content: 'hi' }
@@ -241,17 +249,17 @@ export interface ChatReply {
 export const fromOpenAIChat = (reply: ChatReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, where that was no end of the reply. */
-function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const choice = objectsOf(found['choices'])[0] ?? {}
+/** `broken`: how its stream ended, if before the end of the reply. */
+function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const choice = objectsOf(raw['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
-  const ending = broken ?? failureOf(found) ?? endingOf(choice, message)
+  const ending = broken ?? failureOf(raw) ?? endingOf(choice, message)
   const calls = objectsOf(message['tool_calls'])
   const { content, refusal, reasoning_content } = message
   const reasoning = stringOf(reasoning_content) || stringOf(message['reasoning']) || thoughtIn(content)
   const fields: JsonObject = {
     ...moreOf(message, ...KNOWN),
-    // The fields in which it came, empty or not: its text is in the field that all events have.
+    // The fields that had reasoning, empty or not; its text is in the field that all events have.
     ...Object.fromEntries(
       REASONING.flatMap((field) => {
         const text = message[field]
@@ -263,14 +271,14 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
     ...contentParts(partsIn(content)),
     ...(typeof refusal === 'string' ? refusalPart(refusal) : []),
     ...Object.entries(fields).map(([field, value]) => ({ is: 'other' as const, value: { [field]: value } })),
-    ...calls.map((call, at) => callPart(call, ending?.type === 'truncated' && at === calls.length - 1)),
+    ...calls.map((call, index) => callPart(call, ending?.type === 'truncated' && index === calls.length - 1)),
   ]
   return replyEvents(
     {
-      id: idOf(found),
-      model: stringOf(found['model']),
+      id: idOf(raw),
+      model: stringOf(raw['model']),
       stopReason: stringOf(choice['finish_reason']),
-      usage: usageOf(found['usage']),
+      usage: usageOf(raw['usage']),
       reasoning,
       parts,
       ending,
@@ -280,31 +288,33 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
   )
 }
 
-/** Ollama draws its ids from a thousand numbers, so that two replies of a conversation often have the same. */
-function idOf({ id, created }: Found): string {
-  const given = stringOf(id)
-  return /^chatcmpl-\d{1,3}$/.test(given) && typeof created === 'number' ? `${given}-${created}` : given
+/** Ollama draws its ids from a thousand numbers, so two replies of a conversation often share one. */
+function idOf({ id, created }: RawObject): string {
+  const responseId = stringOf(id)
+  return /^chatcmpl-\d{1,3}$/.test(responseId) && typeof created === 'number'
+    ? `${responseId}-${created}`
+    : responseId
 }
 
 const REASONING = ['reasoning_content', 'reasoning'] as const
 
 const KNOWN = ['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning'] as const
 
-function endingOf(choice: Found, { refusal }: Found): ReplyOutcome | null {
+function endingOf(choice: RawObject, { refusal }: RawObject): ReplyOutcome | null {
   const reason = stringOf(choice['finish_reason'])
-  // A proxy says so where its server failed in the middle.
+  // A proxy reports this way that its server failed in the middle.
   if (reason === 'error') return failureOf(choice) ?? failedWith(null)
   if (reason === 'length') return { type: 'truncated', reason }
   if (reason === 'content_filter') return { type: 'filtered', reason }
   return typeof refusal === 'string' && refusal !== '' ? { type: 'refused', explanation: refusal } : null
 }
 
-/** What stands in content: a text, or a list of parts; a list that was collected has texts among its parts. */
+/** Content is a text, or a list of parts; a collected list has texts among its parts. */
 const partsIn = (content: unknown): readonly unknown[] =>
   Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
 
-/** The words in content, or in a piece of it. O(length). */
-export const wordsIn = (content: unknown): string =>
+/** Returns the text in content, or in a piece of it. O(length). */
+export const textIn = (content: unknown): string =>
   typeof content === 'string'
     ? content
     : partsIn(content)
@@ -312,14 +322,14 @@ export const wordsIn = (content: unknown): string =>
         .map((part) => (part.is === 'text' ? part.text : ''))
         .join('')
 
-/** The reasoning in content, or in a piece of it. O(length). */
+/** Returns the reasoning in content, or in a piece of it. O(length). */
 export const thoughtIn = (content: unknown): string =>
   partsIn(content)
     .map((part) => thoughtOf(objectOf(part)))
     .join('')
 
-/** What a part of content thinks: a text, or the texts of a list. */
-function thoughtOf(part: Found): string {
+/** The thinking of a part: a text, or the texts of a list. */
+function thoughtOf(part: RawObject): string {
   const { thinking } = part
   if (!isThinking(part)) return ''
   if (typeof thinking === 'string') return thinking
@@ -328,10 +338,10 @@ function thoughtOf(part: Found): string {
     .join('')
 }
 
-const isThinking = ({ type, thinking }: Found): boolean =>
+const isThinking = ({ type, thinking }: RawObject): boolean =>
   type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
 
-/** An empty text is how many servers write that there is none. */
+/** Many servers write an empty text for no text. */
 const textPart = (text: string): ReplyPart[] => (text === '' ? [] : [{ is: 'text', text, more: null }])
 
 const refusalPart = (text: string): ReplyPart[] =>
@@ -339,21 +349,21 @@ const refusalPart = (text: string): ReplyPart[] =>
 
 function contentPart(part: unknown): ReplyPart[] {
   if (typeof part === 'string') return textPart(part)
-  const found = objectOf(part)
-  const { type, text, refusal } = found
+  const raw = objectOf(part)
+  const { type, text, refusal } = raw
   if (type === 'text' && typeof text === 'string') {
-    const more = moreOf(found, 'type', 'text')
+    const more = moreOf(raw, 'type', 'text')
     return more === null ? textPart(text) : [{ is: 'text', text, more }]
   }
-  if (isThinking(found)) return unthought(moreOf(found, 'type', 'thinking', 'closed'))
-  return typeof refusal === 'string' ? refusalPart(refusal) : [{ is: 'other', value: asJson(found) }]
+  if (isThinking(raw)) return recordedThinking(moreOf(raw, 'type', 'thinking', 'closed'))
+  return typeof refusal === 'string' ? refusalPart(refusal) : [{ is: 'other', value: asJson(raw) }]
 }
 
-/** What a thinking part holds beside its text, such as a signature; it is in the record alone. */
-const unthought = (more: JsonObject | null): ReplyPart[] =>
+/** Other fields of a thinking part, such as a signature; only the record has them. */
+const recordedThinking = (more: JsonObject | null): ReplyPart[] =>
   more === null ? [] : [{ is: 'other', value: { thinking: more } }]
 
-/** The parts of content but for its thinking. Plain texts that touch are one: a stream cuts them anywhere. */
+/** The parts of content without thinking. Adjacent plain texts are joined: a stream splits them anywhere. */
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const out: ReplyPart[] = []
   let run: string[] = []
@@ -375,7 +385,7 @@ function contentParts(content: readonly unknown[]): ReplyPart[] {
   return out
 }
 
-function callPart(call: Found, isCutOff: boolean): ReplyPart {
+function callPart(call: RawObject, isCutOff: boolean): ReplyPart {
   const isCustom = call['type'] === 'custom'
   const called = objectOf(call[isCustom ? 'custom' : 'function'])
   return {

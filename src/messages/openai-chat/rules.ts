@@ -1,4 +1,4 @@
-/** The rules that OpenAI Chat Completions has for `messages`, and which of them a request breaks. */
+/** OpenAI Chat Completions: the rules for `messages`. */
 
 import {
   asList,
@@ -61,11 +61,11 @@ const partShapes = {
 }
 const content = textOr(listOf(byKey('type', partShapes)))
 const reply = textOr(listOf(byKey('type', { ...partShapes, refusal: fields({ refusal: text }) })))
-/** What Gemini's own servers sign a call with, and what a proxy does, which they take back in this grammar too. */
-const added = { extra_content: object, provider_specific_fields: object }
+/** Signatures of Gemini's own servers and of proxies, which accept them back. */
+const serverFields = { extra_content: object, provider_specific_fields: object }
 const call = byKey('type', {
-  function: fields({ id: text, function: fields({ name: text, arguments: text }) }, added),
-  custom: fields({ id: text, custom: fields({ name: text, input: text }) }, added),
+  function: fields({ id: text, function: fields({ name: text, arguments: text }) }, serverFields),
+  custom: fields({ id: text, custom: fields({ name: text, input: text }) }, serverFields),
 })
 const shape = listOf(
   byKey('role', {
@@ -79,7 +79,7 @@ const shape = listOf(
         refusal: orNull(text),
         name: text,
         tool_calls: listOf(call),
-        // What a reply has and goes back with, by the SDK's own examples; the last three are of other servers.
+        // Fields of replies that are sent back, as in the SDK's examples; the last ones are of other servers.
         annotations: listOf(object),
         reasoning_content: text,
         reasoning: text,
@@ -92,19 +92,18 @@ const shape = listOf(
   }),
 )
 
-/** What the rules look at, read out of whatever the request may be. */
 function viewOf(request: unknown): View {
   const messages = asList(request).map((message, index): Message => {
     const path = `messages[${index}]`
     const body = asObject(message)
-    const parts = asList(body['content']).map((part, at) => ({
-      path: `${path}.content[${at}]`,
+    const parts = asList(body['content']).map((part, position) => ({
+      path: `${path}.content[${position}]`,
       body: asObject(part),
     }))
-    const calls = asList(body['tool_calls']).map((item, at): Call => {
+    const calls = asList(body['tool_calls']).map((item, position): Call => {
       const itemBody = asObject(item)
       const { name, arguments: args } = asObject(itemBody['function'] ?? itemBody['custom'])
-      return { path: `${path}.tool_calls[${at}]`, body: itemBody, id: itemBody['id'], name, args }
+      return { path: `${path}.tool_calls[${position}]`, body: itemBody, id: itemBody['id'], name, args }
     })
     return { path, body, role: body['role'], content: body['content'], parts, calls }
   })
@@ -130,7 +129,7 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'text-well-formed',
-    rule: 'No string holds a lone surrogate.',
+    rule: 'No string has a lone surrogate.',
     source:
       'error: "lone leading surrogate in hex escape" (a compatible server, JohnnyZ93/oai-compatible-copilot#271)',
     check: ({ request }) => illFormedText(request, 'messages'),
@@ -145,14 +144,14 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'wrong-type',
-    rule: 'Every field has the type that the API reference gives it.',
+    rule: 'Every field has the type of the API reference.',
     source:
       'SDK type ChatCompletionMessageParam; error: "Invalid value for \'content\': expected a string, got null"',
     check: faults(shape, 'messages', 'wrong-type'),
   },
   {
     id: 'missing-field',
-    rule: 'Every required field is there.',
+    rule: 'Every required field is present.',
     source: 'SDK type ChatCompletionMessageParam',
     check: faults(shape, 'messages', 'missing-field'),
   },
@@ -177,18 +176,18 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'system-first',
-    rule: 'One system or developer message at most, and it stands first.',
+    rule: 'There is at most one system or developer message, and it is first.',
     source: "inferred: the library's own promise, and what stricter compatible servers demand",
     *check({ messages }) {
       for (const { path, role } of messages.slice(1)) {
-        if (isSystem(role)) yield { path, message: `${String(role)} message behind the first` }
+        if (isSystem(role)) yield { path, message: `${String(role)} message after the first` }
       }
     },
   },
   {
     id: 'user-first',
-    rule: 'Behind the system message the history begins with a user message.',
-    source: 'inferred: OpenAI takes any order, the providers behind compatible servers do not',
+    rule: 'After the system message the history begins with a user message.',
+    source: 'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
     *check({ messages }) {
       const first = messages.find(({ role }) => !isSystem(role))
       if (first === undefined && messages.length > 0) {
@@ -205,9 +204,11 @@ export const openAiChatRules: readonly Rule<View>[] = [
       'OpenAPI: content arrays have minItems 1; "" in system and user messages and text parts: inferred',
     *check({ messages }) {
       for (const { path, role, content, parts } of messages) {
-        const at = `${path}.content`
-        if (content === '' && (role === 'user' || isSystem(role))) yield { path: at, message: 'empty' }
-        if (Array.isArray(content) && content.length === 0) yield { path: at, message: 'empty array' }
+        const contentPath = `${path}.content`
+        if (content === '' && (role === 'user' || isSystem(role)))
+          yield { path: contentPath, message: 'empty' }
+        if (Array.isArray(content) && content.length === 0)
+          yield { path: contentPath, message: 'empty array' }
         for (const part of parts) {
           if (part.body['text'] === '') yield { path: part.path, message: 'empty text part' }
         }
@@ -231,7 +232,7 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'reasoning-with-calls',
-    rule: 'The reasoning_content of compatible servers stands in assistant messages with tool calls only.',
+    rule: 'Only assistant messages with tool calls have the reasoning_content of compatible servers.',
     source:
       'DeepSeek, thinking mode with tool calls: reasoning_content "must be passed back"; without them its reasoner refuses it',
     *check({ messages }) {
@@ -257,7 +258,7 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'calls-have-results',
-    rule: 'Each call has its result in a tool message directly behind the assistant message that made it.',
+    rule: 'Each call has its result in a tool message directly after the assistant message that made it.',
     source:
       "error: \"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'\"",
     check: ({ turns }) => withoutResult(turns),
@@ -347,7 +348,7 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'images-from-user',
-    rule: 'Images, files and sounds stand in user messages only.',
+    rule: 'Only user messages have images, files and audio.',
     source:
       "error: \"Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL\"",
     *check({ messages }) {
@@ -362,7 +363,7 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'file-source',
-    rule: 'A file is a named data URL or an id, and a sound is base64.',
+    rule: 'A file is a named data URL or an id, and audio is base64.',
     source: 'SDK types ChatCompletionContentPart.File and ChatCompletionContentPartInputAudio',
     *check({ messages }) {
       for (const { path, body } of messages.flatMap(({ parts }) => parts)) {

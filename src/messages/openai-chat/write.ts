@@ -1,8 +1,8 @@
-/** Writes neutral messages as OpenAI Chat Completions, and proves of each reply that it stands behind what it saw. */
+/** Writes neutral messages as OpenAI Chat Completions. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, kindName, sentMore } from '../blocks.ts'
-import { keptBeside } from '../digest.ts'
+import { memoize } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts } from '../pieces.ts'
@@ -22,7 +22,7 @@ import {
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** What goes into an assistant message: words, a refusal, a call, or fields that its server added. */
+/** A piece of an assistant message: text, a refusal, a call, or fields of its server. */
 type ReplyPart =
   | { readonly said: string }
   | { readonly refused: string }
@@ -30,10 +30,10 @@ type ReplyPart =
   | JsonObject
 
 /**
- * The messages of a Chat Completions request; valid whatever the log holds (law M). Thinking and reasoning have no
- * place in this grammar and are left out, but for what a server gave in a field of its own: it goes back to its model
- * in that field, `reasoning_content` with calls only unless an option says otherwise. Images of tool results follow in a user message behind the
- * last result of their turn. O(content).
+ * Returns the messages of a Chat Completions request; valid for any log (law M). Thinking and reasoning are
+ * left out, since this grammar cannot express them, except fields of a server's own: they are sent back to
+ * their model, `reasoning_content` only with calls unless an option changes that. Images of tool results
+ * follow in a user message after the last result of their turn. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -47,12 +47,13 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
     {
       limits: LIMITS,
       piece: pieceBlock,
-      reply: ({ message, ...turn }, keeps) =>
-        replyBlocks<ReplyPart>({ message, ...turn }, keeps, {
+      reply: ({ message, ...turn }, keepsSigned) =>
+        replyBlocks<ReplyPart>({ message, ...turn }, keepsSigned, {
           text: ({ text }, more) =>
             text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { said: text },
           call: (call, more) => ({ call: toolCall(call, more) }),
-          other: (value) => (!keeps && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options)),
+          other: (value) =>
+            !keepsSigned && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options),
           more: ({ kind, more }) => sentMore(more, LIMITS.more[kind]),
         }),
       result: ({ call, pieces }) => ({
@@ -71,7 +72,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
           out.push({
             role: role === 'user' ? role : 'system',
             content: isPlain ? joined(parts.map(({ text }) => text)) : parts,
-            // System prompts have no name, and nothing but texts.
+            // System prompts have only texts, and no name.
             ...(NAME.test(name) && { name }),
           } as ChatMessage)
         }
@@ -83,18 +84,18 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
   return out
 }
 
-/** A reply as one message: its words, its refusal, its calls, and the fields that its server added. */
+/** A reply as one message: its texts, refusal, calls, and fields of its server. */
 function assistantMessage(
   parts: readonly ReplyPart[],
   { callContent, reasoning }: WriteOptions,
 ): ChatMessage {
-  const said: string[] = []
-  const refused: string[] = []
+  const texts: string[] = []
+  const refusals: string[] = []
   const tool_calls: ChatToolCall[] = []
   const fields = {}
   for (const part of parts as readonly { said?: string; refused?: string; call?: ChatToolCall }[])
-    if (part.said !== undefined) said.push(part.said)
-    else if (part.refused !== undefined) refused.push(part.refused)
+    if (part.said !== undefined) texts.push(part.said)
+    else if (part.refused !== undefined) refusals.push(part.refused)
     else if (part.call !== undefined) tool_calls.push(part.call)
     else Object.assign(fields, part)
   const isCall = tool_calls.length > 0
@@ -103,21 +104,21 @@ function assistantMessage(
     ...fields,
     role: 'assistant',
     ...(isCall && callContent !== undefined && { content: callContent }),
-    ...(said.length > 0 && { content: joined(said) }),
-    ...(refused.length > 0 && { refusal: joined(refused) }),
+    ...(texts.length > 0 && { content: joined(texts) }),
+    ...(refusals.length > 0 && { refusal: joined(refusals) }),
     ...(isCall && { tool_calls }),
   } as ChatMessage
 }
 
 const joined = (texts: readonly string[]): string => texts.join('\n')
 
-/** The text of a reply's reasoning in each field in which it may have come. */
-const reasoningFields = /* @__PURE__ */ keptBeside(({ reasoning_content }: AssistantMessage) => {
+/** The text of a reply's reasoning in each field that may have it. */
+const reasoningFields = /* @__PURE__ */ memoize(({ reasoning_content }: AssistantMessage) => {
   const text = wellFormed(reasoning_content ?? '')
   return { reasoning_content: { reasoning_content: text }, reasoning: { reasoning: text } }
 })
 
-/** A part, or the reasoning that it stands for; null where that is not sent. */
+/** A part, or the reasoning that it represents; null if that is not sent. */
 function reasoningIn(value: JsonObject, message: AssistantMessage, options: WriteOptions): JsonObject | null {
   const field = kindName(value)
   if (field !== 'reasoning_content' && field !== 'reasoning') return value

@@ -1,4 +1,4 @@
-/** What OpenAI Responses takes, before a word of it is written; readers of its replies use it too. */
+/** OpenAI Responses: kinds of items, limits and types, for writer and readers. */
 
 import { isObject, without } from '../../event/json.ts'
 import type { JsonObject, JsonValue, ReasoningItemModel } from '../../event/shapes.ts'
@@ -6,17 +6,17 @@ import {
   argumentObject,
   isWellFormed,
   wellFormed,
-  type Found,
+  type RawObject,
   objectsOf,
   stringOf,
   textOfInput,
 } from '../text.ts'
 import type { Kinds } from '../blocks.ts'
 import { type FileRef, isPdf, urlOf } from '../files.ts'
-import { keptBeside } from '../digest.ts'
+import { memoize } from '../digest.ts'
 import type { AssistantMessage } from '../message.ts'
 import { pairParts } from '../pairs.ts'
-import { inWords, isItem, isText, joinTexts } from '../pieces.ts'
+import { itemAsText, isItem, isText, joinTexts } from '../pieces.ts'
 import type {
   PartTable,
   Piece,
@@ -50,56 +50,56 @@ import {
   text,
   webUrl,
   where,
-  words,
+  visibleText,
 } from '../shape.ts'
 import { allOf, hasOwnParts, reasoningItems } from '../reply-parts.ts'
 
-/** How a call is read. Apart from how it is written, as a writer needs none of it. */
-interface Asked {
-  /** The tool that is called; null where the call names it itself. */
+/** How a typed call is read; separate from writing, since a writer needs none of it. */
+interface CallReader {
+  /** The tool's name; null if the call names it. */
   readonly tool: string | null
-  /** What the call asks for, as the text of a call. */
-  readonly asks: (item: Found) => string
+  /** Returns the arguments as text. */
+  readonly argumentsIn: (item: RawObject) => string
 }
 
-/** A call whose field holds what it asks for. */
-const askedIn = (tool: string | null, field: string): Asked => ({
+/** Reads a call whose field contains the arguments. */
+const fieldReader = (tool: string | null, field: string): CallReader => ({
   tool,
-  asks: (item) => textOfInput(item[field]),
+  argumentsIn: (item) => textOfInput(item[field]),
 })
 
-const ASKED: ReadonlyMap<unknown, Asked> = /* @__PURE__ */ new Map([
-  ['custom_tool_call', /* @__PURE__ */ askedIn(null, 'input')],
-  ['shell_call', /* @__PURE__ */ askedIn('shell', 'action')],
-  ['local_shell_call', /* @__PURE__ */ askedIn('local_shell', 'action')],
-  ['apply_patch_call', /* @__PURE__ */ askedIn('apply_patch', 'operation')],
+const CALL_READERS: ReadonlyMap<unknown, CallReader> = /* @__PURE__ */ new Map([
+  ['custom_tool_call', /* @__PURE__ */ fieldReader(null, 'input')],
+  ['shell_call', /* @__PURE__ */ fieldReader('shell', 'action')],
+  ['local_shell_call', /* @__PURE__ */ fieldReader('local_shell', 'action')],
+  ['apply_patch_call', /* @__PURE__ */ fieldReader('apply_patch', 'operation')],
   [
     'computer_call',
     {
       tool: 'computer',
-      asks: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
+      argumentsIn: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
     },
   ],
 ])
 
-/** The tool and the arguments of a call; null for an item that is none of these kinds. O(size). */
-export function askedOf(item: Found): { readonly name: string; readonly arguments: string } | null {
-  const asked = ASKED.get(item['type'])
-  return asked === undefined
+/** Returns the tool and the arguments of a typed call; null for other items. O(size). */
+export function readCall(item: RawObject): { readonly name: string; readonly arguments: string } | null {
+  const reader = CALL_READERS.get(item['type'])
+  return reader === undefined
     ? null
-    : { name: asked.tool ?? stringOf(item['name']), arguments: asked.asks(item) }
+    : { name: reader.tool ?? stringOf(item['name']), arguments: reader.argumentsIn(item) }
 }
 
-/** How a call is written. */
+/** How a typed call is written. */
 interface Form {
-  /** What the call asks for, as fields of the item. */
+  /** The arguments, as fields of the item. */
   readonly fields: (call: Call) => JsonObject
-  /** The item of a result; null where the kind has no room for all of it. */
+  /** The item of a result; null if the kind cannot represent all of it. */
   readonly output: (call_id: string, result: Result) => JsonObject | null
 }
 
-/** A call whose field `action` or the like holds what it asks for, and whose result is text. */
-const inField = (
+/** A call with its arguments in one field, and a result of text. */
+const fieldForm = (
   field: string,
   output: (call_id: string, said: string, isError: boolean) => JsonObject,
 ): Form => ({
@@ -119,7 +119,7 @@ const FORMS: Readonly<Record<string, Form>> = {
       output: contentOf(pieces) as JsonValue,
     }),
   },
-  shell_call: inField('action', (call_id, said, isError) => ({
+  shell_call: fieldForm('action', (call_id, said, isError) => ({
     type: 'shell_call_output',
     call_id,
     output: [
@@ -130,12 +130,12 @@ const FORMS: Readonly<Record<string, Form>> = {
       },
     ],
   })),
-  local_shell_call: inField('action', (id, output) => ({
+  local_shell_call: fieldForm('action', (id, output) => ({
     type: 'local_shell_call_output',
     id,
     output,
   })),
-  apply_patch_call: inField('operation', (call_id, output, isError) => ({
+  apply_patch_call: fieldForm('operation', (call_id, output, isError) => ({
     type: 'apply_patch_call_output',
     call_id,
     status: isError ? 'failed' : 'completed',
@@ -147,7 +147,7 @@ const FORMS: Readonly<Record<string, Form>> = {
       ...actionsOf(argumentObject(source.arguments)),
       status: 'completed',
     }),
-    // The provider takes nothing but a screenshot.
+    // The provider accepts only a screenshot.
     output: (call_id, { pieces: [shot, ...more] }) =>
       shot?.type !== 'image' || more.length > 0
         ? null
@@ -159,7 +159,7 @@ const FORMS: Readonly<Record<string, Form>> = {
   },
 }
 
-/** Nothing else of what may stand in arguments is a field of the call. */
+/** No other argument is a field of the call. */
 const actionsOf = ({ action, actions }: JsonObject): JsonObject =>
   Array.isArray(actions) ? { actions } : { action: isObject(action) ? action : { type: 'screenshot' } }
 
@@ -167,34 +167,34 @@ const formOf = (type: unknown): Form | null =>
   typeof type === 'string' && Object.hasOwn(FORMS, type) ? (FORMS[type] ?? null) : null
 
 /**
- * The fields of a call in the form of its kind, and its result: as it was given where that is an item of this form,
- * else what it says. Null where either has no place there. O(size).
+ * Returns the fields of a call in the form of its type, and its result: unchanged if it is an item of this
+ * form, else as text. Null if either cannot be represented. O(size).
  */
-export function inOwnForm(
+export function typedForm(
   type: unknown,
   call: Call,
   result: Result | undefined,
 ): { readonly fields: JsonObject; readonly output: JsonObject } | null {
   const form = formOf(type)
   if (form === null || result === undefined) return null
-  const [given, ...more] = result.pieces
-  const isGiven =
-    given !== undefined &&
-    isItem(given) &&
-    given.block['type'] === `${String(type)}_output` &&
+  const [first, ...more] = result.pieces
+  const isItemOfForm =
+    first !== undefined &&
+    isItem(first) &&
+    first.block['type'] === `${String(type)}_output` &&
     more.length === 0
-  const output = isGiven ? asGiven(given.block, call.id) : form.output(call.id, result)
+  const output = isItemOfForm ? withCallId(first.block, call.id) : form.output(call.id, result)
   return output === null ? null : { fields: form.fields(call), output }
 }
 
-/** The local shell has the id of the call in a field of another name. */
-const asGiven = (block: JsonObject, call_id: string): JsonObject =>
+/** The local shell has the id of the call in another field. */
+const withCallId = (block: JsonObject, call_id: string): JsonObject =>
   block['type'] === 'local_shell_call_output'
     ? { ...block, id: call_id }
     : { ...without(block, 'id'), call_id }
 
-/** A reasoning item in the fields of the log. O(length). */
-export function readReasoning(item: Found): ReasoningItemModel {
+/** Reads a reasoning item into the fields of the log. O(length). */
+export function readReasoning(item: RawObject): ReasoningItemModel {
   const { id, encrypted_content } = item
   const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
   return {
@@ -205,37 +205,37 @@ export function readReasoning(item: Found): ReasoningItemModel {
   }
 }
 
-/** The same of an item that was kept whole, so that what is known of it stays beside it. O(length) the first time. */
-export const reasoningOf = /* @__PURE__ */ keptBeside(readReasoning)
+/** Caches the reading of an item that was stored whole. O(length) the first time. */
+export const reasoningOf = /* @__PURE__ */ memoize(readReasoning)
 
 const cached = {
   prompt_cache_breakpoint: optional(record({ mode: oneOf('explicit'), ttl: optional(oneOf('30m', '12h')) })),
 }
 
-const inputText = record({ type: oneOf('input_text'), text: words, ...cached })
+const inputText = record({ type: oneOf('input_text'), text: visibleText, ...cached })
 
 const image = { type: oneOf('input_image'), detail: oneOf('low', 'high', 'auto', 'original') }
 const inputImage = either([
   record({ ...image, image_url: imageUrl, ...cached }),
-  record({ ...image, file_id: words, ...cached }),
+  record({ ...image, file_id: visibleText, ...cached }),
 ])
 
 const file = { type: oneOf('input_file'), detail: optional(oneOf('auto', 'low', 'high')) }
 const inputFile = either([
-  record({ ...file, file_data: dataUrl, filename: words, ...cached }),
-  record({ ...file, file_url: webUrl, filename: optional(words), ...cached }),
-  record({ ...file, file_id: words, ...cached }),
+  record({ ...file, file_data: dataUrl, filename: visibleText, ...cached }),
+  record({ ...file, file_url: webUrl, filename: optional(visibleText), ...cached }),
+  record({ ...file, file_id: visibleText, ...cached }),
 ])
 
-/** Where an item came from a response, it has its id; it says nothing, and goes back without. */
+/** An item from a response has an id, which is not sent back. */
 const itemOf = { id: optional(nullable(text)) }
 const status = optional(nullable(oneOf('in_progress', 'completed', 'incomplete')))
-const called = { ...itemOf, call_id: words }
+const called = { ...itemOf, call_id: visibleText }
 
 const approvalResponse = record({
   ...itemOf,
   type: oneOf('mcp_approval_response'),
-  approval_request_id: words,
+  approval_request_id: visibleText,
   approve: boolean,
   reason: optional(nullable(text)),
 })
@@ -245,7 +245,7 @@ const toolSearchOutput = record({
   type: oneOf('tool_search_output'),
   execution: optional(oneOf('server', 'client')),
   status,
-  tools: listOf(open({ type: words })),
+  tools: listOf(open({ type: visibleText })),
 })
 
 const customOutput = record({
@@ -268,7 +268,7 @@ const shellOutput = record({
 })
 
 const localShellOutput = record({
-  id: words,
+  id: visibleText,
   type: oneOf('local_shell_call_output'),
   output: text,
   status,
@@ -283,7 +283,7 @@ const patchOutput = record({
 
 const screenshot = { type: oneOf('computer_screenshot') }
 const check = record({
-  id: words,
+  id: visibleText,
   code: optional(nullable(text)),
   message: optional(nullable(text)),
 })
@@ -291,15 +291,18 @@ const check = record({
 const computerOutput = record({
   ...called,
   type: oneOf('computer_call_output'),
-  output: either([record({ ...screenshot, image_url: imageUrl }), record({ ...screenshot, file_id: words })]),
+  output: either([
+    record({ ...screenshot, image_url: imageUrl }),
+    record({ ...screenshot, file_id: visibleText }),
+  ]),
   acknowledged_safety_checks: optional(nullable(listOf(check))),
   status,
 })
 
-const settles = { user: true, result: false, item: true } as const
+const settlement = { user: true, result: false, item: true } as const
 const output = { user: false, result: true, item: true } as const
 
-/** A part beside our texts and images, as it stands in a request. */
+/** A part of a user's message, in addition to our texts and images. */
 export type ResponsesPart = ShapeOf<typeof inputText> | ShapeOf<typeof inputImage> | ShapeOf<typeof inputFile>
 
 export const PARTS: PartTable = {
@@ -310,8 +313,8 @@ export const PARTS: PartTable = {
     input_text: { user: true, result: true, fits: inputText },
     input_image: { user: true, result: true, fits: inputImage },
     input_file: { user: true, result: true, fits: inputFile },
-    mcp_approval_response: { ...settles, fits: approvalResponse },
-    tool_search_output: { ...settles, fits: toolSearchOutput },
+    mcp_approval_response: { ...settlement, fits: approvalResponse },
+    tool_search_output: { ...settlement, fits: toolSearchOutput },
     custom_tool_call_output: { ...output, fits: customOutput },
     shell_call_output: { ...output, fits: shellOutput },
     local_shell_call_output: { ...output, fits: localShellOutput },
@@ -321,7 +324,7 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** Documents; sounds and films have no place in this grammar. */
+/** Writes documents; this grammar has no audio or video. */
 function write({ from, name, mediaType }: FileRef): JsonObject | null {
   if ('id' in from) return from.provider === 'openai' ? { type: 'input_file', file_id: from.id } : null
   const isDocument =
@@ -344,7 +347,7 @@ const SEARCH = {
   execution: string,
   status: absent(string),
 } as const
-const GIVEN = { in: 'standard', side: 'user' } as const
+const CLIENT_ITEM = { in: 'standard', side: 'user' } as const
 const CALL = { in: 'call', side: 'assistant' } as const
 
 export const KINDS = {
@@ -412,7 +415,7 @@ export const KINDS = {
   custom_tool_call: CALL,
   computer_call: { ...CALL, needs: { id: id } },
   local_shell_call: { ...CALL, needs: { id: id } },
-  /** These two the provider may execute itself; then they are kept whole, with their outputs. */
+  /** If the provider executed these, they are stored whole, with their outputs. */
   shell_call: { ...CALL, needs: { call_id: id, action: object } },
   apply_patch_call: {
     ...CALL,
@@ -423,18 +426,18 @@ export const KINDS = {
     ...PART,
     needs: { call_id: id, status: string, output: absent(string) },
   },
-  /** In a list of items, but in no reply: what a client says. */
-  function_call_output: GIVEN,
-  custom_tool_call_output: GIVEN,
-  computer_call_output: GIVEN,
-  local_shell_call_output: GIVEN,
-  mcp_approval_response: GIVEN,
-  additional_tools: GIVEN,
+  /** Items of a client, never of a reply. */
+  function_call_output: CLIENT_ITEM,
+  custom_tool_call_output: CLIENT_ITEM,
+  computer_call_output: CLIENT_ITEM,
+  local_shell_call_output: CLIENT_ITEM,
+  mcp_approval_response: CLIENT_ITEM,
+  additional_tools: CLIENT_ITEM,
 } as const satisfies Kinds
 
 const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
 
-/** What calls have beside id, name and arguments; those with a type of their own have their item's id here too. */
+/** Additional fields of calls; typed calls have their item's id here too. */
 const CALL_MORE = {
   ...KINDS.function_call.more,
   type: string,
@@ -450,23 +453,23 @@ export const LIMITS: Limits = {
   table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 64 },
   toolNameLength: 64,
-  takesImage: () => true,
+  acceptsImage: () => true,
   parts: PARTS,
   kinds: ['text', 'call', 'reasoning'],
   order: reasoningThenCall,
   callsLast: false,
-  isSigned: (message, { kind, at }) => kind === 'reasoning' && isSendable(reasoningItems(message)[at]),
+  isSigned: (message, { kind, index }) => kind === 'reasoning' && isSendable(reasoningItems(message)[index]),
   more: { text: KINDS.message.more, call: CALL_MORE },
   pairOf,
   pairs: pairParts,
-  says: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
+  hasOutput: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
   pauses: false,
   appends: true,
 }
 
 /**
- * Whether a reasoning item can be sent: under an id that the provider takes, with its encrypted content, since it has
- * kept nothing itself that the id alone could name.
+ * Whether a reasoning item can be sent: with a legal id and its encrypted content, since the provider stores
+ * nothing that the id alone could name.
  */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
@@ -476,27 +479,28 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
 }
 
 /**
- * The model first reasons, then speaks, then calls: the text stands between the first call and the reasoning before it.
+ * The model reasons, then writes text, then calls: the text is between the first call and the reasoning
+ * before it.
  */
 function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
   const { tool_calls, responses_reasoning_item } = message
   const texts = allOf(counts, 'text')
   const refs: FieldRef[] = []
   let reasoning = 0
-  const reason = (): void => {
-    refs.push({ kind: 'reasoning', at: reasoning, more: null })
+  const addReasoning = (): void => {
+    refs.push({ kind: 'reasoning', index: reasoning, more: null })
     reasoning += 1
   }
-  if (responses_reasoning_item !== null) reason()
-  for (const [at, call] of tool_calls.entries()) {
-    if (call.responses_reasoning_item !== null) reason()
-    if (at === 0) refs.push(...texts)
-    refs.push({ kind: 'call', at, more: null })
+  if (responses_reasoning_item !== null) addReasoning()
+  for (const [index, call] of tool_calls.entries()) {
+    if (call.responses_reasoning_item !== null) addReasoning()
+    if (index === 0) refs.push(...texts)
+    refs.push({ kind: 'call', index, more: null })
   }
   return tool_calls.length === 0 ? [...refs, ...texts] : refs
 }
 
-/** A call of the provider's own and its output have an id in common; where that is null, they need not be matched. */
+/** A provider's call and its output share an id; a null id need not match. */
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const call = typeof type === 'string' ? PAIRS.get(type) : undefined
   if (call === undefined || typeof call_id !== 'string') return null
@@ -533,7 +537,7 @@ interface ResponsesUserMessage {
   readonly content: (ResponsesText | ResponsesImage | ResponsesPart)[]
 }
 
-/** A system prompt that came later. */
+/** A later system prompt. */
 interface ResponsesDeveloperMessage {
   readonly type: 'message'
   readonly role: 'developer'
@@ -542,7 +546,7 @@ interface ResponsesDeveloperMessage {
 
 export type ResponsesPhase = 'commentary' | 'final_answer'
 
-/** What the model says in the short form, its text as a string: the long form needs an id. */
+/** A message in the short form, with its text as a string: the long form needs an id. */
 interface ResponsesAssistantMessage {
   readonly type: 'message'
   readonly role: 'assistant'
@@ -554,7 +558,7 @@ export type ResponsesOutputPart =
   | { readonly type: 'output_text'; readonly text: string; readonly annotations: never[] }
   | { readonly type: 'refusal'; readonly refusal: string }
 
-/** What the model says in the form that it came in, where the short one would lose something. */
+/** A message in its original form, if the short one would lose something. */
 interface ResponsesOutputMessage {
   readonly type: 'message'
   readonly id: string
@@ -586,8 +590,8 @@ export interface ResponsesFunctionCallOutput {
 }
 
 /**
- * An item that can be given to the `openai` package as a ResponseInputItem. Items of other kinds stand among them as
- * the provider made them.
+ * A ResponseInputItem of the `openai` package. Items of other kinds, as the provider made them, are among
+ * them.
  */
 export type ResponsesItem =
   | ResponsesUserMessage
@@ -598,15 +602,15 @@ export type ResponsesItem =
   | ResponsesFunctionCall
   | ResponsesFunctionCallOutput
 
-/** The part of a Responses request that comes from the log. */
+/** The part of a Responses request that is written from the log. */
 export interface ResponsesRequest {
   readonly instructions: string | null
   readonly input: ResponsesItem[]
 }
 
-/** What a result says: a text where that is all. O(pieces). */
+/** Returns the content of a result: a string if it has only text. O(pieces). */
 export function contentOf(pieces: readonly Piece[]): ResponsesFunctionCallOutput['output'] {
-  const said = pieces.map((piece) => inWords(piece, LIMITS))
+  const said = pieces.map((piece) => itemAsText(piece, LIMITS))
   return said.every(isText) ? joinTexts(said) : said.map(partOf)
 }
 

@@ -1,4 +1,4 @@
-/** OpenAI Responses as its provider speaks it. */
+/** OpenAI Responses with its fake provider. */
 
 import { defineGrammar } from '../grammar.ts'
 import { LIMITS } from './blocks.ts'
@@ -28,15 +28,15 @@ const REASONS: Readonly<Record<string, string>> = {
   filtered: 'content_filter',
 }
 
-/** What is in an output: a refusal is words of its own. */
-const outputOf = (contents: readonly Wire[], { no, end }: ReplyAbout): readonly Wire[] =>
+/** The items of an output; a refusal is a message of its own. */
+const outputOf = (contents: readonly Wire[], { requestNumber, end }: ReplyAbout): readonly Wire[] =>
   end === 'refused'
-    ? [...contents, messageItem(`${no}_no`, { type: 'refusal', refusal: 'I will not.' })]
+    ? [...contents, messageItem(`${requestNumber}_no`, { type: 'refusal', refusal: 'I will not.' })]
     : contents
 
-const messageItem = (at: string, part: Wire): Wire => ({
+const messageItem = (id: string, part: Wire): Wire => ({
   type: 'message',
-  id: `msg_${at}`,
+  id: `msg_${id}`,
   role: 'assistant',
   status: 'completed',
   content: [part],
@@ -46,7 +46,7 @@ function responseOf(contents: readonly Wire[], about: ReplyAbout): Wire {
   const reason = REASONS[about.end ?? '']
   const isFailed = about.end === 'failed'
   return {
-    id: `resp_${about.no}`,
+    id: `resp_${about.requestNumber}`,
     object: 'response',
     model: 'scripted',
     status: isFailed ? 'failed' : reason === undefined ? 'completed' : 'incomplete',
@@ -57,15 +57,19 @@ function responseOf(contents: readonly Wire[], about: ReplyAbout): Wire {
   }
 }
 
-/** What a stream says of an item while it comes. */
+/** The deltas of an item. */
 function deltasOf(item: Wire, output_index: number): readonly Wire[] {
   const { type, id: item_id } = item
   const [part] = (type === 'message' ? item['content'] : []) as readonly Wire[]
-  const of = { item_id, output_index, content_index: 0 }
+  const position = { item_id, output_index, content_index: 0 }
   if (part !== undefined) {
     const [name, text] =
       part['type'] === 'refusal' ? ['refusal', part['refusal']] : ['output_text', part['text']]
-    return halves(String(text)).map((delta) => ({ type: `response.${String(name)}.delta`, ...of, delta }))
+    return halves(String(text)).map((delta) => ({
+      type: `response.${String(name)}.delta`,
+      ...position,
+      delta,
+    }))
   }
   if (type !== 'function_call') return []
   return halves(String(item['arguments'])).map((delta) => ({
@@ -76,13 +80,13 @@ function deltasOf(item: Wire, output_index: number): readonly Wire[] {
   }))
 }
 
-/** Whether a part is no call, or one whose arguments are the JSON of an object. */
+/** Whether a part is not a call, or its arguments are the JSON of an object. */
 function hasArguments(part: ModelPart): boolean {
   if (typeof part === 'string' || !('call' in part)) return true
   return typeof part.args !== 'string' || JSON.stringify(argumentObject(part.args)) === part.args
 }
 
-/** Requests of items, of which a message may be one text or a list of parts. */
+/** Requests of items; a message can be one text or a list of parts. */
 const SIGHT: Sight = {
   see(request, tools = null) {
     const { instructions = null, input } = request as Wire
@@ -92,9 +96,7 @@ const SIGHT: Sight = {
   contentBlocks: itemBlocks,
 }
 
-/**
- * An item of OpenAI Responses; whether a message stands in one text or in parts, and what it is called, says nothing.
- */
+/** An item of a request; the form of a message's text and its ids are ignored. */
 function itemBlocks(item: Wire): SeenBlock[] {
   const { type = 'message', role, content, id: _, status: __, encrypted_content, ...rest } = item
   if (type === 'reasoning')
@@ -117,38 +119,40 @@ const PROVIDER: ProviderGrammar = {
   route: (path, body) => (path.endsWith('/responses') ? body['stream'] === true : null),
   sight: SIGHT,
   judge: ({ instructions, input }) => validateOpenAiResponses({ instructions, input }),
-  // A thought leads to what stands behind it. What is no JSON comes last: no client can send that back as it came.
+  // A thought must be followed by another item. Invalid JSON is last: no client can send it back unchanged.
   arrange(says) {
     const inOrder = [...says.filter(hasArguments), ...says.filter((part) => !hasArguments(part))]
-    return inOrder.filter((part, at) => !isThought(part) || !isThought(inOrder[at + 1] ?? part))
+    return inOrder.filter((part, index) => !isThought(part) || !isThought(inOrder[index + 1] ?? part))
   },
-  contents(part, at) {
+  contents(part, idPrefix) {
     if (typeof part === 'string')
-      return [messageItem(at, { type: 'output_text', text: part, annotations: [] })]
+      return [messageItem(idPrefix, { type: 'output_text', text: part, annotations: [] })]
     if ('think' in part)
-      return [{ type: 'reasoning', id: `rs_${at}`, summary: [{ type: 'summary_text', text: part.think }] }]
+      return [
+        { type: 'reasoning', id: `rs_${idPrefix}`, summary: [{ type: 'summary_text', text: part.think }] },
+      ]
     if ('search' in part)
       return [
         {
           type: 'web_search_call',
-          id: `ws_${at}`,
+          id: `ws_${idPrefix}`,
           status: 'completed',
           action: { type: 'search', query: part.search },
         },
       ]
-    const { call: name, args, id = `call_${at}` } = part
-    const item = { type: 'function_call', id: `fc_${at}`, call_id: id, name }
+    const { call: name, args, id = `call_${idPrefix}` } = part
+    const item = { type: 'function_call', id: `fc_${idPrefix}`, call_id: id, name }
     return [{ ...item, arguments: argumentText(args), status: 'completed' }]
   },
   signs: ({ type }) => type === 'reasoning',
   signed: (content, encrypted_content) => ({ ...content, encrypted_content }),
-  owed: () => [],
+  resumedContents: () => [],
   whole: responseOf,
   stream: (contents, about) => [
     {
       type: 'response.created',
       response: {
-        id: `resp_${about.no}`,
+        id: `resp_${about.requestNumber}`,
         object: 'response',
         model: 'scripted',
         status: 'in_progress',
@@ -171,7 +175,6 @@ const PROVIDER: ProviderGrammar = {
   error: openaiError,
 }
 
-/** OpenAI Responses. */
 export const OPENAI_RESPONSES = defineGrammar({
   name: 'openai-responses',
   title: 'OpenAI Responses',

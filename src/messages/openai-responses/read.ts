@@ -1,7 +1,4 @@
-/**
- * Reads replies of OpenAI Responses as events, so that reasoning, words and calls can go back in the order in which
- * they came.
- */
+/** Reads replies of OpenAI Responses as events. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
@@ -22,7 +19,7 @@ import {
   textDelta,
   usageOf,
 } from '../reply.ts'
-import { type Found, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf, textOfInput } from '../text.ts'
 import {
   addText,
   closeItem,
@@ -32,13 +29,13 @@ import {
   setValue,
   type StreamItem,
 } from '../stream.ts'
-import { askedOf, LIMITS, readReasoning } from './blocks.ts'
+import { readCall, LIMITS, readReasoning } from './blocks.ts'
 
 /**
- * Collects the events of a stream, as the `openai` package gives them with `stream: true`. `push` gives what to
- * publish of each; `end` gives the reply, the same as `fromOpenAIResponses` gives of the whole. A stream that ends
- * before the provider says that the response has ended has broken off, one with an `error` has failed: then its events
- * have what arrived, and no call is executed. Pieces and whole items are united by their ids. Throws nothing. O(length).
+ * Collects the events of a stream of the `openai` package (`stream: true`). `push` returns the deltas to
+ * publish; `end` returns the reply, equal to `fromOpenAIResponses` of the whole. A stream without the end of
+ * the response has broken off, one with an `error` has failed: its reply has the content that arrived, and no
+ * call is executed. Pieces and whole items are merged by id. Never throws. O(length).
  * @example
  * const stream = collectOpenAIResponses()
  * stream.push({ type: 'response.output_text.delta', delta: 'hi' })[0].content // 'hi'
@@ -48,10 +45,10 @@ import { askedOf, LIMITS, readReasoning } from './blocks.ts'
  */
 export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollector {
   const items = streamedItems()
-  let response: Found | null = null
+  let response: RawObject | null = null
   let failure: Failure | null = null
 
-  const take = (event: Found): readonly StreamingDeltaEvent[] => {
+  const push = (event: RawObject): readonly StreamingDeltaEvent[] => {
     const { type } = event
     switch (type) {
       case 'response.created':
@@ -72,24 +69,24 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
         failure = failureOf(event) ?? failedWith(event['message'])
         break
       default: {
-        const piece = PIECES.get(type)
-        if (piece !== undefined) return piece(items.of(event), event)
+        const reader = PIECES.get(type)
+        if (reader !== undefined) return reader(items.of(event), event)
       }
     }
     return []
   }
 
   return collectStream({
-    take,
+    push: push,
     failure: () => failure,
     isComplete: () => response !== null && response['status'] !== 'in_progress',
     read: (ending) => readReply({ ...response, output: items.all() }, options, ending),
   })
 }
 
-type Piece = (item: (kind: string) => StreamItem, event: Found) => readonly StreamingDeltaEvent[]
+type PieceReader = (item: (kind: string) => StreamItem, event: RawObject) => readonly StreamingDeltaEvent[]
 
-/** A text of a part in a list of an item, such as `content`. */
+/** Reads a text of a part in a list of an item, such as `content`. */
 const textPiece =
   (
     kind: string,
@@ -97,22 +94,24 @@ const textPiece =
     index: string,
     part: string,
     publish: (text: string) => StreamingDeltaEvent[],
-  ): Piece =>
+  ): PieceReader =>
   (itemOf, event) => {
     const item = itemOf(kind)
-    const at = `${list}.${typeof event[index] === 'number' ? event[index] : partOf(item, list, part)}`
+    const path = `${list}.${typeof event[index] === 'number' ? event[index] : partOf(item, list, part)}`
     const field = part === 'refusal' ? 'refusal' : 'text'
-    setValue(item, `${at}.type`, part)
+    setValue(item, `${path}.type`, part)
     if (typeof event['delta'] !== 'string') {
-      // The whole text; what was streamed of it is published already.
-      setValue(item, `${at}.${field}`, event[field])
+      // The whole text; its streamed pieces are published already.
+      setValue(item, `${path}.${field}`, event[field])
       return []
     }
-    addText(item, `${at}.${field}`, event['delta'])
+    addText(item, `${path}.${field}`, event['delta'])
     return publish(event['delta'])
   }
 
-/** The index of the part that a piece without an index continues: the latest of its type, else a new one. */
+/**
+ * Returns the index of the part that a piece without an index continues: the one of its type, else a new one.
+ */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
   let index = 0
   for (let type; (type = pieces.get(`${list}.${index}.type`)?.whole) !== undefined; index += 1)
@@ -120,9 +119,9 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/** The arguments or the input of a call. */
+/** Reads the arguments or the input of a call. */
 const callPiece =
-  (kind: string, field: string): Piece =>
+  (kind: string, field: string): PieceReader =>
   (itemOf, event) => {
     const item = itemOf(kind)
     if (typeof event['delta'] === 'string') addText(item, field, event['delta'])
@@ -137,8 +136,8 @@ const REASONING = textPiece('reasoning', 'content', 'content_index', 'reasoning_
 const ARGUMENTS = callPiece('function_call', 'arguments')
 const INPUT = callPiece('custom_tool_call', 'input')
 
-/** The events that bring a piece of an item. */
-const PIECES: ReadonlyMap<unknown, Piece> = new Map([
+/** Events with a piece of an item. */
+const PIECES: ReadonlyMap<unknown, PieceReader> = new Map([
   ['response.output_text.delta', OUTPUT_TEXT],
   ['response.output_text.done', OUTPUT_TEXT],
   ['response.refusal.delta', REFUSAL],
@@ -153,12 +152,12 @@ const PIECES: ReadonlyMap<unknown, Piece> = new Map([
   ['response.custom_tool_call_input.done', INPUT],
 ])
 
-/** The items of a stream: an event names one by its id, or where that is new by its index and kind. */
+/** The items of a stream. An event names one by its id, or if that is new by its index and kind. */
 function streamedItems() {
   const items: StreamItem[] = []
   const byId = new Map<string, StreamItem>()
   const byIndex = new Map<unknown, StreamItem>()
-  const find = (id: string, index: unknown, item: Found): StreamItem => {
+  const find = (id: string, index: unknown, item: RawObject): StreamItem => {
     const known = byId.get(id) ?? byIndex.get(index)
     const call = stringOf(item['call_id'])
     const knownCall = known === undefined ? '' : callIdOf(known)
@@ -166,45 +165,45 @@ function streamedItems() {
       known !== undefined &&
       typeOf(known) === item['type'] &&
       (call === '' || knownCall === '' || call === knownCall)
-    const found = isSame ? known : newItem(item, typeof index === 'number' ? index : items.length)
-    if (!isSame) items.push(found)
-    if (id !== '') byId.set(id, found)
-    byIndex.set(index ?? items.length - 1, found)
-    return found
+    const match = isSame ? known : newItem(item, typeof index === 'number' ? index : items.length)
+    if (!isSame) items.push(match)
+    if (id !== '') byId.set(id, match)
+    byIndex.set(index ?? items.length - 1, match)
+    return match
   }
-  /** The place of the latest item of the last event. */
+  /** Order of the latest item of the last event. */
   let order = -1
   const matched = new Set<StreamItem>()
   return {
-    add: ({ output_index, item }: Found): void => {
-      const given = objectOf(item)
-      const found = find(stringOf(given['id']), output_index, given)
-      found.whole = united(given, found)
+    add: ({ output_index, item }: RawObject): void => {
+      const latest = objectOf(item)
+      const match = find(stringOf(latest['id']), output_index, latest)
+      match.whole = mergeWhole(latest, match)
     },
-    /** An item of the last event, which has them all, or none, or some. */
-    addLast: (item: Found): void => {
+    /** Adds an item of the last event, which may list all, some or no items. */
+    addLast: (item: RawObject): void => {
       const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
       const isFree = (each: StreamItem): boolean => !matched.has(each) && typeOf(each) === item['type']
       const named = byId.get(id)
-      let found =
+      let match =
         named !== undefined && isFree(named)
           ? named
           : items.find(
               (each) =>
                 isFree(each) && (call === '' ? id === '' || idOf(each) === '' : callIdOf(each) === call),
             )
-      if (found === undefined) items.push((found = newItem(item, order + 0.5)))
-      found.whole = united(item, found)
-      matched.add(found)
-      order = found.order
+      if (match === undefined) items.push((match = newItem(item, order + 0.5)))
+      match.whole = mergeWhole(item, match)
+      matched.add(match)
+      order = match.order
     },
     of:
-      ({ item_id, output_index }: Found) =>
+      ({ item_id, output_index }: RawObject) =>
       (type: string): StreamItem => {
         const id = stringOf(item_id)
         return find(id, output_index, id === '' ? { type } : { type, id })
       },
-    all: (): Found[] =>
+    all: (): RawObject[] =>
       items
         .toSorted((a, b) => a.order - b.order)
         .map(closeItem)
@@ -217,8 +216,8 @@ const idOf = ({ start, whole }: StreamItem): string => stringOf((whole ?? start)
 const callIdOf = ({ start, whole }: StreamItem): string =>
   stringOf(whole?.['call_id']) || stringOf(start['call_id'])
 
-/** The later account of an item; of its fields that are empty the earlier one. */
-const united = (later: Found, { whole }: StreamItem): Found =>
+/** The later version of an item, with fields of the earlier one where its own are empty. */
+const mergeWhole = (later: RawObject, { whole }: StreamItem): RawObject =>
   whole === null
     ? later
     : {
@@ -230,26 +229,27 @@ const united = (later: Found, { whole }: StreamItem): Found =>
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** A call of which nothing but arguments arrived calls nothing. */
-const isNamed = ({ type, name }: Found): boolean =>
+/** A call of which only arguments arrived has no name. */
+const isNamed = ({ type, name }: RawObject): boolean =>
   (type !== 'function_call' && type !== 'custom_tool_call') || stringOf(name) !== ''
 
-/** A whole reply, as the `openai` package gives it; what else it holds is read where it is there. */
+/** A whole reply of the `openai` package; its other fields are read if present. */
 export interface ResponsesReply {
   readonly output: readonly object[]
 }
 
 /**
- * The events of a reply, and what ended it. A reasoning item stands on the call that it led to, or on the message; it
- * goes back where it has its encrypted content (`include: ['reasoning.encrypted_content']`). A call that was cut off
- * by a limit is not executed, nor are those of a filtered reply.
+ * Returns the events of a reply, and how it ended. A reasoning item belongs to the call that follows it, or
+ * to the message; it is sent back if it has its encrypted content (`include:
+ * ['reasoning.encrypted_content']`). A truncated call is not executed, nor are the calls of a filtered reply.
  *
- * A refusal is read as the words that it is, with `more: { type: 'refusal' }` in `reply.parts`. Items of other kinds
- * (searches, MCP, compaction …), and reasoning that no call is left for, stand there as `other`; annotations and the
- * phase of a message, and its id where its words alone would not give it back, as `more`. All of it goes back as it
- * came, but for log probabilities. A call that the client is to execute in another form (`shell_call`,
- * `local_shell_call`, `apply_patch_call`, `computer_call`) is read as a call of the tool `shell`, `local_shell`,
- * `apply_patch` or `computer`; a custom call as one that cannot be executed. Throws nothing. O(length).
+ * A refusal is read as text, with `more: { type: 'refusal' }` in `reply.parts`. Items of other kinds
+ * (searches, MCP, compaction …), and reasoning without a call to belong to, are stored there as `other`;
+ * annotations and the phase of a message, and its id if its text alone would lose something, as `more`. All
+ * of it is sent back unchanged, except log probabilities. A typed call for the client (`shell_call`,
+ * `local_shell_call`, `apply_patch_call`, `computer_call`) is read as a call of the tool `shell`,
+ * `local_shell`, `apply_patch` or `computer`; a custom call as one that cannot be executed. Never throws.
+ * O(length).
  * @param reply a `Response`
  * @example
  * const content = [{ type: 'output_text', text: 'hi' }]
@@ -259,24 +259,29 @@ export interface ResponsesReply {
 export const fromOpenAIResponses = (reply: ResponsesReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, where that was no end of the reply. */
-function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
-  const items = objectsOf(found['output'])
-  const reason = stringOf(objectOf(found['incomplete_details'])['reason'])
-  const ending = broken ?? failureOf(found) ?? endingOf(found, reason, items)
+/** `broken`: how its stream ended, if before the end of the reply. */
+function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
+  const items = objectsOf(raw['output'])
+  const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
+  const ending = broken ?? failureOf(raw) ?? endingOf(raw, reason, items)
   const isCutOff = ending?.type === 'truncated'
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
-  const done: ReadonlySet<unknown> =
+  const executed: ReadonlySet<unknown> =
     outputs.length === 0 ? NONE : new Set(outputs.map(({ call_id }) => call_id))
   return replyEvents(
     {
-      id: stringOf(found['id']),
-      model: stringOf(found['model']),
-      stopReason: reason || stringOf(found['status']),
-      usage: usageOf(found['usage']),
+      id: stringOf(raw['id']),
+      model: stringOf(raw['model']),
+      stopReason: reason || stringOf(raw['status']),
+      usage: usageOf(raw['usage']),
       reasoning: '',
-      parts: items.flatMap((item, at) =>
-        partsOf(item, isCutOff && at === items.length - 1, NAMED_BEHIND.has(items[at - 1]?.['type']), done),
+      parts: items.flatMap((item, index) =>
+        partsOf(
+          item,
+          isCutOff && index === items.length - 1,
+          NAMED_AFTER.has(items[index - 1]?.['type']),
+          executed,
+        ),
       ),
       ending,
     },
@@ -287,16 +292,18 @@ function readReply(found: Found, options: ReadOptions, broken: ReplyOutcome | nu
 
 const NONE: ReadonlySet<unknown> = new Set()
 
-/** Items behind which a message keeps its id: one that would join it, and reasoning that names what follows it. */
-const NAMED_BEHIND: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
+/**
+ * After these a message keeps its id: a message would be merged with it, and reasoning names what follows it.
+ */
+const NAMED_AFTER: ReadonlySet<unknown> = new Set(['message', 'reasoning'])
 
-function endingOf(reply: Found, reason: string, items: readonly Found[]): ReplyOutcome | null {
+function endingOf(reply: RawObject, reason: string, items: readonly RawObject[]): ReplyOutcome | null {
   switch (reply['status']) {
     case 'incomplete':
       return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
     case 'failed':
       return failedWith(null)
-    // One that is made in the background is not there yet.
+    // A background response that has not finished.
     case 'queued':
     case 'in_progress':
     case 'cancelled':
@@ -310,20 +317,25 @@ function endingOf(reply: Found, reason: string, items: readonly Found[]): ReplyO
   }
 }
 
-const textOf = (items: readonly Found[]): string =>
+const textOf = (items: readonly RawObject[]): string =>
   items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
 
-function refusalIn(items: readonly Found[]): Found | undefined {
+function refusalIn(items: readonly RawObject[]): RawObject | undefined {
   for (const { content } of items)
     for (const part of objectsOf(content)) if (part['type'] === 'refusal') return part
   return undefined
 }
 
 const CALL = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
-const ASKED = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
+const TYPED_CALL = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
 
-/** The parts of an item; `done` has the ids of calls that the provider has executed itself. */
-function partsOf(item: Found, isCutOff: boolean, isNamed: boolean, done: ReadonlySet<unknown>): ReplyPart[] {
+/** Returns the parts of an item; `executed` has the ids of calls that the provider executed itself. */
+function partsOf(
+  item: RawObject,
+  isCutOff: boolean,
+  isNamed: boolean,
+  executed: ReadonlySet<unknown>,
+): ReplyPart[] {
   switch (item['type']) {
     case 'message':
       return messageParts(item, isNamed)
@@ -350,11 +362,11 @@ function partsOf(item: Found, isCutOff: boolean, isNamed: boolean, done: Readonl
               : Object.hasOwn(item, CONTRADICTED)
                 ? 'its arguments differ between two events of the reply'
                 : null,
-          more: moreOf(item, ...CALL, ...direct(item)),
+          more: moreOf(item, ...CALL, ...defaultCaller(item)),
         },
       ]
     default: {
-      const asked = done.has(item['call_id']) ? null : askedOf(item)
+      const asked = executed.has(item['call_id']) ? null : readCall(item)
       if (asked === null) return [{ is: 'other', value: asJson(item) }]
       const isCustom = item['type'] === 'custom_tool_call'
       return [
@@ -364,7 +376,7 @@ function partsOf(item: Found, isCutOff: boolean, isNamed: boolean, done: Readonl
           id: stringOf(item['call_id']),
           item: null,
           unfit: isCustom ? 'calls of custom tools are not supported' : isCutOff ? CUT_OFF : null,
-          more: moreOf(item, ...ASKED, ...direct(item)),
+          more: moreOf(item, ...TYPED_CALL, ...defaultCaller(item)),
         },
       ]
     }
@@ -372,10 +384,10 @@ function partsOf(item: Found, isCutOff: boolean, isNamed: boolean, done: Readonl
 }
 
 /**
- * The parts of a message. What the message itself has more stands with its first one: its phase, and its id where
- * `isNamed`, or where its text alone would not give it back.
+ * Returns the parts of a message. The first one has the message's own fields: its phase, and its id if
+ * `isNamed`, or if its text alone would lose something.
  */
-function messageParts(item: Found, isNamed: boolean): ReplyPart[] {
+function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])
   const inner = parts.map((part) =>
     part['type'] === 'refusal' ? { type: 'refusal' } : moreOf(part, 'type', 'text', 'logprobs'),
@@ -389,18 +401,21 @@ function messageParts(item: Found, isNamed: boolean): ReplyPart[] {
     ...(isPlain ? ['id'] : []),
     ...(item['status'] === 'incomplete' ? [] : ['status']),
   )
-  return parts.map((part, at) => messagePart(part, joined(at === 0 ? outer : null, inner[at] ?? null)))
+  return parts.map((part, index) =>
+    messagePart(part, mergeMore(index === 0 ? outer : null, inner[index] ?? null)),
+  )
 }
 
-function messagePart(part: Found, more: JsonObject | null): ReplyPart {
+function messagePart(part: RawObject, more: JsonObject | null): ReplyPart {
   const { type, text, refusal } = part
   if (type === 'output_text' && typeof text === 'string') return { is: 'text', text, more }
   if (type === 'refusal' && typeof refusal === 'string') return { is: 'text', text: refusal, more }
   return { is: 'other', value: asJson(part) }
 }
 
-const joined = (outer: JsonObject | null, inner: JsonObject | null): JsonObject | null =>
+const mergeMore = (outer: JsonObject | null, inner: JsonObject | null): JsonObject | null =>
   outer === null ? inner : { ...outer, ...inner }
 
-/** That the model itself has called is the default, which goes without saying. */
-const direct = (item: Found): string[] => (objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : [])
+/** `defaultCaller`, a call by the model itself, is the default and left out. */
+const defaultCaller = (item: RawObject): string[] =>
+  objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : []

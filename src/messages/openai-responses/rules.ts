@@ -1,4 +1,4 @@
-/** The rules that OpenAI Responses has for `instructions` and `input`, and which of them a request breaks. */
+/** OpenAI Responses: the rules for `instructions` and `input`. */
 
 import {
   asList,
@@ -41,7 +41,7 @@ import {
 export const serverRules: readonly Rule<View>[] = [
   {
     id: 'server-pairs',
-    rule: 'What a server may execute itself has its output before the user speaks again, a program and a search may wait for it at the end; an output has its call.',
+    rule: 'A call that a server may execute has its output before the next user message, except that a program and a search may wait for it at the end; an output has its call.',
     source: 'inferred from "No tool call found for … with call_id …" and "No tool output found for …"',
     *check({ items }) {
       const open = new Map<string, { readonly path: string; readonly waits: boolean }>()
@@ -62,7 +62,7 @@ export const serverRules: readonly Rule<View>[] = [
   },
   {
     id: 'async-pairs',
-    rule: 'An async call has at most one output, anywhere behind it.',
+    rule: 'An async call has at most one output, anywhere after it.',
     source:
       'developers.openai.com/api/docs/guides/async-tool-calling; SDK type ResponseFunctionToolCall.async',
     *check({ items }) {
@@ -79,13 +79,13 @@ export const serverRules: readonly Rule<View>[] = [
   },
   {
     id: 'approval-follows-request',
-    rule: 'An approval settles a request that stands before it, once.',
+    rule: 'An approval settles an earlier request, once.',
     source: 'inferred: an approval names its request by id, and a server approves one call of a tool',
     *check({ items }) {
-      const asked = new Set<unknown>()
+      const requests = new Set<unknown>()
       for (const { path, type, body } of items) {
-        if (type === 'mcp_approval_request') asked.add(body['id'])
-        if (type === 'mcp_approval_response' && !asked.delete(body['approval_request_id']))
+        if (type === 'mcp_approval_request') requests.add(body['id'])
+        if (type === 'mcp_approval_response' && !requests.delete(body['approval_request_id']))
           yield { path, message: 'without a request that waits' }
       }
     },
@@ -99,10 +99,10 @@ interface Part {
 
 interface Item extends Part {
   readonly type: unknown
-  /** Of messages only. */
+  /** Only for messages. */
   readonly role: unknown
   readonly content: unknown
-  /** The parts of a message's content or of a call's output. */
+  /** Parts of a message's content or of a call's output. */
   readonly parts: readonly Part[]
 }
 
@@ -134,10 +134,10 @@ const content = textOr(listOf(byKey('type', partShapes)))
 const { input_text, input_image, input_file } = partShapes
 const many = listOf(object)
 const idOf = { id: text }
-const stated = { status: orNull(text) }
-const calling = { call_id: text }
-const by = { caller: orNull(object) }
-/** What the provider's own tools say, and what it says of itself; the insides are its own. */
+const withStatus = { status: orNull(text) }
+const withCallId = { call_id: text }
+const withCaller = { caller: orNull(object) }
+/** Items of the provider's own tools; their contents are not checked. */
 const serverShapes = {
   file_search_call: fields({ ...idOf, queries: listOf(text), status: text }, { results: orNull(many) }),
   web_search_call: fields({ ...idOf, action: object, status: text }),
@@ -152,24 +152,24 @@ const serverShapes = {
   mcp_list_tools: fields({ ...idOf, server_label: text, tools: many }, { error: anything }),
   mcp_call: fields(
     { ...idOf, arguments: text, name: text, server_label: text },
-    { approval_request_id: orNull(text), error: anything, output: orNull(text), ...stated },
+    { approval_request_id: orNull(text), error: anything, output: orNull(text), ...withStatus },
   ),
   mcp_approval_request: fields({ ...idOf, arguments: text, name: text, server_label: text }),
-  program: fields({ ...idOf, ...calling, code: text, fingerprint: text }),
-  program_output: fields({ ...idOf, ...calling, result: text, status: text }),
+  program: fields({ ...idOf, ...withCallId, code: text, fingerprint: text }),
+  program_output: fields({ ...idOf, ...withCallId, result: text, status: text }),
   tool_search_call: fields(
     { arguments: anything },
-    { id: orNull(text), call_id: orNull(text), execution: text, ...stated },
+    { id: orNull(text), call_id: orNull(text), execution: text, ...withStatus },
   ),
   tool_search_output: fields(
     { tools: many },
-    { id: orNull(text), call_id: orNull(text), execution: text, ...stated },
+    { id: orNull(text), call_id: orNull(text), execution: text, ...withStatus },
   ),
   compaction: fields({ encrypted_content: text }, { id: orNull(text) }),
-  shell_call: loose({ ...calling, action: object }),
-  shell_call_output: loose({ ...calling, output: many }),
-  apply_patch_call: loose({ ...calling, operation: object, status: text }),
-  apply_patch_call_output: loose({ ...calling, status: text }),
+  shell_call: loose({ ...withCallId, action: object }),
+  shell_call_output: loose({ ...withCallId, output: many }),
+  apply_patch_call: loose({ ...withCallId, operation: object, status: text }),
+  apply_patch_call_output: loose({ ...withCallId, status: text }),
 }
 const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
 const output = textOr(listOf(byKey('type', { input_text, input_image, input_file })))
@@ -191,20 +191,20 @@ const shape = fields({
         }),
         function_call: fields(
           { call_id: text, name: text, arguments: text },
-          { id: text, status, namespace: text, async: orNull(flag), ...by },
+          { id: text, status, namespace: text, async: orNull(flag), ...withCaller },
         ),
         custom_tool_call: fields(
           { call_id: text, name: text, input: text },
-          { id: text, namespace: text, async: orNull(flag), ...by },
+          { id: text, namespace: text, async: orNull(flag), ...withCaller },
         ),
         custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
-        computer_call: loose({ ...idOf, ...calling, pending_safety_checks: many, status: text }),
+        computer_call: loose({ ...idOf, ...withCallId, pending_safety_checks: many, status: text }),
         computer_call_output: fields(
-          { ...calling, output: fields({ type: text }, { image_url: text, file_id: text }) },
-          { acknowledged_safety_checks: orNull(many), ...stated },
+          { ...withCallId, output: fields({ type: text }, { image_url: text, file_id: text }) },
+          { acknowledged_safety_checks: orNull(many), ...withStatus },
         ),
         mcp_approval_response: fields({ approval_request_id: text, approve: flag }, { reason: orNull(text) }),
-        local_shell_call: loose({ ...idOf, ...calling, action: object, status: text }),
+        local_shell_call: loose({ ...idOf, ...withCallId, action: object, status: text }),
         local_shell_call_output: loose({ ...idOf, output: text }),
         ...serverShapes,
         function_call_output: fields({ call_id: text, output }, { id: text, status }),
@@ -218,7 +218,6 @@ const shape = fields({
   ),
 })
 
-/** What the rules look at, read out of whatever the request may be. */
 function viewOf(request: unknown): View {
   const { input } = asObject(request)
   const items = asList(input).map((item, index): Item => {
@@ -227,8 +226,8 @@ function viewOf(request: unknown): View {
     const type = body['type'] ?? 'message'
     const inside = isOutput(type) ? 'output' : 'content'
     const content = body[inside]
-    const parts = asList(type === 'reasoning' ? [] : content).map((part, at) => ({
-      path: `${path}.${inside}[${at}]`,
+    const parts = asList(type === 'reasoning' ? [] : content).map((part, position) => ({
+      path: `${path}.${inside}[${position}]`,
       body: asObject(part),
     }))
     return { path, body, type, role: type === 'message' ? body['role'] : undefined, content, parts }
@@ -236,19 +235,19 @@ function viewOf(request: unknown): View {
   const calls = items
     .filter(({ type }) => isCall(type))
     .map((item) => ({ ...item, id: item.body['call_id'] }))
-  // An async call may have its output later, or none yet: `async-pairs` judges those.
+  // An async call may have its output later, or none yet: `async-pairs` checks those.
   const isAsync = asyncIds(items)
   const synchronous = items.filter(({ body }) => !isAsync.has(body['call_id']))
   return { request, input, items, calls, turns: turnsOf(synchronous.flatMap(stepOf)) }
 }
 
-/** The ids of calls that are `async`. */
+/** Ids of calls that are `async`. */
 const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
   new Set(
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
   )
 
-/** What a server may have executed itself stands anywhere in its turn, with its output. */
+/** A call that a server may have executed is anywhere in its turn, with its output. */
 function stepOf({ type, role, path, body }: Item): Step[] {
   if (isServerCall(type) || isServerOutput(type)) return []
   const ref = { id: body['call_id'], path }
@@ -269,7 +268,7 @@ const CALLS: readonly unknown[] = [
   'apply_patch_call',
 ]
 
-/** Calls that a server may execute itself, and whether their output may come later. */
+/** Calls that a server may execute, and whether their output may be later. */
 export const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
   ['program', true],
   ['tool_search_call', true],
@@ -277,7 +276,7 @@ export const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
   ['apply_patch_call', false],
 ])
 
-/** The kind of the call that an output is of. */
+/** The type of the call of an output. */
 export const callOf = (output: string): string =>
   output === 'tool_search_output' ? 'tool_search_call' : output.replace(/_output$/, '')
 
@@ -290,7 +289,7 @@ const isServerCall = (type: unknown): boolean => typeof type === 'string' && SER
 export const isServerOutput = (type: unknown): boolean =>
   typeof type === 'string' && type.endsWith('_output') && SERVER_CALLS.has(callOf(type))
 
-/** How the ids of items begin; those of other kinds have no form that is known for all servers. */
+/** Prefixes of item ids; other types have no prefix that all servers share. */
 const PREFIXES = new Map([
   ['reasoning', 'rs'],
   ['message', 'msg'],
@@ -299,8 +298,8 @@ const PREFIXES = new Map([
   ['function_call_output', 'fc'],
 ])
 
-/** What a reasoning item may stand before, beside a message of the assistant. */
-const LED_TO: readonly string[] = [
+/** Items that may follow reasoning, in addition to a message of the assistant. */
+const AFTER_REASONING: readonly string[] = [
   ...SERVER_KINDS,
   'function_call',
   'custom_tool_call',
@@ -321,7 +320,7 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'text-well-formed',
-    rule: 'No string holds a lone surrogate.',
+    rule: 'No string has a lone surrogate.',
     source: 'inferred from Chat Completions and from strict JSON parsers',
     check: ({ request }) => illFormedText(request, ''),
   },
@@ -335,13 +334,13 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'wrong-type',
-    rule: 'Every field has the type that the API reference gives it.',
+    rule: 'Every field has the type of the API reference.',
     source: 'SDK type ResponseInputItem; Open Responses schema, ItemParam',
     check: faults(shape, '', 'wrong-type'),
   },
   {
     id: 'missing-field',
-    rule: "Every required field is there: a reasoning item's summary and a call's output too, even when empty.",
+    rule: "Every required field is present: a reasoning item's summary and a call's output too, even when empty.",
     source:
       'errors: "Missing required parameter: \'input[7].summary\'", "Missing required parameter: \'input[24].output\'"',
     check: faults(shape, '', 'missing-field'),
@@ -361,14 +360,14 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-type',
-    rule: 'Items are messages, calls and outputs, reasoning and what server tools say; parts are text, image and refusal.',
+    rule: 'Items are messages, calls and outputs, reasoning and items of server tools; parts are text, image and refusal.',
     source: 'SDK type ResponseInputItem, less what the library never sends',
     check: faults(shape, '', 'unknown-type'),
   },
   {
     id: 'instructions-nonblank',
-    rule: 'Instructions are null or say something.',
-    source: 'inferred: null is the way to give none',
+    rule: 'Instructions are null or not blank.',
+    source: 'inferred: null means no instructions',
     *check({ request }) {
       const { instructions } = asObject(request)
       if (typeof instructions === 'string' && isBlank(instructions)) {
@@ -378,18 +377,18 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'system-first',
-    rule: 'One system or developer message at most, and it stands first.',
+    rule: 'There is at most one system or developer message, and it is first.',
     source: "inferred: the library's own promise",
     *check({ items }) {
       for (const { path, role } of items.slice(1)) {
-        if (isSystem(role)) yield { path, message: `${String(role)} message behind the first item` }
+        if (isSystem(role)) yield { path, message: `${String(role)} message after the first item` }
       }
     },
   },
   {
     id: 'user-first',
-    rule: 'Behind the system message the input begins with a user message.',
-    source: 'inferred: OpenAI takes any order, the providers behind compatible servers do not',
+    rule: 'After the system message the input begins with a user message.',
+    source: 'inferred: OpenAI accepts any order, the providers behind compatible servers do not',
     *check({ items }) {
       const first = items.find(({ role }) => !isSystem(role))
       if (first === undefined && items.length > 0) {
@@ -427,8 +426,8 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
       for (const { role, type, parts } of items) {
         if (type !== 'message') continue
         for (const { path, body } of parts) {
-          const given = body['type'] === 'output_text' || body['type'] === 'refusal'
-          if (given !== (role === 'assistant')) {
+          const isOutputPart = body['type'] === 'output_text' || body['type'] === 'refusal'
+          if (isOutputPart !== (role === 'assistant')) {
             yield { path, message: `${String(body['type'])} in a message of ${String(role)}` }
           }
         }
@@ -437,7 +436,7 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'images-from-user',
-    rule: 'Images stand in user messages and in call outputs only.',
+    rule: 'Only user messages and call outputs have images.',
     source:
       'Open Responses schema: system and developer content is input_text; SDK: call outputs may be text, image or file',
     *check({ items }) {
@@ -466,7 +465,7 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'file-source',
-    rule: 'A file says in one way where its bytes are: a named data URL, an address, or an id; so does an image.',
+    rule: 'A file has one source: a named data URL, an address, or an id; so has an image.',
     source: 'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
     *check({ items }) {
       for (const { path, body } of items.flatMap(({ parts }) => parts)) {
@@ -480,9 +479,9 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'calls-have-results',
-    rule: 'Each function_call has its output behind the turn that made it, before any other item.',
+    rule: 'Each function_call has its output after the turn that made it, before any other item.',
     source:
-      'error: "No tool output found for function call …"; OpenAI itself takes the output anywhere later',
+      'error: "No tool output found for function call …"; OpenAI itself accepts the output anywhere later',
     check: ({ turns }) => withoutResult(turns),
   },
   {
@@ -586,13 +585,13 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'reasoning-followed',
-    rule: 'A reasoning item stands directly before the assistant message, the call or the step of a server tool it led to.',
+    rule: 'A reasoning item is directly before the assistant message, the call or the server tool item that it led to.',
     source: "error: \"Item 'rs_…' of type 'reasoning' was provided without its required following item.\"",
     *check({ items }) {
       for (const [index, { type, path }] of items.entries()) {
         if (type !== 'reasoning') continue
         const next = items[index + 1]
-        if (next?.role !== 'assistant' && !LED_TO.includes(String(next?.type))) {
+        if (next?.role !== 'assistant' && !AFTER_REASONING.includes(String(next?.type))) {
           yield { path, message: `followed by ${String(next?.role ?? next?.type ?? 'nothing')}` }
         }
       }
@@ -601,7 +600,7 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   ...serverRules,
   {
     id: 'reasoning-content-empty',
-    rule: 'A reasoning item carries no content: only its summary and its encrypted content go back.',
+    rule: 'A reasoning item has no content: only its summary and its encrypted content are sent back.',
     source:
       'error: "Invalid \'input[39].content\': array too long. Expected an array with maximum length 0" (musistudio/claude-code-router#1783)',
     *check({ items }) {

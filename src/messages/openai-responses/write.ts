@@ -1,4 +1,4 @@
-/** Writes neutral messages as OpenAI Responses, and proves of each reply that it stands behind what it saw. */
+/** Writes neutral messages as OpenAI Responses. */
 
 import {
   isTextPart,
@@ -17,12 +17,12 @@ import { pairParts } from '../pairs.ts'
 import { id as anyId } from '../shape.ts'
 import { reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
 import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turns } from '../limits.ts'
-import { inWords, isItem, joinTexts, pieceDigest, textPiece, textsOf } from '../pieces.ts'
+import { itemAsText, isItem, joinTexts, pieceDigest, textPiece, textsOf } from '../pieces.ts'
 import { turnsOf } from '../turns.ts'
 import { writeConversation } from '../write.ts'
 import {
   contentOf,
-  inOwnForm,
+  typedForm,
   isSendable,
   LIMITS,
   partOf,
@@ -39,25 +39,25 @@ const MESSAGE_ID = /^msg[a-zA-Z0-9_-]{0,61}$/
 const CALL_ID = /^fc[a-zA-Z0-9_-]{0,62}$/
 const ANY = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** A text, and what it has beside its words. */
-interface Said {
+/** A text with its additional fields. */
+interface MessageText {
   readonly piece: TextPiece
   readonly more: JsonObject | null
 }
 
-/** A reply, and the results of those of its calls that have a form of their own. */
+/** The items of a reply, and the results of its typed calls. */
 interface ReplyItems {
   readonly items: readonly Written<ResponsesItem>[]
   readonly outputs: ReadonlyMap<Call, JsonObject>
-  /** The halves of pairs among the parts, by the id of the pair. */
+  /** Halves of pairs among the parts, by the id of the pair. */
   readonly halves: readonly { readonly id: string; readonly isSent: boolean }[]
 }
 
 /**
- * The items of a reply. What stands behind reasoning that is not sent must not name itself, or the provider misses the
- * reasoning; reasoning that nothing follows is refused.
+ * Returns the items of a reply. An item after reasoning that is not sent must not have its id, or the
+ * provider misses the reasoning; reasoning without a following item is refused.
  */
-function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: string) => boolean): ReplyItems {
+function replyItems(turn: AssistantTurn, keepsSigned: boolean, isNew: (id: string) => boolean): ReplyItems {
   const { message, refs, bound, calls } = turn
   const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
   const reasoning = reasoningItems(message)
@@ -65,96 +65,100 @@ function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: string) => 
   const items: Written<ResponsesItem>[] = []
   const outputs = new Map<Call, JsonObject>()
   const halves: { readonly id: string; readonly isSent: boolean }[] = []
-  let said: Said[] = []
-  let lost = false
-  let reasoned = 0
+  let texts: MessageText[] = []
+  let isReasoningLost = false
+  let reasonedUpTo = 0
   const mayName = (id: unknown, form: RegExp): id is string =>
-    typeof id === 'string' && form.test(id) && !lost && isNew(id)
-  const speak = (): void => {
-    if (said.length > 0) items.push(messageItem(said, (id) => mayName(id, MESSAGE_ID)))
-    said = []
+    typeof id === 'string' && form.test(id) && !isReasoningLost && isNew(id)
+  const addMessage = (): void => {
+    if (texts.length > 0) items.push(messageItem(texts, (id) => mayName(id, MESSAGE_ID)))
+    texts = []
   }
-  const reason = (item: ReasoningItemModel, place: number): void => {
-    // What the reasoning before this one led to has no words that can be sent.
-    if (reasoned < place && items.at(-1)?.block.type === 'reasoning') items.pop()
-    reasoned = place + 1
-    const sent = keeps && place < last && isSendable(item) && isNew(item.id ?? '')
-    lost = !sent
-    if (sent) items.push({ block: reasoningItem(item), digest: () => reasoningDigest(item) })
+  const addReasoning = (item: ReasoningItemModel, position: number): void => {
+    // The item that followed the reasoning before this one cannot be sent.
+    if (reasonedUpTo < position && items.at(-1)?.block.type === 'reasoning') items.pop()
+    reasonedUpTo = position + 1
+    const isSent = keepsSigned && position < last && isSendable(item) && isNew(item.id ?? '')
+    isReasoningLost = !isSent
+    if (isSent) items.push({ block: reasoningItem(item), digest: () => reasoningDigest(item) })
   }
-  for (const [place, ref] of refs.entries()) {
-    const { kind, at } = ref
+  for (const [position, ref] of refs.entries()) {
+    const { kind, index } = ref
     if (kind === 'text') {
-      const part = message.content[at]
+      const part = message.content[index]
       const more = sentMore(ref.more, LIMITS.more.text)
-      if (beginsMessage(more)) speak()
-      // No part of a message may be empty; a blank one stays where something signed is bound to it.
-      const exact = keeps && place < bound
+      if (beginsMessage(more)) addMessage()
+      // No part of a message may be empty; a blank one remains if a signed part is bound to it.
+      const exact = keepsSigned && position < bound
       if (part !== undefined)
-        said.push(...textsOfPart(part, exact && !isEmpty(part)).map((piece) => ({ piece, more })))
+        texts.push(...textsOfPart(part, exact && !isEmpty(part)).map((piece) => ({ piece, more })))
       continue
     }
     if (kind === 'other') {
       const { placeholder, value } = ref
       if (value['type'] === 'reasoning') {
-        speak()
-        reason(reasoningOf(value), place)
+        addMessage()
+        addReasoning(reasoningOf(value), position)
         continue
       }
       let words: string | null | undefined = placeholder
       let sent: JsonObject | null = null
       if (placeholder === null) {
-        if (isSealed(LIMITS, value) && !keeps) continue
-        sent = named(value, (id) => mayName(id, ANY))
+        if (isSealed(LIMITS, value) && !keepsSigned) continue
+        sent = withLegalId(value, (id) => mayName(id, ANY))
         const pair = LIMITS.pairOf(value)
         if (pair !== null) halves.push({ id: pair.id, isSent: sent !== null })
         words = unsent(ref)[0]?.placeholder
       }
       if (sent === null) {
-        if (words) said.push({ piece: textPiece(words), more: null })
+        if (words) texts.push({ piece: textPiece(words), more: null })
         continue
       }
-      speak()
+      addMessage()
       items.push({ block: sent as unknown as ResponsesItem, digest: () => otherDigest(sent) })
       continue
     }
-    speak()
-    const item = reasoning[at]
-    const call = calls[at]
+    addMessage()
+    const item = reasoning[index]
+    const call = calls[index]
     if (kind === 'reasoning') {
-      // Without an item it led to a call that is not on the branch.
-      if (item === undefined) lost = true
-      else reason(item, place)
+      // A missing item led to a call that is not on the branch.
+      if (item === undefined) isReasoningLost = true
+      else addReasoning(item, position)
     } else if (kind === 'call' && call !== undefined) {
       const { output, ...written } = callItem(call, results.get(call), ref.more, mayName)
       items.push(written)
       if (output !== null) outputs.set(call, output)
     }
   }
-  speak()
+  addMessage()
   return { items, outputs, halves }
 }
 
-/** Whether a part is what reasoning may stand before. */
+/** Whether reasoning may precede a part. */
 function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
-  const { kind, at } = ref
+  const { kind, index } = ref
   if (kind === 'other')
     return ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS, ref.value))
-  return kind === 'call' || (kind === 'text' && textsOf(content.slice(at, at + 1)).length > 0)
+  return kind === 'call' || (kind === 'text' && textsOf(content.slice(index, index + 1)).length > 0)
 }
 
 const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
 
-/** Texts in a row are one message, until one brings fields of a message of its own. */
+/** Adjacent texts are one message, until one has fields of a message. */
 const beginsMessage = (more: JsonObject | null): boolean =>
   more !== null && (Object.hasOwn(more, 'id') || Object.hasOwn(more, 'phase'))
 
-/** A message as it came where its id may be named; else its words alone. */
-function messageItem(said: readonly Said[], mayName: (id: unknown) => boolean): Written<ResponsesItem> {
-  const { id, phase, status } = said[0]?.more ?? {}
-  const phased = phase === 'commentary' || phase === 'final_answer' ? { phase: phase as ResponsesPhase } : {}
+/** A message in its original form if its id may be sent; else only its text. */
+function messageItem(
+  texts: readonly MessageText[],
+  mayName: (id: unknown) => boolean,
+): Written<ResponsesItem> {
+  const { id, phase, status } = texts[0]?.more ?? {}
+  const phaseFields =
+    phase === 'commentary' || phase === 'final_answer' ? { phase: phase as ResponsesPhase } : {}
   const isLong = mayName(id)
-  const digests = said.map(({ piece, more }) =>
+  const digests = texts.map(({ piece, more }) =>
     more === null ? pieceDigest(piece) : followedBy(pieceDigest(piece), otherDigest(more)),
   )
   const ends = { type: 'message', role: 'assistant' } as const
@@ -163,14 +167,14 @@ function messageItem(said: readonly Said[], mayName: (id: unknown) => boolean): 
         ...ends,
         id: String(id),
         status: status === 'incomplete' ? status : 'completed',
-        content: said.map(outputPart),
-        ...phased,
+        content: texts.map(outputPart),
+        ...phaseFields,
       }
-    : { ...ends, content: joinTexts(said.map(({ piece }) => piece)), ...phased }
+    : { ...ends, content: joinTexts(texts.map(({ piece }) => piece)), ...phaseFields }
   return { block, digest: () => digestOfAll('message', digestOf(isLong ? String(id) : ''), ...digests) }
 }
 
-function outputPart({ piece: { text }, more }: Said): ResponsesOutputPart {
+function outputPart({ piece: { text }, more }: MessageText): ResponsesOutputPart {
   const { annotations, type } = more ?? {}
   return type === 'refusal'
     ? { type, refusal: text }
@@ -178,10 +182,10 @@ function outputPart({ piece: { text }, more }: Said): ResponsesOutputPart {
 }
 
 /**
- * An item that was kept whole, under its id where that may be named. Null where it may not be and the provider takes
- * the kind under an id only.
+ * An item that was stored whole, with its id if that may be sent. Null if it may not, and the provider
+ * requires an id for the kind.
  */
-function named(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
+function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value
   return needsId(kindName(value)) ? null : rest
@@ -197,25 +201,25 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
 })
 
 /**
- * A call in the form of its kind, where that has a place for its result too and needs no id that may not be named; else
- * as a function call.
+ * A call in the form of its type if that form can represent its result and needs no id that may not be sent;
+ * else a function call.
  */
 function callItem(
   call: Call,
   result: Result | undefined,
-  given: JsonObject | null,
+  additional: JsonObject | null,
   mayName: (id: unknown, form: RegExp) => id is string,
 ): Written<ResponsesItem> & { readonly output: JsonObject | null } {
   const { id: call_id, name, source } = call
-  const { type = 'function_call', id, ...more } = sentMore(given, LIMITS.more.call) ?? {}
-  const own = inOwnForm(type, call, result)
-  const named = own !== null && mayName(id, ANY) ? { id } : {}
-  if (own !== null && ('id' in named || !needsId(String(type)))) {
-    const block = { type, ...named, call_id, ...own.fields, ...more }
+  const { type = 'function_call', id, ...more } = sentMore(additional, LIMITS.more.call) ?? {}
+  const typed = typedForm(type, call, result)
+  const named = typed !== null && mayName(id, ANY) ? { id } : {}
+  if (typed !== null && ('id' in named || !needsId(String(type)))) {
+    const block = { type, ...named, call_id, ...typed.fields, ...more }
     return {
       block: block as unknown as ResponsesItem,
       digest: () => otherDigest(block),
-      output: own.output,
+      output: typed.output,
     }
   }
   const item = mayName(source.responses_item_id, CALL_ID) ? { id: source.responses_item_id } : {}
@@ -237,14 +241,14 @@ function callItem(
   }
 }
 
-/** What an item asks for, so that what settles it is known; null where it asks for nothing. O(1). */
-function asksFor({ type, id, call_id }: JsonObject): string | null {
+/** Returns a key for an item that waits for a settlement; null for other items. O(1). */
+function requestKey({ type, id, call_id }: JsonObject): string | null {
   if (type === 'mcp_approval_request') return keyOf('approval', id)
   return type === 'tool_search_call' ? keyOf('search', call_id) : null
 }
 
-/** What an item settles, in the same words. O(1). */
-function settledBy({ type, approval_request_id, call_id }: JsonObject): string | null {
+/** Returns the same key for an item that settles one. O(1). */
+function settlementKey({ type, approval_request_id, call_id }: JsonObject): string | null {
   if (type === 'mcp_approval_response') return keyOf('approval', approval_request_id)
   return type === 'tool_search_output' ? keyOf('search', call_id) : null
 }
@@ -253,12 +257,12 @@ const keyOf = (name: string, id: JsonValue | undefined): string | null =>
   typeof id === 'string' ? `${name} ${id}` : null
 
 /**
- * The instructions and the input of a Responses request; valid whatever the log holds (law M). A reasoning item is sent
- * with its encrypted content, when it has an id that the provider takes, once, before what it led to, and as long as
- * its reply stands behind what it saw; its status and its plain content are refused by the provider and left out, as
- * are thinking blocks and reasoning text. What settles an item of a reply, such as an `mcp_approval_response`, is an
- * item too where that one is sent. O(content), and again where half of a pair turns out to have no form in which it
- * can be sent.
+ * Returns the instructions and the input of a Responses request; valid for any log (law M). A reasoning item
+ * is sent with its encrypted content if it has a legal id, once, before the item that it led to, while the
+ * prefix of its reply is unchanged. Its status and its plain content, which the provider refuses, are left
+ * out, as are thinking blocks and reasoning text. A settlement of an item, such as an
+ * `mcp_approval_response`, is an item too if that item is sent. O(content), and again if half of a pair turns
+ * out not to be sendable.
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -271,33 +275,34 @@ export function toOpenAIResponses(
   const { onPrefix, ...proving } = options
   let turns = turnsOf(messages, LIMITS)
   let draft = draftOf(turns, proving)
-  // Whether an item may be named shows as it is written; by then the other half of its pair may stand before it.
-  while (draft.parted.size > 0) {
-    turns = { ...turns, turns: pairParts(turns.turns, LIMITS, draft.parted) }
+  // Whether an item's id may be sent is known only when it is written; then the other half of its pair may
+  // have been written already.
+  while (draft.split.size > 0) {
+    turns = { ...turns, turns: pairParts(turns.turns, LIMITS, draft.split) }
     draft = draftOf(turns, proving)
   }
   const { request } = draft
-  if (onPrefix !== undefined) for (const left of requestRecord(request)?.leftOut ?? []) onPrefix(left)
+  if (onPrefix !== undefined) for (const omitted of requestRecord(request)?.leftOut ?? []) onPrefix(omitted)
   return request
 }
 
-/** A request, and the ids of the pairs of which it holds one half only, though both are there. */
+/** A request, and the ids of pairs of which only one half could be sent. */
 interface Draft {
   readonly request: ResponsesRequest
-  readonly parted: ReadonlySet<string>
+  readonly split: ReadonlySet<string>
 }
 
 function draftOf(turns: Turns, options: WriteOptions): Draft {
-  const isNew = once()
+  const isNew = firstUse()
   const input: ResponsesItem[] = []
   let instructions: string | null = null
   const sent = new Set<string>()
-  const told = new Set<string>()
-  /** What the items so far ask for, and is not settled. */
-  const asked = new Set<string>()
-  /** Calls that were sent as `async`, without a result yet: their ids in the request, by that in the log. */
+  const asText = new Set<string>()
+  /** Requests of the items so far that are not settled. */
+  const openRequests = new Set<string>()
+  /** Calls sent as `async`, without a result yet, by their ids in the log. */
   const working = new Map<string, ResponsesItem[]>()
-  /** The results in the form of their calls. */
+  /** Results in the form of their calls. */
   let outputs: ReplyItems['outputs'] = new Map()
   const { record } = writeConversation<Piece | ResponsesItem>(
     [],
@@ -305,14 +310,14 @@ function draftOf(turns: Turns, options: WriteOptions): Draft {
     {
       limits: LIMITS,
       piece: (piece) => piece,
-      // The provider knows that an async call works on: it has no output until it is completed.
+      // The provider knows that an async call is still working: it has no output until it is completed.
       move: ({ results }) => ({
         results: results.filter(({ call, isWorking }) => !(isWorking && isAsync(working, call))),
         pieces: [],
       }),
-      reply(turn, keeps) {
-        const { items, halves, ...rest } = replyItems(turn, keeps, isNew)
-        for (const { id, isSent } of halves) (isSent ? sent : told).add(id)
+      reply(turn, keepsSigned) {
+        const { items, halves, ...rest } = replyItems(turn, keepsSigned, isNew)
+        for (const { id, isSent } of halves) (isSent ? sent : asText).add(id)
         outputs = rest.outputs
         for (const { call, isWorking } of turn.results) {
           const sent = items.find(({ block }) => isAsyncCall(block, call.id))?.block
@@ -336,14 +341,14 @@ function draftOf(turns: Turns, options: WriteOptions): Draft {
           const call = completes === undefined ? undefined : working.get(completes.callId)?.pop()
           input.push(
             ...(completes === undefined || call === undefined
-              ? userItems(blocks as Piece[], asked)
+              ? userItems(blocks as Piece[], openRequests)
               : [outputOf(call, completes.pieces)]),
           )
         } else input.push(...(blocks as ResponsesItem[]))
         if (role !== 'assistant') return
         for (const item of blocks) {
-          const key = asksFor(item as object as JsonObject)
-          if (key !== null) asked.add(key)
+          const key = requestKey(item as object as JsonObject)
+          if (key !== null) openRequests.add(key)
         }
       },
     },
@@ -351,10 +356,10 @@ function draftOf(turns: Turns, options: WriteOptions): Draft {
   )
   const request = { instructions, input }
   record(request, input)
-  return { request, parted: new Set([...told].filter((id) => sent.has(id))) }
+  return { request, split: new Set([...asText].filter((id) => sent.has(id))) }
 }
 
-/** Whether an item is this call, and the provider was told that it may work on. */
+/** Whether an item is this call, sent as async. */
 const isAsyncCall = (item: ResponsesItem, callId: string): boolean => {
   const { type, call_id, async } = item as object as JsonObject
   return (type === 'function_call' || type === 'custom_tool_call') && call_id === callId && async === true
@@ -363,34 +368,35 @@ const isAsyncCall = (item: ResponsesItem, callId: string): boolean => {
 const isAsync = (working: ReadonlyMap<string, readonly ResponsesItem[]>, { id, source }: Call): boolean =>
   (working.get(source.id) ?? []).some((item) => isAsyncCall(item, id))
 
-/** The output of an async call, where it is completed. */
+/** The output of a completed async call. */
 function outputOf(call: ResponsesItem, pieces: readonly Piece[]): ResponsesItem {
   const { type, call_id } = call as object as JsonObject
   const output = { type: `${String(type)}_output`, call_id, output: contentOf(pieces) }
   return output as object as ResponsesItem
 }
 
-/** What a user says: messages, and between them what settles an item that was sent. */
-function userItems(pieces: readonly Piece[], asked: Set<string>): ResponsesItem[] {
+/** Writes a user's pieces: messages, and between them settlements of sent items. */
+function userItems(pieces: readonly Piece[], openRequests: Set<string>): ResponsesItem[] {
   const items: ResponsesItem[] = []
-  let said: Piece[] = []
-  const speak = (): void => {
-    if (said.length > 0) items.push({ type: 'message', role: 'user', content: said.map(partOf) })
-    said = []
+  let messagePieces: Piece[] = []
+  const addMessage = (): void => {
+    if (messagePieces.length > 0)
+      items.push({ type: 'message', role: 'user', content: messagePieces.map(partOf) })
+    messagePieces = []
   }
   for (const piece of pieces) {
-    const key = isItem(piece) ? settledBy(piece.block) : null
-    if (isItem(piece) && key !== null && asked.delete(key)) {
-      speak()
+    const key = isItem(piece) ? settlementKey(piece.block) : null
+    if (isItem(piece) && key !== null && openRequests.delete(key)) {
+      addMessage()
       items.push(without(piece.block, 'id') as unknown as ResponsesItem)
-    } else said.push(inWords(piece, LIMITS))
+    } else messagePieces.push(itemAsText(piece, LIMITS))
   }
-  speak()
+  addMessage()
   return items
 }
 
-/** Whether an id comes for the first time: no two items of a request may share one. */
-function once(): (id: string) => boolean {
+/** Whether an id is new: no two items of a request may share one. */
+function firstUse(): (id: string) => boolean {
   const seen = new Set<string>()
   return (id) => seen.size < seen.add(id).size
 }

@@ -1,50 +1,49 @@
-/** What to tell a client of the AI SDK, so that the message that it has becomes the one that it should have. */
+/** Updates a client of the AI SDK: the chunks that turn the message it has into the current one. */
 
 import { canonicalJson } from '../../event/encode.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { UIChunk, UIPart, UIReasoningPart, UITextPart, UIToolPart } from './types.ts'
 
-/** What leads from some parts to others, and what the client has then. */
 export interface UIAdvance {
   readonly chunks: readonly UIChunk[]
-  /** The others, and maybe a border more: a step that was taken back leaves its own. */
-  readonly shown: readonly UIPart[]
+  /** The client's parts afterwards. They may have an additional border: a retracted step leaves its own. */
+  readonly parts: readonly UIPart[]
 }
 
 /**
- * The chunks that lead from some parts to others; null where none do, as only the last step can be taken back. Borders
- * of steps are not compared. O(parts + length of those that changed).
+ * Returns the chunks that turn some parts into others; null if none do, since only the last step can be
+ * retracted. Borders of steps are not compared. O(parts + length of the changed ones).
  */
 export function advance(from: readonly UIPart[], to: readonly UIPart[]): UIAdvance | null {
-  const had = from.filter(isSaid)
-  const wanted = to.filter(isSaid)
-  const other = had.findIndex((part, at) => !leadsTo(part, wanted[at]))
-  const base = other < 0 ? from : from.slice(0, from.findLastIndex((part) => !isSaid(part)) + 1)
-  const kept = base.filter(isSaid).length
-  if (other >= 0 && other < kept) return null
+  const before = from.filter(isContent)
+  const after = to.filter(isContent)
+  const firstDifference = before.findIndex((part, index) => !leadsTo(part, after[index]))
+  const base = firstDifference < 0 ? from : from.slice(0, from.findLastIndex((part) => !isContent(part)) + 1)
+  const keptCount = base.filter(isContent).length
+  if (firstDifference >= 0 && firstDifference < keptCount) return null
   const chunks: UIChunk[] = base.length < from.length ? [{ type: 'reset-step' }] : []
-  for (const [at, part] of wanted.slice(0, kept).entries())
-    chunks.push(...changed(had[at] ?? part, part, String(at)))
-  let seen = 0
-  const shown = base.map((part) => (isSaid(part) ? (wanted[seen++] ?? part) : part))
-  seen = 0
+  for (const [index, part] of after.slice(0, keptCount).entries())
+    chunks.push(...changed(before[index] ?? part, part, String(index)))
+  let index = 0
+  const shown = base.map((part) => (isContent(part) ? (after[index++] ?? part) : part))
+  index = 0
   for (const part of to) {
-    const isNew = seen >= kept
-    const id = String(seen)
-    if (isSaid(part)) seen += 1
+    const isNew = index >= keptCount
+    const id = String(index)
+    if (isContent(part)) index += 1
     const last = shown.at(-1)
-    if (!isNew || (!isSaid(part) && last !== undefined && !isSaid(last))) continue
+    if (!isNew || (!isContent(part) && last !== undefined && !isContent(last))) continue
     chunks.push(...added(part, id))
     shown.push(part)
   }
-  return { chunks, shown }
+  return { chunks, parts: shown }
 }
 
 const STEP: UIPart = { type: 'step-start' }
 
 /**
- * The parts of a reply with what is on its way and in no event yet. While the conversation is `paused`, that belongs to
- * the reply which the pause or the interruption met, so that it is before the mark. O(parts).
+ * Adds live content that no event has yet to the parts of a reply. While the conversation is `paused`, it
+ * belongs to the interrupted reply, so it precedes the mark. O(parts).
  */
 export function withLive(
   parts: readonly UIPart[],
@@ -54,10 +53,10 @@ export function withLive(
   if (live.length === 0) return parts
   const end = parts.findLastIndex((part) => !isMark(part)) + 1
   const before = paused ? parts.slice(0, end) : parts
-  // A client that was told of the mark first takes back its step alone.
+  // A client that received the mark first retracts only its step.
   const border = before.length === end && before.at(-1)?.type !== 'step-start' ? [STEP] : []
-  const first = before.filter(isSaid).length
-  // Reasoning is named by its index among the parts.
+  const first = before.filter(isContent).length
+  // The id of reasoning is its index among the parts.
   const named = live.map((part, index) =>
     part.type === 'reasoning' ? { ...part, id: String(first + index) } : part,
   )
@@ -66,10 +65,9 @@ export function withLive(
 
 const isMark = ({ type }: UIPart): boolean => type === 'data-pause' || type === 'data-interrupt'
 
-/** Whether a part is more than a border. */
-export const isSaid = (part: UIPart): boolean => part.type !== 'step-start'
+export const isContent = (part: UIPart): boolean => part.type !== 'step-start'
 
-/** Whether a part can become another one by what comes behind it. */
+/** Whether a part can become another by additions. */
 function leadsTo(from: UIPart | undefined, to: UIPart | undefined): boolean {
   if (from === undefined || to === undefined || from.type !== to.type) return false
   if ('text' in from && 'text' in to)
@@ -81,12 +79,12 @@ function leadsTo(from: UIPart | undefined, to: UIPart | undefined): boolean {
 
 const isTool = (part: UIPart): part is UIToolPart => 'toolCallId' in part
 
-/** Texts and reasoning are named by their place among the parts. */
+/** The ids of texts and reasoning are their indexes among the parts. */
 function added(part: UIPart, id: string): UIChunk[] {
   if (isTool(part)) {
     const { type, toolCallId, input } = part
     const toolName = type.slice('tool-'.length)
-    return [{ type: 'tool-input-available', toolCallId, toolName, input }, ...settled(part)]
+    return [{ type: 'tool-input-available', toolCallId, toolName, input }, ...outcomeChunks(part)]
   }
   if (isData(part)) return [part]
   switch (part.type) {
@@ -105,7 +103,7 @@ function added(part: UIPart, id: string): UIChunk[] {
 const isData = (part: UIPart): part is Extract<UIPart, { data: unknown }> => 'data' in part
 
 function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
-  if (isTool(from) && isTool(to)) return isSameOutcome(from, to) ? [] : settled(to)
+  if (isTool(from) && isTool(to)) return isSameOutcome(from, to) ? [] : outcomeChunks(to)
   if (!('text' in from && 'text' in to) || from.state !== 'streaming') return []
   const delta = to.text.slice(from.text.length)
   return [
@@ -114,7 +112,7 @@ function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
   ]
 }
 
-/** Whether nothing else became of a call: HEAD may have moved to where it has another result. */
+/** Compares outcomes: after HEAD moves, a call can have another result. */
 function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
   const [had, wanted] = [outcomeOf(from), outcomeOf(to)]
   return from.state === to.state && (had === wanted || canonicalJson(had) === canonicalJson(wanted))
@@ -126,21 +124,24 @@ function outcomeOf(part: UIToolPart): JsonValue {
   return part.state === 'output-denied' ? (part.approval.reason ?? null) : null
 }
 
-/** What became of a call that the client knows. That it is asked for again, or begun, is not told. */
-function settled(part: UIToolPart): UIChunk[] {
+/**
+ * Chunks for the outcome of a call that the client knows; there is none for a repeated request, or for a
+ * start.
+ */
+function outcomeChunks(part: UIToolPart): UIChunk[] {
   const { toolCallId } = part
   switch (part.state) {
     case 'approval-requested':
       return [{ type: 'tool-approval-request', approvalId: part.approval.id, toolCallId }]
     case 'approval-responded':
-      return [...asked(part.approval.id, toolCallId), approval(part.approval)]
+      return [...approvalRequest(part.approval.id, toolCallId), approval(part.approval)]
     case 'output-available':
       return [{ type: 'tool-output-available', toolCallId, output: part.output }]
     case 'output-error':
       return [{ type: 'tool-output-error', toolCallId, errorText: part.errorText }]
     case 'output-denied':
       return [
-        ...asked(part.approval.id, toolCallId),
+        ...approvalRequest(part.approval.id, toolCallId),
         approval(part.approval),
         { type: 'tool-output-denied', toolCallId },
       ]
@@ -149,8 +150,8 @@ function settled(part: UIToolPart): UIChunk[] {
   }
 }
 
-/** A decision is told of what was asked for only. */
-const asked = (approvalId: string, toolCallId: string): UIChunk[] => [
+/** A decision needs its request first. */
+const approvalRequest = (approvalId: string, toolCallId: string): UIChunk[] => [
   { type: 'tool-approval-request', approvalId, toolCallId },
 ]
 

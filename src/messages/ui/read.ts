@@ -1,27 +1,27 @@
-/** Reads what a user says in `useChat` of the AI SDK as an event. */
+/** Reads a user's message from `useChat` of the AI SDK as an event. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
 import type { MessageEvent } from '../../event/types.ts'
 
-/** A message as a client sends it: none of it is believed. */
-interface Given {
+/** An unvalidated message of a client. */
+interface ClientMessage {
   readonly id?: unknown
   readonly role?: unknown
   readonly parts?: unknown
 }
 
 /**
- * The event of a user's `UIMessage`, under its own id, so that sending it again appends nothing. Texts and files are
- * read: images become images, other files are kept as the AI SDK has them. What else stands in it is for the client.
- * O(length).
+ * Returns the event of a user's `UIMessage`, under the message's id, so that sending it again appends
+ * nothing. Reads texts and files: images become images, other files keep the AI SDK's form. Other parts are
+ * ignored. O(length).
  *
- * @throws ColloquyError `invalid_argument` for what is no message of a user, or says nothing.
+ * @throws ColloquyError `invalid_argument` for a message that is not a user's, or is empty.
  * @example
  * const event = fromUIMessage({ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] })
  * event.llm_message.content // [{ type: 'text', text: 'hi' }]
  */
-export function fromUIMessage(message: Given): MessageEvent {
+export function fromUIMessage(message: ClientMessage): MessageEvent {
   const { id, role, parts } = object(message)
   if (role !== 'user') throw invalid('its role must be user')
   if (!Array.isArray(parts)) throw invalid('parts must be a list')
@@ -43,5 +43,5 @@ function contentOf({ type, text, url, mediaType, filename }: Readonly<Record<str
 const object = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
-const invalid = (why: string): ColloquyError =>
-  new ColloquyError('invalid_argument', `The message cannot be read: ${why}.`, { field: 'message' })
+const invalid = (problem: string): ColloquyError =>
+  new ColloquyError('invalid_argument', `The message cannot be read: ${problem}.`, { field: 'message' })

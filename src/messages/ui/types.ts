@@ -1,15 +1,15 @@
-/** The shapes of the AI SDK's messages for user interfaces (`UIMessage`), as far as the log has something to say. */
+/** Message types of the AI SDK for user interfaces (`UIMessage`), as far as a log can fill them. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 
-/** A text; `streaming` while it comes. */
+/** A text; `streaming` until it is complete. */
 export interface UITextPart {
   readonly type: 'text'
   readonly text: string
   readonly state?: 'streaming' | 'done'
 }
 
-/** The model's reasoning, as far as it can be read. Its id is its place among the parts, borders not counted. */
+/** The model's readable reasoning. Its id is its index among the parts, without borders. */
 export interface UIReasoningPart {
   readonly type: 'reasoning'
   readonly id: string
@@ -17,7 +17,7 @@ export interface UIReasoningPart {
   readonly state: 'streaming' | 'done'
 }
 
-/** An image or another file, by its address or as a data URL. */
+/** An image or another file, as an address or a data URL. */
 export interface UIFilePart {
   readonly type: 'file'
   readonly mediaType: string
@@ -25,12 +25,12 @@ export interface UIFilePart {
   readonly url: string
 }
 
-/** The border before each reply, and before each part of the log's own that is no mark of a pause or interruption. */
+/** The border before each reply, and before each data part except pauses and interruptions. */
 export interface UIStepPart {
   readonly type: 'step-start'
 }
 
-/** What became of a call, in the words of the AI SDK; `approval.id` is the id of the call's event. */
+/** State of a call, named as in the AI SDK; `approval.id` is the id of the call's event. */
 export type UIToolState =
   | { readonly state: 'input-available' }
   | { readonly state: 'approval-requested'; readonly approval: { readonly id: string } }
@@ -45,7 +45,7 @@ export type UIToolState =
       readonly approval: { readonly id: string; readonly approved: false; readonly reason: string }
     }
 
-/** A tool call under the id of its event, which no other call has. */
+/** A tool call under the id of its event, which is unique. */
 export type UIToolPart = {
   readonly type: `tool-${string}`
   readonly toolCallId: string
@@ -53,8 +53,8 @@ export type UIToolPart = {
 } & UIToolState
 
 /**
- * What the log says beside replies: `data-message` (words of the environment), `data-condensation`, `data-error`,
- * `data-pause` and `data-interrupt`, under the id of the event.
+ * Items of the log other than replies: `data-message` (from the environment), `data-condensation`,
+ * `data-error`, `data-pause` and `data-interrupt`, under the id of the event.
  */
 export interface UIDataPart {
   readonly type: `data-${string}`
@@ -64,14 +64,14 @@ export interface UIDataPart {
 
 export type UIPart = UITextPart | UIReasoningPart | UIFilePart | UIStepPart | UIToolPart | UIDataPart
 
-/** A message that can be given to the `ai` package as a UIMessage. */
+/** A UIMessage of the `ai` package. */
 export interface AiSdkUIMessage {
   readonly id: string
   readonly role: 'user' | 'assistant'
   readonly parts: UIPart[]
 }
 
-/** A piece of a message on its way to the `ai` package, which calls it a UIMessageChunk. */
+/** A piece of a message for the `ai` package, where it is named UIMessageChunk. */
 export type UIChunk =
   | { readonly type: 'start'; readonly messageId: string }
   | { readonly type: 'start-step' | 'reset-step' }

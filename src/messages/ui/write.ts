@@ -1,4 +1,4 @@
-/** Writes a branch as the messages that `useChat` of the AI SDK shows: users' own, and behind each the whole reply. */
+/** Writes a branch as the messages of the AI SDK's `useChat`: the user's, and after each the whole reply. */
 
 import { isImagePart, isTextPart, type Content, type JsonObject, type JsonValue } from '../../event/shapes.ts'
 import { findEventIn } from '../../log/log.ts'
@@ -6,25 +6,24 @@ import type { State } from '../../state/state.ts'
 import { readPart } from '../files.ts'
 import { placeholderOf } from '../pieces.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../timeline.ts'
-import { isSaid } from './chunks.ts'
+import { isContent } from './chunks.ts'
 import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UIToolState } from './types.ts'
 
-/** Which calls the page itself executes. */
 export interface UIMessagesOptions {
-  /** Names of tools. Default: none. */
+  /** Names of tools that the page executes. Default: none. */
   readonly pageTools?: readonly string[]
 }
 
 /**
- * The messages of HEAD's branch for the AI SDK's `useChat`: each of a user under the id of its event, and behind it, as
- * one message of the assistant, all that was said and done for it; its id is that of the user's message with `-reply`
- * behind it. A reply stands with the messages that its model had read (`reply.after`). Calls are parts `tool-NAME`;
- * what is neither said nor called is a part `data-…`. Prompts are left out. A pause or an interruption is behind the
- * reply that it met. Total; O(path + content).
+ * Returns the messages of HEAD's branch for the AI SDK's `useChat`: each user message under the id of its
+ * event, then one assistant message with everything that followed; its id is the user message's with `-reply`
+ * appended. A reply belongs to the messages that its model had read (`reply.after`). Calls are parts
+ * `tool-NAME`, other items `data-…`. Prompts are left out. A pause or an interruption follows the reply that
+ * it ended. Total; O(path + content).
  *
- * @param options.pageTools tools that the page executes: their calls are `input-available` while they wait
- * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped something of it; see
- * `Conversation.read`.
+ * @param options.pageTools tools that the page executes: their waiting calls are `input-available`
+ * @throws ColloquyError `evicted` when the state is from a snapshot or `evict` and lacks a body; see
+ *   `Conversation.read`.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
@@ -41,11 +40,12 @@ export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiS
   })
 }
 
-/** The id of the assistant's message behind a user's. */
+/** Id of the assistant message after a user's. */
 export const replyId = (messageId: string): string => `${messageId}-reply`
 
 /**
- * The parts of the reply to a user's message, as `toUIMessages` gives them. O(path behind the message + view).
+ * Returns the parts of the reply to a user's message, as `toUIMessages` does. O(path after the message +
+ * view).
  * @throws ColloquyError `unknown_event`, `evicted`.
  */
 export function replyParts(state: State, messageId: string, options: UIMessagesOptions = {}): UIPart[] {
@@ -54,7 +54,7 @@ export function replyParts(state: State, messageId: string, options: UIMessagesO
   return partsOf(turns[0]?.items ?? [], options)
 }
 
-/** A message of a user, null for what stands before the first, and what was said and done for it. */
+/** A user message, null before the first one, and the items that followed. */
 interface UITurn {
   readonly seq: number
   readonly message: MessageItem | null
@@ -73,29 +73,29 @@ function turnsOf(state: State, items: readonly TimelineItem[], { seq } = { seq: 
   return turns
 }
 
-/** Adds an item, before the pauses and interruptions that met its reply while it was being made. */
+/** Adds an item, before pauses and interruptions that happened during its reply. */
 function addItem(state: State, items: TimelineItem[], item: TimelineItem): void {
   const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
   const after = reply?.after ?? null
-  const askedAt = after === null ? null : (findEventIn(state.log, after)?.seq ?? null)
+  const requestedAt = after === null ? null : (findEventIn(state.log, after)?.seq ?? null)
   let index = items.length
   for (; index > 0; index -= 1) {
     const mark = items[index - 1]
-    const isMet =
-      reply?.interrupted === true || (askedAt !== null && mark !== undefined && askedAt < mark.seq)
-    if (mark === undefined || !isMark(mark) || !isMet) break
+    const isDuring =
+      reply?.interrupted === true || (requestedAt !== null && mark !== undefined && requestedAt < mark.seq)
+    if (mark === undefined || !isMark(mark) || !isDuring) break
   }
   items.splice(index, 0, item)
 }
 
 const isMark = ({ type }: TimelineItem): boolean => type === 'pause' || type === 'interrupt'
 
-/** The turn of the latest user's message that the model had read; where nothing says it, the latest. */
+/** The turn of the latest user message that the model had read; if unknown, the latest turn. */
 function turnOf(state: State, turns: readonly UITurn[], item: TimelineItem): UITurn | undefined {
   const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
-  const asked = reply?.after
-  if (asked === undefined) return turns.at(-1)
-  const seq = asked === null ? -1 : (findEventIn(state.log, asked)?.seq ?? Infinity)
+  const requestedAfter = reply?.after
+  if (requestedAfter === undefined) return turns.at(-1)
+  const seq = requestedAfter === null ? -1 : (findEventIn(state.log, requestedAfter)?.seq ?? Infinity)
   return seq > item.seq ? turns.at(-1) : turns.findLast((turn) => turn.seq <= seq)
 }
 
@@ -107,36 +107,41 @@ const userMessage = ({ id, content }: MessageItem): AiSdkUIMessage => ({
 
 function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesOptions): UIPart[] {
   const parts: UIPart[] = []
-  /** The reply that the last step is of. */
+  /** The reply of the last step. */
   let open: string | null = null
   for (const item of items) {
     if (item.type === 'call') {
       if (open === null || item.reply.id !== open) parts.push({ type: 'step-start' })
       open = item.reply.id
-      addSaid(parts, item)
+      addContent(parts, item)
       parts.push(toolPart(item, pageTools.includes(item.tool)))
       continue
     }
     open = null
     if (isMark(item) && parts.length > 0) {
-      // In the step that it ends, so that a client can still be sent the last words before it.
+      // It belongs to the step that it ends, so that a client can still receive the last text before it.
       parts.push(dataPart(item))
       continue
     }
     parts.push({ type: 'step-start' })
     if (item.type !== 'message' || item.source !== 'agent') parts.push(dataPart(item))
-    else if (!addSaid(parts, item)) parts.pop()
+    else if (!addContent(parts, item)) parts.pop()
   }
   return parts
 }
 
-/** Reasoning and words of a reply; whether there are any. */
-function addSaid(parts: UIPart[], { reasoning, content }: MessageItem | CallItem): boolean {
+/** Adds the reasoning and content of a reply; returns whether it had any. */
+function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem): boolean {
   const before = parts.length
   if (reasoning !== '')
-    parts.push({ type: 'reasoning', id: String(parts.filter(isSaid).length), text: reasoning, state: 'done' })
+    parts.push({
+      type: 'reasoning',
+      id: String(parts.filter(isContent).length),
+      text: reasoning,
+      state: 'done',
+    })
   for (const part of content.flatMap((each) => contentParts(each))) {
-    // The stream of the AI SDK has no place for the name of a file, so that no reply has one.
+    // The stream of the AI SDK cannot name a file, so no reply does.
     if (part.type === 'file') parts.push({ type: 'file', mediaType: part.mediaType, url: part.url })
     else if (part.text !== '') parts.push({ ...part, state: 'done' })
   }
@@ -152,7 +157,7 @@ const toolPart = (item: CallItem, isOfPage: boolean): UIPart => ({
 
 function toolState({ id, status, result, completedBy }: CallItem): UIToolState {
   const content = result?.content ?? []
-  // The result of a call that has worked on is a message of its own.
+  // The completion of a working call is a message of its own.
   if (status === 'working' || completedBy !== undefined)
     return { state: 'output-available', output: outputOf(content) }
   switch (status) {
@@ -174,7 +179,7 @@ function toolState({ id, status, result, completedBy }: CallItem): UIToolState {
   }
 }
 
-/** A text where there is nothing else, else the parts as the log has them. */
+/** A text if there are only texts, else the logged parts. */
 const outputOf = (content: readonly Content[]): JsonValue =>
   content.every(isTextPart) ? textOf(content) : (content as readonly object[] as readonly JsonObject[])
 
@@ -198,12 +203,12 @@ function dataPart(item: TimelineItem): UIDataPart {
 function contentParts(part: Content): (UITextPart | UIFilePart)[] {
   if (isTextPart(part)) return [{ type: 'text', text: part.text }]
   if (isImagePart(part)) return part.image_urls.map(imagePart)
-  const said = readPart(part)
-  if (said?.as === 'text') return [{ type: 'text', text: said.text }]
-  if (said?.as === 'image') return [imagePart(said.url)]
-  if (said === null || 'id' in said.file.from) return [{ type: 'text', text: placeholderOf(part) }]
-  const { name, from } = said.file
-  const mediaType = said.file.mediaType ?? 'application/octet-stream'
+  const reading = readPart(part)
+  if (reading?.as === 'text') return [{ type: 'text', text: reading.text }]
+  if (reading?.as === 'image') return [imagePart(reading.url)]
+  if (reading === null || 'id' in reading.file.from) return [{ type: 'text', text: placeholderOf(part) }]
+  const { name, from } = reading.file
+  const mediaType = reading.file.mediaType ?? 'application/octet-stream'
   const url = 'url' in from ? from.url : `data:${mediaType};base64,${from.data}`
   return [{ type: 'file', mediaType, ...(name === null ? {} : { filename: name }), url }]
 }

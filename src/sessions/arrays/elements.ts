@@ -2,7 +2,7 @@
 
 import { replyOf } from '../../event/reply.ts'
 import type { JsonValue } from '../../event/shapes.ts'
-import { type Found, objectOf } from '../../messages/text.ts'
+import { type RawObject, objectOf } from '../../messages/text.ts'
 import { moreOf, type Reply } from '../../messages/reply.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionFormat, SessionRecord } from '../session.ts'
@@ -14,7 +14,7 @@ export interface Element {
   /** Its number among the elements, from 1. */
   readonly number: number
   /** Empty for a value that is not an object. */
-  readonly found: Found
+  readonly found: RawObject
   /** The record of a value that is not an object. */
   readonly stray: SessionRecord | null
   /** Whether it contains the other fields of a request. */
@@ -84,11 +84,11 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
 }
 
 /** Whether an element is a whole Responses reply, which repeats fields of its request. O(1). */
-export const isWhole = ({ type, role, output }: Found): boolean =>
+export const isWhole = ({ type, role, output }: RawObject): boolean =>
   type === undefined && role === undefined && Array.isArray(output)
 
 /** The field of a request with the system prompt. */
-const promptIn = (request: Found): string =>
+const promptIn = (request: RawObject): string =>
   (request['system'] ?? null) === null ? 'instructions' : 'system'
 
 const strayOf = (value: JsonValue, line: number): SessionRecord => ({
@@ -98,7 +98,7 @@ const strayOf = (value: JsonValue, line: number): SessionRecord => ({
 })
 
 /** The other fields of a request; null for none. */
-function otherFields(request: Found, field: string, isReply: boolean): Found | null {
+function otherFields(request: RawObject, field: string, isReply: boolean): RawObject | null {
   const prompt = promptIn(request)
   const isRead = (key: string): boolean =>
     (key === field && Array.isArray(request[key])) ||
@@ -133,7 +133,7 @@ export function keepNonMessage(
 
 /** Keeps the fields of a message that have no place in an event. O(fields). */
 export function keepMore(
-  found: Found,
+  found: RawObject,
   read: readonly string[],
   format: SessionFormat,
   origin: Origin,
@@ -169,7 +169,7 @@ export interface Prompts {
 }
 
 /** Finds the system prompts at the start; `contentIn` returns the content of a message. O(prompts). */
-export function promptsOf(elements: readonly Element[], contentIn: (found: Found) => unknown): Prompts {
+export function promptsOf(elements: readonly Element[], contentIn: (found: RawObject) => unknown): Prompts {
   const front = new Set<Element>()
   const texts: string[] = []
   for (const element of elements) {

@@ -2,7 +2,7 @@
 
 import { type Draft, produce } from 'immer'
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
 import { moreOf, type Reply } from '../../messages/reply.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
@@ -20,7 +20,7 @@ import {
   sessionOf,
 } from './elements.ts'
 
-const contentIn = ({ content }: Found): unknown => content
+const contentIn = ({ content }: RawObject): unknown => content
 
 /** Messages of Anthropic, or one reply. O(size). */
 export function readAnthropic(records: readonly SessionRecord[]): Session {
@@ -59,9 +59,9 @@ function originsOf({ events }: Reply, origin: Origin): Origin[] {
 }
 
 /** Results are added first, as the provider requires; other content follows. */
-function addUser(found: Found, origin: Origin, writer: SessionWriter): void {
+function addUser(found: RawObject, origin: Origin, writer: SessionWriter): void {
   const { content } = found
-  const rest: Found[] = []
+  const rest: RawObject[] = []
   let results = 0
   for (const block of blocksOf(content, 'text')) {
     if (block['type'] !== 'tool_result') {
@@ -120,9 +120,9 @@ const READ = ['role', 'content', 'name', 'tool_call_id'] as const
 /** The fields of a reply that are read or ignored. */
 const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
 
-function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+function addChatReply(reply: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const whole = withCalls(reply, origin, writer)
-  const read = fromOpenAIChat(whole as Found as never)
+  const read = fromOpenAIChat(whole as RawObject as never)
   const isFailed = read.outcome.type === 'failed' && objectsOf(reply['choices']).length > 0
   const usable = isFailed ? fromOpenAIChat(cutOff(whole) as never) : read
   if (read.outcome.type === 'failed') writer.note('failed replies, kept up to the failure', origin.line)
@@ -135,20 +135,20 @@ function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer
 }
 
 /** A failed reply as a truncated one, to keep its text. */
-const cutOff = (reply: Found): Found =>
-  produce(reply, (draft: Draft<Found>) => {
+const cutOff = (reply: RawObject): RawObject =>
+  produce(reply, (draft: Draft<RawObject>) => {
     const [choice = {}] = objectsOf(draft['choices'])
     draft['error'] = null
     draft['choices'] = [{ ...choice, finish_reason: 'length' }]
   })
 
 /** A reply without entries of its calls that are not calls. */
-function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): Found {
+function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): RawObject {
   const [choice = {}] = objectsOf(reply['choices'])
   const message = objectOf(choice['message'])
   const tool_calls = writer.objectsIn(message['tool_calls'], 'not a call', line)
   if ((message['tool_calls'] ?? null) === null || message['tool_calls'] === tool_calls) return reply
-  return produce(reply, (draft: Draft<Found>) => {
+  return produce(reply, (draft: Draft<RawObject>) => {
     const [first = {}] = objectsOf(draft['choices'])
     Object.assign(objectOf(first['message']), { tool_calls })
   })
@@ -158,12 +158,12 @@ function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): Found
 export function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
-    const found = produce(element.found, (draft: Draft<Found>) => {
+    const found = produce(element.found, (draft: Draft<RawObject>) => {
       const { role, choices } = draft
       if (role === 'assistant') nameCall(draft, `call-${element.number}`, last)
       else if (Array.isArray(choices))
         for (const choice of objectsOf(choices))
-          nameCall(objectOf(choice['message']) as Draft<Found>, `call-${element.number}`, last)
+          nameCall(objectOf(choice['message']) as Draft<RawObject>, `call-${element.number}`, last)
       else if ((role === 'function' || role === 'tool') && stringOf(draft['tool_call_id']) === '') {
         const name = stringOf(draft['name'])
         draft['tool_call_id'] = last.get(name) ?? name
@@ -174,7 +174,7 @@ export function withCallIds(elements: readonly Element[]): Element[] {
 }
 
 /** Converts the function call of a draft message to a tool call. */
-function nameCall(message: Draft<Found>, id: string, last: Map<string, string>): void {
+function nameCall(message: Draft<RawObject>, id: string, last: Map<string, string>): void {
   const call = message['function_call']
   const name = stringOf(objectOf(call)['name'])
   if (name === '' || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0)) return

@@ -1,6 +1,6 @@
 /** Reads arrays of items of OpenAI Responses, and whole replies. */
 
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
@@ -24,7 +24,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   const hasResult = resultsOnDemand(() =>
     elements.map(({ found }) => (isResult(found) ? stringOf(found['call_id']) : '')),
   )
-  let open: { readonly origin: Origin; readonly found: Found }[] = []
+  let open: { readonly origin: Origin; readonly found: RawObject }[] = []
   const close = (): void => {
     const [first] = open
     const origins = open.map(({ origin }) => origin)
@@ -59,18 +59,18 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   return sessionOf('openai-responses', writer)
 }
 
-const isResult = ({ type }: Found): boolean => stringOf(type).endsWith('_call_output')
+const isResult = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
 
 /** Whether an item is from the model: its messages, reasoning and calls, including provider tools. */
-const isOfModel = (found: Found): boolean =>
+const isOfModel = (found: RawObject): boolean =>
   found['role'] === 'assistant' ||
   (typeof found['type'] === 'string' && found['type'] !== 'message' && !isResult(found))
 
-const replyOf = (reply: Found) =>
+const replyOf = (reply: RawObject) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
 
 /** Converts the short form of a message in requests to that of replies. */
-function itemOf(item: Found): Found {
+function itemOf(item: RawObject): RawObject {
   const { type, content } = item
   if (item['role'] !== 'assistant' || (type !== undefined && type !== 'message')) return item
   const parts = blocksOf(content, 'output_text').map(partOf)
@@ -80,7 +80,7 @@ function itemOf(item: Found): Found {
 }
 
 /** A model's text is output, even if it was sent back as input. */
-const partOf = (part: Found): Found =>
+const partOf = (part: RawObject): RawObject =>
   part['type'] === 'text' || part['type'] === 'input_text' ? { ...part, type: 'output_text' } : part
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
@@ -89,7 +89,7 @@ const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', '
  * A stored reply. One that failed, was cancelled or was stored early is truncated at the end of its output,
  * so that its text is kept.
  */
-function addWhole(found: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+function addWhole(found: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = found
   const isBroken = BROKEN.has(status)
   const reply = replyOf(

@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { fromAiSdk } from '../../messages/ai-sdk/read.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
+import { type RawObject, objectOf, objectsOf, stringOf } from '../../messages/text.ts'
 import { moreOf } from '../../messages/reply.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
@@ -36,9 +36,9 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
 }
 
 /** Content of a system prompt; version 4 has only text. */
-const promptIn = ({ parts, content }: Found): unknown => textIn(parts) || content
+const promptIn = ({ parts, content }: RawObject): unknown => textIn(parts) || content
 
-function addUser(parts: readonly Found[], origin: Origin, writer: SessionWriter): void {
+function addUser(parts: readonly RawObject[], origin: Origin, writer: SessionWriter): void {
   const content = parts.flatMap((part) => {
     const { type, url, mediaType, filename } = part
     if (type === 'text') return contentOf([part])
@@ -53,8 +53,8 @@ function addUser(parts: readonly Found[], origin: Origin, writer: SessionWriter)
 }
 
 /** Adds the replies of a message, which are divided by steps. */
-function addReplies(parts: readonly Found[], origin: Origin, writer: SessionWriter): void {
-  const steps: Found[][] = [[]]
+function addReplies(parts: readonly RawObject[], origin: Origin, writer: SessionWriter): void {
+  const steps: RawObject[][] = [[]]
   for (const part of parts) {
     if (part['type'] === 'step-start') steps.push([])
     else steps.at(-1)?.push(part)
@@ -63,12 +63,12 @@ function addReplies(parts: readonly Found[], origin: Origin, writer: SessionWrit
     addStep(step, { ...origin, id: index === 0 ? origin.id : `${origin.id}.${index + 1}` }, writer)
 }
 
-const isTool = ({ type }: Found): boolean => type === 'dynamic-tool' || stringOf(type).startsWith('tool-')
+const isTool = ({ type }: RawObject): boolean => type === 'dynamic-tool' || stringOf(type).startsWith('tool-')
 
 /** States of a call with a result. */
 const DONE: ReadonlySet<unknown> = new Set(['output-available', 'output-error', 'output-denied'])
 
-function addStep(step: readonly Found[], origin: Origin, writer: SessionWriter): void {
+function addStep(step: readonly RawObject[], origin: Origin, writer: SessionWriter): void {
   const id = origin.id ?? `line-${origin.line}`
   const calls = step.filter((part) => isTool(part) && part['state'] !== 'input-streaming')
   const content = step.flatMap((part) => contentPart(part, origin, writer))
@@ -90,7 +90,7 @@ function addStep(step: readonly Found[], origin: Origin, writer: SessionWriter):
     addResult(call, { ...origin, id: `${id}-result-${index + 1}` }, writer)
 }
 
-function contentPart(part: Found, { line }: Origin, writer: SessionWriter): object[] {
+function contentPart(part: RawObject, { line }: Origin, writer: SessionWriter): object[] {
   const { type, text, state, toolCallId, input, output, errorText } = part
   const options = part['providerMetadata'] === undefined ? {} : { providerMetadata: part['providerMetadata'] }
   if (type === 'text' || type === 'reasoning') return text === '' ? [] : [{ type, text, ...options }]
@@ -127,7 +127,7 @@ function contentPart(part: Found, { line }: Origin, writer: SessionWriter): obje
 
 const dataOf = (url: unknown): string => stringOf(url).replace(/^data:[^,]*;base64,/, '')
 
-function addResult(call: Found, origin: Origin, writer: SessionWriter): void {
+function addResult(call: RawObject, origin: Origin, writer: SessionWriter): void {
   const callId = stringOf(call['toolCallId'])
   switch (call['state']) {
     case 'output-available': {
@@ -161,14 +161,14 @@ const READ = [
 ] as const
 
 /** The other fields of a message: metadata, annotations, and a time that is not text. Null for none. */
-export const otherFields = (message: Found): JsonObject | null =>
+export const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
 /**
  * All parts of a message, with `step-start` at the start of each reply. Fields that repeat parts are counted.
  * O(size).
  */
-export function partsOf(message: Found, { line }: Origin, writer: SessionWriter): Found[] {
+export function partsOf(message: RawObject, { line }: Origin, writer: SessionWriter): RawObject[] {
   const { parts, content, reasoning } = message
   const files = objectsOf(message['experimental_attachments']).map(fileOf)
   const calls = objectsOf(message['toolInvocations'])
@@ -197,7 +197,7 @@ export function partsOf(message: Found, { line }: Origin, writer: SessionWriter)
 /**
  * Parts of a message without `parts`: the calls of each step, and the text after them, or before open calls.
  */
-function fromFields(calls: readonly Found[], reasoning: string, content: unknown): Found[] {
+function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : []
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))
   const isDone = calls.length > 0 && calls.every(({ state }) => state === 'result')
@@ -206,25 +206,25 @@ function fromFields(calls: readonly Found[], reasoning: string, content: unknown
     : [...thought(reasoning), ...text, ...parts]
 }
 
-const thought = (text: string): Found[] => (text === '' ? [] : [{ type: 'reasoning', text }])
+const thought = (text: string): RawObject[] => (text === '' ? [] : [{ type: 'reasoning', text }])
 
-const fileOf = ({ url, contentType, name }: Found): Found => ({
+const fileOf = ({ url, contentType, name }: RawObject): RawObject => ({
   type: 'file',
   url,
   mediaType: contentType,
   ...(name === undefined ? {} : { filename: name }),
 })
 
-const callIdOf = (part: Found): unknown =>
+const callIdOf = (part: RawObject): unknown =>
   objectOf(part['toolInvocation'])['toolCallId'] ?? part['toolCallId']
 
 /**
  * Converts parts to version 5. Without `step-start`, a step starts at a new step number of a call, or at text
  * after results.
  */
-function partSteps(list: readonly Found[]): Found[] {
+function partSteps(list: readonly RawObject[]): RawObject[] {
   const hasSteps = list.some(({ type }) => type === 'step-start')
-  const parts: Found[] = []
+  const parts: RawObject[] = []
   let step: unknown
   let isDone = false
   for (const part of list) {
@@ -243,9 +243,9 @@ function partSteps(list: readonly Found[]): Found[] {
   return parts
 }
 
-const NONE: Found = {}
+const NONE: RawObject = {}
 
-function oldPart(part: Found): Found {
+function oldPart(part: RawObject): RawObject {
   if (part['type'] === 'reasoning' && typeof part['reasoning'] === 'string')
     return { type: 'reasoning', text: part['reasoning'] }
   if (part['type'] !== 'tool-invocation') return part

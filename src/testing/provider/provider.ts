@@ -62,7 +62,7 @@ function contentsOf(
   const before: SeenBlock[] = [...blocks]
   const out: Wire[] = []
   const unsigned = grammar.arrange(says, request).flatMap((part, at) => grammar.contents(part, `${no}_${at}`))
-  for (const content of [...grammar.owed(request), ...unsigned]) {
+  for (const content of [...grammar.resumedContents(request), ...unsigned]) {
     const [seen] = grammar.sight.contentBlocks(content)
     const body = seen?.body ?? ''
     const given = grammar.signs(content, out)
@@ -154,7 +154,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
       const error = grammar.error('server_error', '')
       return asJson(error.status, error.body)
     }
-    const about = { no, end: end ?? null }
+    const about = { requestNumber: no, end: end ?? null }
     const texts = stream
       ? eventTexts(grammar, grammar.stream(contents, about), !endless)
       : [JSON.stringify(grammar.whole(contents, about))]
