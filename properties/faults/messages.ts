@@ -18,7 +18,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a part is sent whatever its shape is',
     file: 'messages/pieces.ts',
-    find: 'if (own.fits(block))',
+    find: 'if (accepted.fits(block))',
     replace: "if (block['type'] !== '')",
   },
   {
@@ -116,7 +116,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'the second of two user messages is lost',
     file: 'messages/neutral.ts',
-    find: '} else for (const part of said.message.content) open.push(part)',
+    find: '} else for (const part of rendered.message.content) open.push(part)',
     replace: '}',
   },
   {
@@ -140,8 +140,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'the parts of a reply are sent in another order',
     file: 'messages/reply-parts.ts',
-    find: 'const own = isOwn ? refsOf(reply.parts, counts, signedIn(message, limits)) : null',
-    replace: 'const own = isOwn ? refsOf(null, counts, signedIn(message, limits)) : null',
+    find: 'const ownRefs = isOwn ? refsOf(reply.parts, counts, signedIn(message, limits)) : null',
+    replace: 'const ownRefs = isOwn ? refsOf(null, counts, signedIn(message, limits)) : null',
   },
   {
     name: 'what a server tool said is told in words to the server itself',
@@ -152,8 +152,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'words between two thoughts are trimmed',
     file: 'messages/write.ts',
-    find: 'textsOfPart(part, keeps && place < bound)',
-    replace: 'textsOfPart(part, keeps && place > bound)',
+    find: 'textsOfPart(part, keepsSigned && position < bound)',
+    replace: 'textsOfPart(part, keepsSigned && position > bound)',
   },
   {
     name: 'what is thought of tools that have changed is sent',
@@ -164,8 +164,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what another model has signed is sent',
     file: 'messages/prefix.ts',
-    find: "if (typeof asked === 'string' && bound > 0 && undated(asked) !== undated(model ?? asked)) return 'model'",
-    replace: '',
+    find: 'withoutDate(asked) !== withoutDate(model ?? asked))',
+    replace: "model === '')",
   },
   {
     name: 'a change within a reply goes unnoticed',
@@ -182,7 +182,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'Gemini is sent signatures behind a past that has changed',
     file: 'messages/google/write.ts',
-    find: '(keeps ? signatureOf(message, ref) : null)',
+    find: '(keepsSigned ? signatureOf(message, ref) : null)',
     replace: 'signatureOf(message, ref)',
   },
   {
@@ -194,7 +194,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what a condensation leaves counts as forgotten',
     file: 'messages/timeline.ts',
-    find: '.filter((unit) => !kept.has(unit))',
+    find: '.filter((unit) => !remaining.has(unit))',
     replace: '',
   },
   {

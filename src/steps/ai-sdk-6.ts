@@ -1,4 +1,7 @@
-/** Version 6 of the AI SDK: it refuses the files of version 7, and every later request with them. */
+/**
+ * Support for version 6 of the AI SDK, which refuses the files of version 7, and every later request with
+ * them.
+ */
 
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
@@ -10,7 +13,7 @@ interface Request {
   readonly messages: readonly object[]
 }
 
-/** Whether the installed version is 6, once a request has shown it. */
+/** The installed version; 7 until a request shows otherwise. */
 export interface Version {
   current: 6 | 7
 }
@@ -18,9 +21,9 @@ export interface Version {
 type Stream = AsyncIterable<object>
 
 /**
- * Opens a stream of the AI SDK. Where the SDK refuses the messages, which it does before it asks a model, they are sent
- * again in the form of version 6, and so are all later ones.
- * @throws ColloquyError `invalid_argument` where the SDK refuses both forms.
+ * Opens a stream of the AI SDK. If the SDK refuses the messages, which it does before it calls a model, they
+ * are sent again in the form of version 6, and so are all later ones.
+ * @throws ColloquyError `invalid_argument` if the SDK refuses both forms.
  */
 export async function openStream<R extends Request>(
   version: Version,
@@ -45,10 +48,10 @@ export async function openStream<R extends Request>(
 
 /** Reads a stream up to the part that shows whether the SDK refuses the messages. */
 async function begin(
-  given: Stream | Promise<Stream>,
+  opened: Stream | Promise<Stream>,
 ): Promise<{ readonly stream: Stream; readonly refusal: object | null }> {
-  const source = await given
-  // A client that stands in for the SDK may return a whole reply.
+  const source = await opened
+  // A test double of the SDK may return a whole reply.
   if (typeof source[Symbol.asyncIterator] !== 'function') return { stream: source, refusal: null }
   const iterator = source[Symbol.asyncIterator]()
   const first: IteratorResult<object>[] = []
@@ -76,7 +79,6 @@ async function begin(
   }
 }
 
-/** The error with which the SDK refuses messages. */
 function refusalIn(part: object): object | null {
   const { type, error } = part as { readonly type?: unknown; readonly error?: unknown }
   if (type !== 'error' || typeof error !== 'object' || error === null) return null
@@ -110,8 +112,8 @@ function userPartIn6(part: JsonObject): JsonObject {
   if (type !== 'file') return part
   const options = providerOptions === undefined ? {} : { providerOptions }
   const data = dataIn6(part)
-  if (data === null) return wordsOf(part)
-  // Version 6 reads the address of an image in this form alone.
+  if (data === null) return asText(part)
+  // Version 6 accepts the address of an image only in this form.
   return mediaType === 'image' ? { type: 'image', image: data, ...options } : { ...part, data }
 }
 
@@ -119,19 +121,19 @@ function resultPartIn6(part: JsonObject): JsonObject {
   const { type, mediaType } = part
   if (type !== 'file') return part
   const data = dataIn6(part)
-  if (data === null) return wordsOf(part)
+  if (data === null) return asText(part)
   const isImage = typeof mediaType === 'string' && mediaType.startsWith('image/')
   return { ...part, type: isImage ? 'image-data' : 'file-data', data }
 }
 
-/** Base64 or an address; null for a text, and for a file that a provider has. */
+/** Base64 or an address; null for a text, and for a provider's file. */
 function dataIn6({ data }: JsonObject): string | null {
   if (typeof data === 'string') return data
   const { type, data: inner } = objectOf(data)
   return type === 'data' && typeof inner === 'string' ? inner : null
 }
 
-function wordsOf(part: JsonObject): JsonObject {
+function asText(part: JsonObject): JsonObject {
   const { type, text } = objectOf(part['data'])
   const name: JsonValue | undefined = part['filename']
   if (type !== 'text' || typeof text !== 'string')

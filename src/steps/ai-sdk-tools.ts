@@ -1,4 +1,4 @@
-/** Tools of the AI SDK: the model is asked with them, and this library executes them. */
+/** Tools of the AI SDK: described to the model, and executed by this library. */
 
 import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
@@ -6,24 +6,27 @@ import { LIMITS } from '../messages/ai-sdk/blocks.ts'
 import { readModelOutput } from './tool-result.ts'
 import type { StepTool, ToolContext, ToolDescription, ToolOutput } from './tool.ts'
 
-/** What `tool()` of the `ai` package gives, as far as it is read here. */
+/** The fields of the `ai` package's `tool()` that are read here. */
 export interface AiSdkTool {
   readonly description?: unknown
   readonly execute?: unknown
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
-  /** `provider` with `isProviderExecuted`, or the older `provider-defined`, for one that the provider may execute. */
+  /**
+   * `provider` with `isProviderExecuted`, or the older `provider-defined`, for a tool that the provider may
+   * execute.
+   */
   readonly type?: unknown
   readonly isProviderExecuted?: unknown
 }
 
-/** Tools by their names, as `streamText` takes them. */
+/** Tools by name, as `streamText` accepts them. */
 export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
 
-/** The tool as a step executes it. The SDK has checked the arguments when the model wrote them. */
+/** Converts a tool for a step. The SDK checked the arguments when the model wrote them. */
 export function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   const execute = tool.execute as (args: JsonObject, options: object) => unknown
-  const show = tool.toModelOutput as ((shown: object) => unknown) | undefined
+  const toModelOutput = tool.toModelOutput as ((shown: object) => unknown) | undefined
   return {
     name,
     description: typeof tool.description === 'string' ? tool.description : '',
@@ -32,30 +35,33 @@ export function stepToolOf(name: string, tool: AiSdkTool): StepTool {
       const { tool_call_id: toolCallId } = call
       const options = { toolCallId, messages: [], abortSignal: signal }
       const output = await lastOf(execute.call(tool, args, options))
-      if (show === undefined) return output as ToolOutput
-      return readModelOutput(await show.call(tool, { toolCallId, input: args, output }), LIMITS.parts.kinds)
+      if (toModelOutput === undefined) return output as ToolOutput
+      return readModelOutput(
+        await toModelOutput.call(tool, { toolCallId, input: args, output }),
+        LIMITS.parts.kinds,
+      )
     },
   }
 }
 
-/** A tool that streams its output gives the whole at last. */
-async function lastOf(given: unknown): Promise<unknown> {
-  if (typeof given !== 'object' || given === null || !(Symbol.asyncIterator in given)) return given
+/** Returns the last output of a tool that streams its output. */
+async function lastOf(output: unknown): Promise<unknown> {
+  if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return output
   let last: unknown
-  for await (const output of given as AsyncIterable<unknown>) last = output
+  for await (const item of output as AsyncIterable<unknown>) last = item
   return last
 }
 
 /**
- * The tool as the SDK is given it: it executes nothing by itself.
- * @throws ColloquyError `invalid_argument` for a tool that wants approval by the SDK, which would never be asked for,
- * or that nothing executes.
+ * Returns the tool for the SDK, without its `execute`.
+ * @throws ColloquyError `invalid_argument` for a tool with `needsApproval`, which the SDK would never
+ *   request, or a tool that nothing executes.
  */
-export function sdkAskedWith(name: string, tool: AiSdkTool): object {
+export function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
     throw new ColloquyError(
       'invalid_argument',
-      `The tool ${name} has needsApproval, which no step asks for. Give the run a policy instead: run(step, { policy }).`,
+      `The tool ${name} has needsApproval, which steps do not support. Pass a policy to the run instead: run(step, { policy }).`,
       { name },
     )
   }
@@ -64,17 +70,17 @@ export function sdkAskedWith(name: string, tool: AiSdkTool): object {
     // The model would call it again and again.
     throw new ColloquyError(
       'invalid_argument',
-      `The tool ${name} has no execute, so that nothing would execute its calls. Give it one; a policy lets a user see a call first.`,
+      `The tool ${name} has no execute, so nothing would execute its calls. Add one; to confirm calls first, pass a policy to the run.`,
       { name },
     )
   }
-  const { execute: _, needsApproval: __, ...asked } = tool
-  return asked
+  const { execute: _, needsApproval: __, ...described } = tool
+  return described
 }
 
-/** A tool of this library as the SDK is given it. */
+/** Converts a tool of this library for the SDK. */
 export const sdkToolOf = ({ description, parameters }: ToolDescription): object => ({
   description,
-  // What `jsonSchema` of the `ai` package gives.
+  // The result of `jsonSchema` of the `ai` package.
   inputSchema: { [Symbol.for('vercel.ai.schema')]: true, jsonSchema: parameters, validate: undefined },
 })

@@ -1,4 +1,4 @@
-/** The step that asks Anthropic Messages. */
+/** The step for Anthropic Messages. */
 
 import type { Step } from '../conversation/run/step.ts'
 import { isObject } from '../event/json.ts'
@@ -10,14 +10,14 @@ import type { CacheTime } from '../messages/cache-marks.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
-/** What is asked: a client of the `@anthropic-ai/sdk` package, or anything of that shape. */
+/** A client of the `@anthropic-ai/sdk` package, or an object of that shape. */
 export interface AnthropicClient {
   readonly messages: {
     create(params: never, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>
   }
 }
 
-/** Any other field is given to the request as it is (`thinking`, `cache_control`, `temperature` …). */
+/** Other fields are added to the request unchanged (`thinking`, `cache_control`, `temperature` …). */
 export interface AnthropicStepOptions extends StepOptions {
   readonly client: AnthropicClient
   readonly model: string
@@ -26,7 +26,7 @@ export interface AnthropicStepOptions extends StepOptions {
 }
 
 /**
- * A step that asks Anthropic Messages, and executes the calls of its replies.
+ * Returns a step that calls Anthropic Messages, and executes the calls of its replies.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new Anthropic({ apiKey: 'sk-ant-…' })
@@ -36,7 +36,7 @@ export interface AnthropicStepOptions extends StepOptions {
 export function anthropicStep(options: AnthropicStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
-  const tools = [...describe(sorted.described), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
       model: options.model,
@@ -58,7 +58,8 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
       collect: collectAnthropic,
     },
     sorted,
-    // Models that take a budget of thinking bind nothing, and refuse a turn whose calls have lost theirs.
+    // Models with a thinking budget do not bind thinking to its prefix, and refuse a turn whose calls have
+    // lost theirs.
     { ...options, prove: options.prove ?? !hasBudget(rest['thinking']) },
   )
 }
@@ -68,7 +69,7 @@ const describe = (tools: readonly ToolDescription[]): object[] =>
 
 const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 
-/** Whether a request ends in a tool loop that begins without thinking: with thinking on, the provider refuses it. */
+/** Whether a request ends in a tool loop without thinking: with thinking on, the provider refuses it. */
 function isUnthought({ messages }: AnthropicRequest): boolean {
   const last = messages.at(-1)
   const isLoop =
@@ -77,13 +78,13 @@ function isUnthought({ messages }: AnthropicRequest): boolean {
   return isLoop && reply !== undefined && reply.content[0]?.type.endsWith('thinking') !== true
 }
 
-/** For how long a mark asks, null where there is none. */
+/** Lifetime of the request's cache mark; null without one. */
 function timeOf(mark: unknown): CacheTime | null {
   if (!isObject(mark)) return null
   return mark['ttl'] === '1h' ? '1h' : '5m'
 }
 
-/** A request whose container has the skills that it is given with each request. */
+/** Adds the container of the reply to the one with skills that the options pass. */
 function withContainer({ container, ...request }: AnthropicRequest, given: unknown): object {
   if (container === undefined) return request
   return { ...request, container: isObject(given) ? { ...given, id: container } : container }

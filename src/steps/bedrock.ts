@@ -1,4 +1,4 @@
-/** The step that asks Amazon Bedrock's Converse. */
+/** The step for Amazon Bedrock's Converse. */
 
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/bedrock/blocks.ts'
@@ -7,13 +7,13 @@ import { toBedrock } from '../messages/bedrock/write.ts'
 import { sortTools, type StepOptions, stepOf } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
-/** What is asked: a `BedrockRuntime` of `@aws-sdk/client-bedrock-runtime`, or anything of that shape. */
+/** A `BedrockRuntime` of `@aws-sdk/client-bedrock-runtime`, or an object of that shape. */
 export interface BedrockClient {
   converse(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
   converseStream(params: never, options?: { readonly abortSignal?: AbortSignal }): PromiseLike<unknown>
 }
 
-/** Any other field is given to the request as it is (`inferenceConfig`, `additionalModelRequestFields` …). */
+/** Other fields are added to the request unchanged (`inferenceConfig`, `additionalModelRequestFields` …). */
 export interface BedrockStepOptions extends StepOptions {
   readonly client: BedrockClient
   /** Id of the model, or of an inference profile. */
@@ -22,7 +22,7 @@ export interface BedrockStepOptions extends StepOptions {
 }
 
 /**
- * A step that asks a model of Amazon Bedrock, and executes the calls of its replies.
+ * Returns a step that calls a model of Amazon Bedrock, and executes the calls of its replies.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new BedrockRuntime({ region: 'eu-central-1' })
@@ -42,7 +42,7 @@ export function bedrockStep(options: BedrockStepOptions): Step {
     ...rest
   } = options
   const sorted = sortTools(given)
-  const tools = [...describe(sorted.described), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
       model,

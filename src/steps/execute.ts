@@ -1,4 +1,4 @@
-/** Executes the calls that a run has let through: all at the same time, each to a result. */
+/** Executes the calls that a run has permitted, all at the same time. */
 
 import type { CallCompletion } from '../conversation/background.ts'
 import type { StepInput } from '../conversation/run/step.ts'
@@ -23,12 +23,11 @@ import { errorText, failure, readAsText, readToolResult, textObservation } from 
 
 type Call = EventEntry<ActionEvent>
 type Result = AgentErrorEvent | ObservationEvent
-/** What of a step's input tools need. */
 type ToolInput = Pick<StepInput, 'approved' | 'signal' | 'background' | 'runChild'>
 
 /**
- * The results of calls, each as soon as it is there, so that a crash or an interrupt costs no result that was there
- * before. Never throws: what a tool throws is its result. O(calls) beside what the tools do.
+ * Yields the result of each call as soon as it is available, so that a crash or an interrupt loses no earlier
+ * result. Never throws: an error of a tool is its result. O(calls) plus the tools' own cost.
  */
 export async function* executeCalls(
   input: ToolInput,
@@ -41,7 +40,7 @@ export async function* executeCalls(
     ),
   )
   while (waiting.size > 0) {
-    // Each round waits for whichever is first.
+    // Each round waits for the first result.
     // oxlint-disable-next-line no-await-in-loop
     const { call, result } = await Promise.race(waiting.values())
     waiting.delete(call)
@@ -78,17 +77,17 @@ async function resultOf(
       return workingResult(id, event, {})
     }
     const output = await tool.execute(checked.args, context)
-    if (!(output instanceof LaterResult)) return keptOutput(id, event, output, blocks)
+    if (!(output instanceof LaterResult)) return outputResult(id, event, output, blocks)
     const work = await startWork(call)
     work.completeWith(completionFrom(context.call, blocks, async () => output.result))
     return workingResult(id, event, output.options)
   } catch (error) {
-    return kept(id, event, failure(errorText(error)))
+    return storableResult(id, event, failure(errorText(error)))
   }
 }
 
-/** What the model reads while a call works on. */
-const FOLLOWS = 'The call works on in the background; its result follows in a later message.'
+/** Default content of a working result. */
+const FOLLOWS = 'The call is still running in the background; its result follows in a later message.'
 
 function workingResult(
   id: string,
@@ -101,42 +100,47 @@ function workingResult(
     ...(parts !== undefined && { content: parts }),
     ...(task !== undefined && { task }),
   }
-  return kept(id, event, observation)
+  return storableResult(id, event, observation)
 }
 
-/** The result of a call that has worked on. @throws for what is no JSON. */
+/** Returns the completion of a working call. @throws for an output that is not JSON. */
 export async function completionFrom(
   call: ActionEvent & { readonly id: string },
   blocks: PartTable['kinds'],
   work: () => Promise<ToolOutput>,
 ): Promise<CallCompletion> {
   const result = await work().then(
-    (output) => keptOutput(call.id, call, output, blocks),
-    (error: unknown) => kept(call.id, call, failure(errorText(error))),
+    (output) => outputResult(call.id, call, output, blocks),
+    (error: unknown) => storableResult(call.id, call, failure(errorText(error))),
   )
   if (result.kind === 'AgentErrorEvent') return { content: result.error, outcome: 'failed' }
   const { content = [], is_error } = result.observation
   return { content, outcome: is_error === true ? 'failed' : 'done' }
 }
 
-/** What a tool gave back; where it only looks like content, as JSON. Total. */
-function keptOutput(id: string, event: ActionEvent, output: ToolOutput, blocks: PartTable['kinds']): Result {
+/** Returns the result for a tool's output; output that only resembles content becomes JSON. Total. */
+function outputResult(
+  id: string,
+  event: ActionEvent,
+  output: ToolOutput,
+  blocks: PartTable['kinds'],
+): Result {
   const result = resultWith(id, event, readToolResult(output, blocks))
-  return decodeEvent(result).ok ? result : kept(id, event, readAsText(output))
+  return decodeEvent(result).ok ? result : storableResult(id, event, readAsText(output))
 }
 
 /**
- * What hooks, policies and users were shown of a call is what is executed. An argument that is called `kind` is in the
- * text of the call alone.
+ * Returns the arguments that hooks, policies and users saw. An argument named `kind` is only in the text of
+ * the call.
  */
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
-  const given = readArguments(tool_call.arguments) ?? {}
-  // The log's own are frozen, and a tool may write into what it is given.
-  return structuredClone(Object.hasOwn(given, 'kind') ? { ...args, kind: given['kind'] ?? null } : args)
+  const parsed = readArguments(tool_call.arguments) ?? {}
+  // The log's objects are frozen, but a tool may change its arguments.
+  return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
 }
 
-/** The arguments as the schema gives them back, or what is wrong with them in words for the model. */
+/** Returns the arguments that the schema returned, or its issues as a text for the model. */
 async function check(
   { parameters }: StepTool,
   args: JsonObject,
@@ -155,21 +159,21 @@ function sentenceOf({ message, path = [] }: SchemaIssue): string {
 const endsOf = ({ tool_name, tool_call_id }: ActionEvent) =>
   ({ source: 'environment', tool_name, tool_call_id }) as const
 
-const notExecuted = (event: ActionEvent, why: string): AgentErrorEvent => ({
+const notExecuted = (event: ActionEvent, reason: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
   ...endsOf(event),
-  error: `The call was not executed: ${why}${why.endsWith('.') ? '' : '.'}`,
+  error: `The call was not executed: ${reason}${reason.endsWith('.') ? '' : '.'}`,
 })
 
-/** The result as the log takes it; one that it cannot keep is told of in its place, since the tool was executed. */
-function kept(action_id: string, event: ActionEvent, observation: Observation): Result {
+/** Returns the result, or an error result if the log cannot store it, since the tool was executed. */
+function storableResult(action_id: string, event: ActionEvent, observation: Observation): Result {
   const result = resultWith(action_id, event, observation)
   const decoded = decodeEvent(result)
   if (decoded.ok) return result
   const why = decoded.issues.map(({ msg }) => msg).join(' ')
   return {
     ...result,
-    observation: failure(`The tool was executed; what it gave back cannot be kept. ${why}`),
+    observation: failure(`The tool was executed, but its output cannot be stored. ${why}`),
   }
 }
 

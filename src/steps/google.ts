@@ -1,4 +1,4 @@
-/** The step that asks Google's Gemini. */
+/** The step for Google's Gemini. */
 
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/google/blocks.ts'
@@ -7,7 +7,7 @@ import { toGoogle } from '../messages/google/write.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
-/** What is asked: a client of the `@google/genai` package, or anything of that shape. */
+/** A client of the `@google/genai` package, or an object of that shape. */
 export interface GoogleClient {
   readonly models: {
     generateContent(params: never): PromiseLike<unknown>
@@ -15,17 +15,17 @@ export interface GoogleClient {
   }
 }
 
-/** Any other field is given to the request as it is. */
+/** Other fields are added to the request unchanged. */
 export interface GoogleStepOptions extends StepOptions {
   readonly client: GoogleClient
   readonly model: string
-  /** What the package takes there, as `thinkingConfig`; tools and the system prompt are added. */
+  /** Configuration of the package, such as `thinkingConfig`; tools and the system prompt are added. */
   readonly config?: object
   readonly [field: string]: unknown
 }
 
 /**
- * A step that asks Gemini, and executes the calls of its replies.
+ * Returns a step that calls Gemini, and executes the calls of its replies.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
@@ -45,7 +45,7 @@ export function googleStep(options: GoogleStepOptions): Step {
   } = options
   const { models } = client
   const sorted = sortTools(given)
-  const tools = [...describe(sorted.described), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
       model: options.model,

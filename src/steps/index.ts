@@ -1,4 +1,4 @@
-/** The entry `colloquy/steps`: steps that ask a model through the client of its provider, and execute tools. */
+/** Entry `colloquy/steps`: steps that call a model through its provider's client, and execute tools. */
 
 export { SERVERS, type ServerName } from './servers.ts'
 export { aiSdkStep, type AiSdkStepOptions } from './ai-sdk.ts'

@@ -1,4 +1,4 @@
-/** The step that asks Gemini's Interactions. */
+/** The step for Gemini's Interactions. */
 
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/interactions/blocks.ts'
@@ -11,14 +11,14 @@ import { toInteractions } from '../messages/interactions/write.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
-/** What is asked: a client of the `@google/genai` package, or anything of that shape. */
+/** A client of the `@google/genai` package, or an object of that shape. */
 export interface InteractionsClient {
   readonly interactions: {
     create(params: never, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>
   }
 }
 
-/** Any other field is given to the request as it is (`generation_config`, `response_format` …). */
+/** Other fields are added to the request unchanged (`generation_config`, `response_format` …). */
 export interface InteractionsStepOptions extends StepOptions {
   readonly client: InteractionsClient
   readonly model: string
@@ -26,8 +26,8 @@ export interface InteractionsStepOptions extends StepOptions {
 }
 
 /**
- * A step that asks Gemini through its Interactions API, and executes the calls of its replies. The log has the history,
- * so that nothing is stored at the provider (`store: false`).
+ * Returns a step that calls Gemini through its Interactions API, and executes the calls of its replies. The
+ * log has the history, so nothing is stored at the provider (`store: false`).
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new GoogleGenAI({ apiKey: 'AIza…' })
@@ -38,7 +38,7 @@ export function interactionsStep(options: InteractionsStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const { interactions } = client
   const sorted = sortTools(given)
-  const tools = [...describe(sorted.described), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
       model: options.model,

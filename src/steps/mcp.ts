@@ -1,10 +1,10 @@
-/** Makes tools of the list of an MCP server. */
+/** Converts the tools of an MCP server. */
 
 import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { StepTool } from './tool.ts'
 
-/** A `Client` of the MCP SDK (versions 1 and 2), or anything of its shape. */
+/** A `Client` of the MCP SDK (versions 1 and 2), or an object of that shape. */
 export interface McpClient {
   listTools(
     params?: { readonly cursor?: string },
@@ -27,16 +27,18 @@ export interface McpTool {
 }
 
 export interface McpToolOptions {
-  /** The name of a tool for the model, as `(name) => `files_${name}``, where servers share names. Default: its own. */
+  /**
+   * Renames a tool for the model, as `(name) => `files_${name}``, if servers share names. Default: unchanged.
+   */
   readonly name?: (name: string) => string
-  /** Which tools of the list are used. Default: all. */
+  /** Selects tools of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
   /**
-   * Whether tools that the server calls read-only or idempotent are executed again after a crash. These hints cannot be
-   * trusted unless the server can. Default: no.
+   * Whether tools that the server declares read-only or idempotent are executed again after a crash. Trust
+   * these hints only if you trust the server. Default: no.
    */
   readonly trustHints?: boolean
-  /** Options of each request, as `timeout`, which is 60 seconds in the SDK unless it is set here. Default: none. */
+  /** Options of each request, such as `timeout` (60 seconds in the SDK by default). Default: none. */
   readonly request?: object
   /** Aborts the listing. */
   readonly signal?: AbortSignal
@@ -46,11 +48,12 @@ export interface McpToolOptions {
 const MAX_PAGES = 1000
 
 /**
- * The tools of an MCP server, as a step executes them. A call is a `tools/call` that an interrupt aborts; a result with
- * `isError` is an error result, and images, audio, resources and structured content reach the model. The server checks
- * the arguments. The list is read once: call this again after `notifications/tools/list_changed`.
- * @throws ColloquyError `invalid_argument` for two tools with one name, or for a list without an end; whatever the
- * client throws.
+ * Returns the tools of an MCP server for a step. A call is a `tools/call` that an interrupt aborts. A result
+ * with `isError` is an error result; images, audio, resources and structured content reach the model. The
+ * server checks the arguments. The list is read once: call this again after
+ * `notifications/tools/list_changed`.
+ * @throws ColloquyError `invalid_argument` for two tools with one name, or an endless list; also any error of
+ *   the client.
  * @example
  * const client = { listTools: async () => ({ tools: [{ name: 'now', inputSchema: { type: 'object' } }] }),
  *   callTool: async () => ({ content: [{ type: 'text', text: '12:00' }] }) }
@@ -106,7 +109,7 @@ function toolOf(
       const params = { name: listed.name, arguments: args as Record<string, unknown> }
       const call = client.callTool.bind(client) as unknown as CallTool
       const more = { ...request, signal }
-      // Version 1 has a schema of the result, with a default, before its options; version 2 has options alone.
+      // Version 1 has a schema of the result, with a default, before its options; version 2 has only options.
       return call.length === 2 ? call(params, more) : call(params, undefined, more)
     },
   }

@@ -1,4 +1,4 @@
-/** The step that asks OpenAI Chat Completions, or any server that speaks its grammar. */
+/** The step for OpenAI Chat Completions, and for any server with its grammar. */
 
 import { ColloquyError } from '../event/errors.ts'
 import type { Step } from '../conversation/run/step.ts'
@@ -9,7 +9,7 @@ import { SERVERS, type ServerName } from './servers.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
-/** What is asked: a client of the `openai` package, or anything of that shape. */
+/** A client of the `openai` package, or an object of that shape. */
 export interface OpenAIChatClient {
   readonly chat: {
     readonly completions: {
@@ -18,21 +18,26 @@ export interface OpenAIChatClient {
   }
 }
 
-/** Any other field is given to the request as it is (`reasoning_effort`, `temperature`, `stream_options` …). */
+/**
+ * Other fields are added to the request unchanged (`reasoning_effort`, `temperature`, `stream_options` …).
+ */
 export interface OpenAIChatStepOptions extends StepOptions {
   readonly client: OpenAIChatClient
   readonly model: string
-  /** Whether what is nothing but texts is sent as one text, for servers that take no lists. Default: no. */
+  /**
+   * Whether content that has only texts is sent as one string, for servers that accept no lists. Default: no.
+   */
   readonly plainText?: boolean
-  /** The server that is asked, where it requires more than the grammar. Default: any other one. */
+  /** The server, if it has requirements beyond the grammar. Default: none. */
   readonly server?: ServerName
   readonly [field: string]: unknown
 }
 
 /**
- * A step that asks OpenAI Chat Completions, and executes the calls of its replies. Streamed replies are asked for with
- * what they take (`stream_options`).
- * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or an unknown server.
+ * Returns a step that calls OpenAI Chat Completions, and executes the calls of its replies. Streamed replies
+ * request their usage (`stream_options`).
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or an unknown
+ *   server.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })
  * const step = openaiChatStep({ client, model: 'gpt-6-sol' })
@@ -57,7 +62,7 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
     )
   const dialect = server === undefined ? {} : SERVERS[server]
   const sorted = sortTools(given)
-  const tools = [...describe(sorted.described), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
       model: options.model,

@@ -1,4 +1,4 @@
-/** The step that asks OpenAI Responses. */
+/** The step for OpenAI Responses. */
 
 import type { Step } from '../conversation/run/step.ts'
 import { LIMITS } from '../messages/openai-responses/blocks.ts'
@@ -11,14 +11,14 @@ import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
 import { sortTools, type StepOptions, stepOf, toolList } from './step-of.ts'
 import type { ToolDescription } from './tool.ts'
 
-/** What is asked: a client of the `openai` package, or anything of that shape. */
+/** A client of the `openai` package, or an object of that shape. */
 export interface OpenAIResponsesClient {
   readonly responses: {
     create(params: never, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>
   }
 }
 
-/** Any other field is given to the request as it is (`reasoning`, `text`, `include` …). */
+/** Other fields are added to the request unchanged (`reasoning`, `text`, `include` …). */
 export interface OpenAIResponsesStepOptions extends StepOptions {
   readonly client: OpenAIResponsesClient
   readonly model: string
@@ -26,9 +26,9 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
 }
 
 /**
- * A step that asks OpenAI Responses, and executes the calls of its replies. The log is what is remembered, so that
- * nothing is stored at the provider (`store: false`), and reasoning comes encrypted, to be sent back
- * (`include: ['reasoning.encrypted_content']`); a model that does not reason may refuse that: give `include: []`.
+ * Returns a step that calls OpenAI Responses, and executes the calls of its replies. The log has the history,
+ * so nothing is stored at the provider (`store: false`), and encrypted reasoning is requested (`include:
+ * ['reasoning.encrypted_content']`). A model without reasoning may refuse that: pass `include: []`.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
  * const client = new OpenAI({ apiKey: 'sk-…' })
@@ -38,7 +38,7 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
 export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
-  // Strict schemas are another dialect, in which no argument is optional.
+  // Strict schemas are another dialect, without optional arguments.
   const describe = (tools: readonly ToolDescription[]): object[] =>
     tools.map((described) => ({
       type: 'function',
@@ -46,7 +46,7 @@ export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
       strict: false,
       ...(sorted.known.get(described.name)?.background === true && { async: true }),
     }))
-  const tools = [...describe(sorted.described), ...sorted.given]
+  const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
       model: options.model,

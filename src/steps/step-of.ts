@@ -1,4 +1,4 @@
-/** What all steps have in common: they execute what may be executed, or ask the model and read its reply. */
+/** The common part of all steps: they execute permitted calls, or call the model and read its reply. */
 
 import type { ActionEvent, ConversationErrorEvent, SystemPromptEvent } from '../event/types.ts'
 import { isReplied } from '../conversation/turn.ts'
@@ -17,7 +17,7 @@ import { tooLong } from './too-long.ts'
 import {
   definitionOf,
   describeTool,
-  askedWith,
+  providerDescription,
   executableOf,
   isStepTool,
   type ProviderTool,
@@ -25,69 +25,72 @@ import {
   type ToolDescription,
 } from './tool.ts'
 
-/** What every step takes, whichever provider is asked. */
+/** Options of every step. */
 export interface StepOptions {
-  /** What can be executed, and what the provider executes itself. Default: none. */
+  /** Tools to execute, and tools that the provider executes. Default: none. */
   readonly tools?: readonly (StepTool | ProviderTool)[]
   /**
-   * The system prompt of a conversation whose log has none; it is appended when the model is first asked. A prompt that
-   * the log has is the one that is sent.
+   * System prompt for a conversation whose log has none; it is appended when the model is first called. A
+   * prompt in the log has priority.
    */
   readonly system?: string
-  /** Whether the reply is streamed to live readers. What is streamed is kept when a user stops it. Default: yes. */
+  /**
+   * Whether the reply is streamed to live readers. Streamed content is kept when a user stops the reply.
+   * Default: yes.
+   */
   readonly stream?: boolean
-  /** What is sent of a state. Default: `toMessages`; give one that masks old results, or appends system prompts. */
+  /**
+   * Writes the messages of a state. Default: `toMessages`; pass a function that masks old results, for
+   * example, or appends system prompts.
+   */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
-   * Whether replies behind a changed past, or of another model, lose what is signed in them. Default: yes, but for
-   * Anthropic's `thinking: { type: 'enabled' }`, which only models take that bind nothing.
+   * Whether replies after a changed past, or of another model, lose their signed parts. Default: yes, except
+   * with Anthropic's `thinking: { type: 'enabled' }`, because models that accept it do not bind thinking.
    */
   readonly prove?: boolean
 }
 
-/** How one provider is asked and read. */
+/** How one provider is called and its replies are read. */
 export interface Provider {
   /** The model of the request: its name, or a model of the AI SDK. */
   readonly model: unknown
-  /** What the provider accepts. */
   readonly limits: Limits
-  /** The tool list of the request. */
+  /** Tool list of the request. */
   readonly tools: readonly object[]
-  /** Tools as the provider's tool list has them, for calls of the history where a step has no tools. */
+  /** Describes tools for the provider's tool list, for calls of the history when a step has no tools. */
   readonly describe?: (tools: readonly ToolDescription[]) => readonly object[]
-  /** The request, as one of the writers begins it. */
+  /** Writes the request. */
   readonly write: (messages: readonly NeutralMessage[], options: WriteOptions) => object
-  /** A whole reply, or the events of one. */
+  /** Returns a whole reply, or the events of one. */
   readonly send: (request: object, signal: AbortSignal) => PromiseLike<unknown>
   readonly read: (reply: object, options: ReadOptions) => Reply
   readonly collect: (options: ReadOptions) => ReplyCollector
 }
 
-/** The tools of a step, told apart. */
+/** The tools of a step by kind. */
 export interface SortedTools {
-  /** As they are described to the model, in the order in which they were given. */
+  /** Descriptions for the model, in the order of the options. */
   readonly described: readonly ToolDescription[]
-  /** Those of the provider, as they are given to it. */
-  readonly given: readonly ProviderTool[]
+  /** Tools that the provider describes itself, as passed to it. */
+  readonly providerTools: readonly ProviderTool[]
   readonly known: ReadonlyMap<string, StepTool>
 }
 
 /** @throws ColloquyError `invalid_argument` for a tool that cannot be described. */
 export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): SortedTools {
   const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
-  const given = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))
+  const providerTools = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))
   return {
     described: tools.filter(isStepTool).map(describeTool),
-    given: given.map(askedWith),
+    providerTools: providerTools.map(providerDescription),
     known: new Map(executable.map((tool) => [tool.name, tool])),
   }
 }
 
-/** The tool list of a request; none where there are no tools. */
 export const toolList = ({ tools }: WriteOptions): { readonly tools?: readonly object[] } =>
   tools === undefined ? {} : { tools }
 
-/** The step of a provider. */
 export function stepOf(
   provider: Provider,
   { known }: SortedTools,
@@ -108,7 +111,7 @@ export function stepOf(
     if (approved.length > 0) return yield* executeCalls(input, known, provider.limits.parts.kinds)
     let { state } = input
     const { branch } = state
-    // A run with a condenser does not come here.
+    // A run with a condenser handles the request itself.
     if (branch.view.unhandledCondensationRequest && isReplied(branch)) return yield NO_CONDENSER
     if (prompt !== null && state.branch.systemPrompt === null) {
       yield prompt
@@ -123,7 +126,7 @@ export function stepOf(
       ...(model === null ? {} : { model }),
       ...(tools.length === 0 ? {} : { tools }),
     })
-    yield* ask(provider, request, { request, tools: names }, input)
+    yield* callModel(provider, request, { request, tools: names }, input)
   }
   return Object.assign(step, {
     repeats: ({ tool_name }: ActionEvent): boolean => known.get(tool_name)?.repeatable === true,
@@ -143,7 +146,10 @@ export function stepOf(
   })
 }
 
-/** Tools that the history has called: several servers refuse calls and results in a request without a tool list. */
+/**
+ * Describes the tools that the history has called: several servers refuse calls and results in a request
+ * without a tool list.
+ */
 function toolsOfHistory(
   messages: readonly NeutralMessage[],
   { describe, limits }: Pick<Provider, 'describe' | 'limits'>,
@@ -160,7 +166,7 @@ function toolsOfHistory(
   )
 }
 
-/** What is sent where everything that users said is blank. */
+/** Sent if all messages of users are blank. */
 const EMPTY: readonly NeutralMessage[] = [
   { role: 'user', content: [{ type: 'text', text: OPENING }], name: null },
 ]
@@ -169,14 +175,14 @@ const NO_CONDENSER: ConversationErrorEvent = {
   kind: 'ConversationErrorEvent',
   source: 'environment',
   code: 'CondensationRefused',
-  detail: 'A condensation is requested, and the run has no condenser.',
+  detail: 'A condensation was requested, but the run has no condenser.',
 }
 
 /**
- * Sends a request and reads its reply, piece by piece where it is a stream. Where the connection fails, what arrived is
- * kept before the error is thrown.
+ * Sends a request and reads its reply, piece by piece if it is a stream. If the connection fails, the content
+ * that arrived is kept before the error is thrown.
  */
-async function* ask(
+async function* callModel(
   { send, read, collect }: Provider,
   request: object,
   options: ReadOptions,
@@ -187,14 +193,14 @@ async function* ask(
     const reply = await send(request, signal)
     if (!isStream(reply)) return yield read(reply as object, options)
     for await (const event of reply) {
-      // A client that does not listen to the signal goes on; no reader waits for it.
+      // A client that ignores the signal continues; no reader waits for it.
       if (signal.aborted) break
       for (const delta of collector.push(event)) publish(delta)
       const error = tooLong(event)
       if (error !== null) throw error
     }
   } catch (error) {
-    // What the user interrupted is kept as an interrupted reply.
+    // An interrupt by the user keeps the content as an interrupted reply.
     const { events } = signal.aborted ? NOTHING : collector.end()
     if (events.length > 0) yield events
     throw tooLong(error) ?? error

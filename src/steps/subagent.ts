@@ -1,21 +1,20 @@
-/** A tool whose call opens a child conversation and asks it. */
+/** A tool whose call opens and runs a child conversation. */
 
 import type { ChildReply, ChildRequest, Step } from '../conversation/run/step.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput } from './tool.ts'
 
-/** What a subagent is. */
 export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
   readonly name: string
-  /** For the model: what the subagent does, and when it is wanted. */
+  /** For the model: what the subagent does, and when to use it. */
   readonly description: string
-  /** The step of the child: its model, its tools. */
+  /** The step of the child: its model and tools. */
   readonly step: Step
   /** Default: one text, `task`. */
   readonly parameters?: StandardSchema | JsonObject
   /** The first message of the child. Default: the argument `task`, else all arguments as JSON. */
   readonly prompt?: (args: JsonObject) => string
-  /** Whether the call works on behind its reply, so that the agent goes on meanwhile. Default: false. */
+  /** Whether the call works in the background while the agent continues. Default: false. */
   readonly background?: boolean
 }
 
@@ -26,10 +25,10 @@ const TASK: JsonObject = {
 }
 
 /**
- * A tool that is an agent of its own. Each call opens a conversation (`conversation.children()` lists them), sends it
- * the task and runs it; its reply is the result. The child's id is derived from the parent and the call, so that a call
- * that is executed again after a crash finds it and continues. An interrupt of the call interrupts the child, and
- * deleting the parent deletes it.
+ * Returns a tool that is an agent. Each call opens a conversation (`conversation.children()` lists them),
+ * sends it the task and runs it; its reply is the result. The child's id is derived from the parent and the
+ * call, so a call that is executed again after a crash finds it and continues. An interrupt of the call
+ * interrupts the child, and deleting the parent deletes it.
  * @example
  * const research = subagent({
  *   name: 'research',
@@ -51,8 +50,8 @@ export function subagent(options: SubagentOptions): StepTool {
     maxChildren,
     run,
   } = options
-  const ask = (text: string, { runChild, signal }: ToolContext): Promise<ChildReply> => {
-    if (runChild === undefined) throw new TypeError('A subagent is executed by a step of a conversation.')
+  const callChild = (text: string, { runChild, signal }: ToolContext): Promise<ChildReply> => {
+    if (runChild === undefined) throw new TypeError('A subagent runs only in a step of a conversation.')
     return runChild({
       text,
       step,
@@ -69,10 +68,10 @@ export function subagent(options: SubagentOptions): StepTool {
     parameters,
     repeatable: true,
     ...(options.background === true && { background: true }),
-    execute: async (args, context) => outputOf(await ask(prompt(args), context)),
+    execute: async (args, context) => outputOf(await callChild(prompt(args), context)),
     async resume(_, context) {
       const { kind: _kind, ...args } = (context.call.action ?? { kind: '' }) as JsonObject
-      return outputOf(await ask(prompt(args), context))
+      return outputOf(await callChild(prompt(args), context))
     },
   }
 }

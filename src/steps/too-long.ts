@@ -1,11 +1,11 @@
-/** Recognises when a provider says that a request is too long for the model, in one table for all of them. */
+/** Recognizes the errors of all providers for a request that is too long for the model. */
 
 import { ColloquyError, hasCode } from '../event/errors.ts'
 
-/** With these statuses a request is refused for what it is; 429 speaks of tokens too, and means the rate. */
+/** Statuses for a wrong request; 429 mentions tokens too, but means the rate. */
 const STATUSES: readonly unknown[] = [400, 413, 422]
 
-/** What providers call it. */
+/** Error codes of providers. */
 const CODES: ReadonlySet<unknown> = new Set([
   // OpenAI, and many servers that speak its grammar.
   'context_length_exceeded',
@@ -15,7 +15,7 @@ const CODES: ReadonlySet<unknown> = new Set([
   'exceed_context_size_error',
 ])
 
-/** What they say where they have no code of its own for it. */
+/** Sentences of providers without an error code for it. */
 const SENTENCES: readonly RegExp[] = [
   // Anthropic, and for `max_tokens` on top of the prompt.
   /prompt is too long/i,
@@ -47,40 +47,40 @@ const SENTENCES: readonly RegExp[] = [
   /prompt exceeds max length/i,
 ]
 
-/** Where errors and the error events of streams keep what the provider has said. */
-const INSIDE = ['error', 'response', 'data', 'cause', 'lastError'] as const
+/** Fields of errors and error events that can contain the provider's error. */
+const NESTED_FIELDS = ['error', 'response', 'data', 'cause', 'lastError'] as const
 
 const DEPTH = 5
 
 /**
- * The error `context_too_long` where a thrown error or an event of a stream says that the request was too long; null
- * for any other. O(1).
+ * Returns the error `context_too_long` if a thrown error or an event of a stream reports that the request was
+ * too long; null for others. O(1).
  * @example
  * tooLong({ status: 400, error: { code: 'context_length_exceeded' } }).code // 'context_too_long'
  */
-export function tooLong(given: unknown): ColloquyError | null {
-  if (hasCode(given, 'context_too_long')) return given
-  if (typeof given !== 'object' || given === null) return null
-  const isFailure = given instanceof Error || 'error' in given || eventOfFailure(given)
-  if (!isFailure || !saysSo(given, DEPTH)) return null
+export function tooLong(error: unknown): ColloquyError | null {
+  if (hasCode(error, 'context_too_long')) return error
+  if (typeof error !== 'object' || error === null) return null
+  const isFailure = error instanceof Error || 'error' in error || eventOfFailure(error)
+  if (!isFailure || !isTooLong(error, DEPTH)) return null
   return new ColloquyError(
     'context_too_long',
-    'The provider says that what it was sent is too long for the model. A condenser, given to the run, makes it shorter.',
+    'The request is too long for the model. Pass a condenser to the run.',
     {},
-    { cause: given },
+    { cause: error },
   )
 }
 
 const eventOfFailure = ({ type }: { readonly type?: unknown }): boolean =>
   type === 'error' || type === 'response.failed'
 
-function saysSo(given: unknown, depth: number): boolean {
-  if (typeof given === 'string') return SENTENCES.some((sentence) => sentence.test(given))
-  if (depth === 0 || typeof given !== 'object' || given === null) return false
-  const found = given as Readonly<Record<string, unknown>>
-  const status = found['status'] ?? found['statusCode']
+function isTooLong(value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return SENTENCES.some((sentence) => sentence.test(value))
+  if (depth === 0 || typeof value !== 'object' || value === null) return false
+  const fields = value as Readonly<Record<string, unknown>>
+  const status = fields['status'] ?? fields['statusCode']
   if (typeof status === 'number' && !STATUSES.includes(status)) return false
-  if (CODES.has(found['code']) || CODES.has(found['type'])) return true
-  if (saysSo(found['message'] ?? null, depth - 1)) return true
-  return INSIDE.some((key) => saysSo(found[key] ?? null, depth - 1))
+  if (CODES.has(fields['code']) || CODES.has(fields['type'])) return true
+  if (isTooLong(fields['message'] ?? null, depth - 1)) return true
+  return NESTED_FIELDS.some((key) => isTooLong(fields[key] ?? null, depth - 1))
 }

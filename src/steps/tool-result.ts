@@ -1,4 +1,4 @@
-/** Reads what a tool returned, whichever library made it, as an observation. Total: nothing is thrown. */
+/** Reads the output of a tool of any library as an observation. Total: never throws. */
 
 import { isObject } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
@@ -11,8 +11,8 @@ import { TOOL_OBSERVATION } from './tool.ts'
 type Kinds = PartTable['kinds']
 
 /**
- * The observation of what a tool returned: a text, an observation, an MCP result, parts of content in the words of any
- * grammar, an error, bytes, and any other value as JSON. The same value gives the same observation. O(size).
+ * Returns the observation of a tool's output: a text, an observation, an MCP result, parts of content in any
+ * grammar, an error, bytes, or any other value as JSON. Deterministic. O(size).
  * @example
  * readToolResult({ content: [{ type: 'text', text: 'No such file' }], isError: true }, {}).is_error // true
  */
@@ -24,28 +24,28 @@ export function readToolResult(output: unknown, blocks: Kinds): Observation {
     const value = snapshot(output)
     return observationIn(value, blocks) ?? mcpResult(value, blocks) ?? asContent(value, blocks)
   } catch {
-    return failure('The tool was executed; what it returned is too large to keep.')
+    return failure('The tool was executed, but its output is too large to store.')
   }
 }
 
-/** What a tool returned as text, where its fields are no event's. Total. O(size). */
+/** Returns an output as text, for fields that no event can have. Total. O(size). */
 export const readAsText = (output: unknown): Observation =>
   readSafely(() => observation(jsonContent(snapshot(output), {})))
 
-/** What `toModelOutput` of the AI SDK returned, in the forms of versions 5, 6 and 7. Total. O(size). */
+/** Reads the result of the AI SDK's `toModelOutput`, in the forms of versions 5, 6 and 7. Total. O(size). */
 export function readModelOutput(output: unknown, blocks: Kinds): Observation {
   return readSafely(() => {
     const value = snapshot(output)
-    const { type, value: shown, reason } = objectOf(value)
+    const { type, value: inner, reason } = objectOf(value)
     switch (type) {
       case 'content':
-        return Array.isArray(shown) ? observation(partsOrJson(shown, blocks)) : asContent(value, blocks)
+        return Array.isArray(inner) ? observation(partsOrJson(inner, blocks)) : asContent(value, blocks)
       case 'text':
       case 'json':
-        return observation(jsonContent(shown, blocks))
+        return observation(jsonContent(inner, blocks))
       case 'error-text':
       case 'error-json':
-        return { ...observation(jsonContent(shown, blocks)), is_error: true }
+        return { ...observation(jsonContent(inner, blocks)), is_error: true }
       case 'execution-denied':
         return failure(typeof reason === 'string' ? reason : 'The execution was denied.')
       default:
@@ -58,14 +58,12 @@ function readSafely(read: () => Observation): Observation {
   try {
     return read()
   } catch {
-    return failure('The tool was executed; what it returned is too large to keep.')
+    return failure('The tool was executed, but its output is too large to store.')
   }
 }
 
-/** An error result. */
 export const failure = (text: string): Observation => ({ ...textObservation(text), is_error: true })
 
-/** A result of one text, or of nothing. */
 export const textObservation = (text: string): Observation => observation(textContent(text))
 
 const observation = (content: readonly Content[]): Observation => ({ kind: TOOL_OBSERVATION, content })
@@ -73,10 +71,10 @@ const observation = (content: readonly Content[]): Observation => ({ kind: TOOL_
 const textContent = (text: string): Content[] =>
   text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }]
 
-/** How many causes of an error are told. */
+/** Maximum number of causes of an error. */
 const MAX_CAUSES = 5
 
-/** What was thrown, or returned as an error, in words: its message, those of its causes. Never throws. */
+/** Returns the text of an error: its message, and those of its causes. Never throws. */
 export function errorText(error: unknown, depth = 0): string {
   try {
     if (!isError(error)) {
@@ -88,8 +86,8 @@ export function errorText(error: unknown, depth = 0): string {
     const { message, name, cause, errors } = error as AggregateError
     const inner = [...(Array.isArray(errors) ? errors : []), ...(cause === undefined ? [] : [cause])]
     const causes = depth === MAX_CAUSES ? [] : inner.slice(0, MAX_CAUSES)
-    const own = String(message || name || 'The tool failed.').toWellFormed()
-    return [own, ...causes.map((each) => `Caused by: ${errorText(each, depth + 1)}`)].join('\n')
+    const text = String(message || name || 'The tool failed.').toWellFormed()
+    return [text, ...causes.map((each) => `Caused by: ${errorText(each, depth + 1)}`)].join('\n')
   } catch {
     return 'The tool failed.'
   }
@@ -111,7 +109,7 @@ function tagOf(value: unknown): string {
   }
 }
 
-/** An observation is taken as it is, with content of any grammar; null for JSON that happens to have a kind. */
+/** An observation is unchanged, with content of any grammar; null for JSON that happens to have a kind. */
 function observationIn(value: unknown, blocks: Kinds): Observation | null {
   const { kind, content, ...rest } = objectOf(value)
   if (typeof kind !== 'string' || !Array.isArray(content)) return null
@@ -121,7 +119,7 @@ function observationIn(value: unknown, blocks: Kinds): Observation | null {
     : null
 }
 
-/** The result of `callTool` of an MCP client; null for anything else. */
+/** The result of an MCP client's `callTool`; null for other values. */
 function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   if (!isObject(value)) return null
   const { content = [], structuredContent, isError: failed, _meta, resultType: _, ...rest } = objectOf(value)
@@ -131,7 +129,7 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   if (Object.keys(rest).length > 0 ? !isMarked || !('content' in value) : !isMarked && !isContent) return null
   const parts = [
     ...partsOrJson(content, blocks),
-    ...(structuredContent === undefined || isTold(structuredContent, content)
+    ...(structuredContent === undefined || isRepeated(structuredContent, content)
       ? []
       : jsonContent(structuredContent, blocks)),
     ...(Object.keys(rest).length === 0 ? [] : jsonContent(rest, blocks)),
@@ -143,8 +141,8 @@ function mcpResult(value: unknown, blocks: Kinds): Observation | null {
   }
 }
 
-/** Whether a server repeats its structured content as a text, as the protocol wants for older clients. */
-function isTold(structured: unknown, content: readonly unknown[]): boolean {
+/** Whether a server repeats its structured content as a text, as the protocol requires for older clients. */
+function isRepeated(structured: unknown, content: readonly unknown[]): boolean {
   const json = sortedJson(structured)
   return content.some((part) => {
     const { text } = objectOf(part)
@@ -171,14 +169,14 @@ function asContent(value: unknown, blocks: Kinds): Observation {
   return observation(isContent ? parts : jsonContent(value, blocks))
 }
 
-/** The parts of what is content for certain: one that cannot be read is told as JSON. */
+/** Reads parts of certain content; an unreadable one becomes JSON. */
 const partsOrJson = (parts: readonly unknown[], blocks: Kinds): Content[] =>
   parts.flatMap((part) => {
     const read = partOf(part, blocks)
     return read === null ? jsonContent(part, blocks) : [read]
   })
 
-/** What a text may have beside its words without being a row of a table. */
+/** Additional fields that a text may have in any grammar. */
 const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'text',
@@ -191,7 +189,7 @@ const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'providerMetadata',
 ])
 
-/** One part of content as the log has it; null for a value that is none. */
+/** Returns one part of content in the log's form; null for other values. */
 function partOf(part: unknown, blocks: Kinds): Content | null {
   if (!isObject(part)) return null
   const { type, text, cache_prompt, cache_control, image_urls, inlineData, image, document } = objectOf(part)
@@ -224,9 +222,10 @@ const inlinePart = ({ data, mimeType, displayName }: JsonObject | Readonly<Recor
 function imagePart(part: Readonly<Record<string, unknown>>): Content | null {
   const { data, mimeType, mediaType, image, source } = part
   const { data: inner, media_type, url } = objectOf(source)
-  const given = inner ?? data ?? image ?? url
-  if (typeof given === 'string' && readImage(given) !== null) return { type: 'image', image_urls: [given] }
-  return bytesPart(given, media_type ?? mimeType ?? mediaType ?? 'image', null)
+  const content = inner ?? data ?? image ?? url
+  if (typeof content === 'string' && readImage(content) !== null)
+    return { type: 'image', image_urls: [content] }
+  return bytesPart(content, media_type ?? mimeType ?? mediaType ?? 'image', null)
 }
 
 const BEDROCK_TEXTS: ReadonlySet<unknown> = new Set(['txt', 'md', 'csv', 'html'])
@@ -240,9 +239,9 @@ function bedrockPart(
   return bytesPart(bytes, `${BEDROCK_TEXTS.has(format) ? 'text' : kind}/${format}`, name)
 }
 
-/** Bytes, or their base64, as an image or a file; null for what is neither. */
-function bytesPart(given: unknown, type: unknown, name: unknown): Content | null {
-  const data = given instanceof Bytes ? given.base64 : base64In(given)
+/** Bytes, or their base64, as an image or a file; null for other values. */
+function bytesPart(content: unknown, type: unknown, name: unknown): Content | null {
+  const data = content instanceof Bytes ? content.base64 : base64In(content)
   if (data === null) return null
   const mediaType = typeof type === 'string' && type.includes('/') ? type : 'application/octet-stream'
   const image = readImage(`data:${mediaType};base64,${data}`)
@@ -255,7 +254,7 @@ function bytesPart(given: unknown, type: unknown, name: unknown): Content | null
   }
 }
 
-/** Base64 of either alphabet in the standard one; null for a text that is none. */
+/** Converts base64 of either alphabet to the standard one; null for other texts. */
 function base64In(text: unknown): string | null {
   if (typeof text !== 'string') return null
   const data = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '')
@@ -263,7 +262,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** A value as JSON text; images and files in it follow as parts, and the JSON has their numbers. */
+/** Returns a value as JSON text; its images and files follow as parts, and the JSON has their numbers. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return textContent(value)
   const parts: Content[] = []
@@ -278,7 +277,7 @@ function jsonContent(value: unknown, blocks: Kinds): Content[] {
   return [...textContent(text), ...parts]
 }
 
-/** A part with bytes in it, which no model reads as text. */
+/** A part that contains bytes, which no model reads as text. */
 function binaryIn(value: object, blocks: Kinds): Content[] {
   const part = partOf(value, blocks)
   if (part === null || 'text' in part) return []
@@ -286,21 +285,20 @@ function binaryIn(value: object, blocks: Kinds): Content[] {
     const [url] = part.image_urls as readonly unknown[]
     return typeof url === 'string' && url.startsWith('data:') ? [part] : []
   }
-  const said = readPart(part as OpenPart)
-  if (said?.as === 'image') return said.url.startsWith('data:') ? [part] : []
-  if (said?.as !== 'file' || !('data' in said.file.from)) return []
-  const text = textOfFile(said.file)
+  const reading = readPart(part as OpenPart)
+  if (reading?.as === 'image') return reading.url.startsWith('data:') ? [part] : []
+  if (reading?.as !== 'file' || !('data' in reading.file.from)) return []
+  const text = textOfFile(reading.file)
   return [text === null ? part : { type: 'text', text }]
 }
 
 const jsonText = (value: unknown, replace: (value: unknown) => unknown = (each) => each): string =>
   JSON.stringify(value, (_, each: unknown) => replace(each)) ?? ''
 
-/** A snapshot as JSON: bytes as base64, which a part has in its own field. */
+/** A snapshot as JSON, with bytes as base64. */
 const plain = (value: unknown): unknown =>
   JSON.parse(jsonText(value, (each) => (each instanceof Bytes ? each.base64 : each)))
 
-/** Bytes in a snapshot. */
 class Bytes {
   readonly bytes: Uint8Array
 
@@ -312,7 +310,7 @@ class Bytes {
     return base64Of(this.bytes)
   }
 
-  /** Text where they are UTF-8, else an image or a file. */
+  /** Text if they are UTF-8, else an image or a file. */
   parts(): Content[] {
     if (this.bytes.length === 0) return []
     const text = decodeUtf8(this.bytes)
@@ -328,13 +326,13 @@ const MAX_DEPTH = 500
 const MAX_VALUES = 1_000_000
 
 /**
- * A value as plain JSON that nothing can change any more, with bytes among it. What JSON has no form for is told in
- * words: cycles, functions, numbers that are none, values that cannot be read.
+ * Copies a value as plain JSON with bytes, so that nothing can change it. Values that JSON lacks become
+ * texts: cycles, functions, invalid numbers, unreadable values.
  */
-function snapshot(given: unknown): unknown {
+function snapshot(root: unknown): unknown {
   let count = 0
-  const above: unknown[] = []
-  return read(given, true)
+  const ancestors: unknown[] = []
+  return read(root, true)
 
   function read(value: unknown, mayConvert: boolean): unknown {
     count += 1
@@ -354,15 +352,15 @@ function snapshot(given: unknown): unknown {
         return value
     }
     if (value === null) return null
-    if (above.includes(value)) return '[Circular]'
-    if (above.length === MAX_DEPTH) return `[Left out: nested more than ${MAX_DEPTH} deep]`
-    above.push(value)
+    if (ancestors.includes(value)) return '[Circular]'
+    if (ancestors.length === MAX_DEPTH) return `[Left out: nested more than ${MAX_DEPTH} deep]`
+    ancestors.push(value)
     try {
       return readObject(value, mayConvert)
     } catch (error) {
       return `[Unreadable: ${errorText(error)}]`
     } finally {
-      above.pop()
+      ancestors.pop()
     }
   }
 
@@ -421,7 +419,7 @@ function snapshot(given: unknown): unknown {
   }
 }
 
-/** What `toJSON` gives; the value itself where it has none, or one that throws. */
+/** Returns the result of `toJSON`; the value itself if it has none, or one that throws. */
 function convert(value: object): unknown {
   try {
     const { toJSON } = value as { readonly toJSON?: unknown }
@@ -450,7 +448,7 @@ const entriesOf =
     ...((globalThis as unknown as Built)[name]?.prototype[Symbol.iterator].call(value) ?? []),
   ]
 
-/** How values of JavaScript and the web are told, which have no fields of their own. */
+/** Conversion of JavaScript and web values that have no fields of their own. */
 const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map<string, (value: object) => unknown>(
   [
     ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map(
@@ -468,12 +466,12 @@ const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map<string
   ],
 )
 
-/** What a value of JavaScript or the web holds; the value itself where it is none of them. */
+/** Returns the content of a JavaScript or web value; other values unchanged. */
 function builtIn(value: object): unknown {
   try {
     return BUILT_IN.get(tagOf(value))?.(value) ?? value
   } catch {
-    // It has the name of one alone.
+    // It only has the name of one.
     return value
   }
 }

@@ -1,4 +1,4 @@
-/** What a tool is: described to the model, checked before it is executed, executed. */
+/** A tool: its description for the model, its schema, and its execution. */
 
 import type { BackgroundWork } from '../conversation/background.ts'
 import type { ChildReply, ChildRequest } from '../conversation/run/step.ts'
@@ -7,22 +7,22 @@ import type { Content, JsonObject, JsonValue, Observation, ToolDefinition } from
 import type { ActionEvent } from '../event/types.ts'
 import { actionKind } from '../messages/text.ts'
 
-/** What is wrong with a value. */
+/** An error in a value. */
 export interface SchemaIssue {
   readonly message: string
-  /** Where: keys, or objects that hold one. */
+  /** Path: keys, or objects with one. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** What came of checking a value. */
+/** Result of a validation. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
 /**
- * A schema of any library that keeps to Standard Schema: zod 4.2 or later, arktype 2.1.28 or later, valibot through
- * `toStandardJsonSchema`, and others. `jsonSchema` is its Standard JSON Schema side, without which no model can be told
- * of it; the types of some libraries do not name it.
+ * A schema of any library that implements Standard Schema: zod 4.2 or later, arktype 2.1.28 or later, valibot
+ * with `toStandardJsonSchema`, and others. `jsonSchema` is its Standard JSON Schema side, which describes it
+ * to the model; the types of some libraries do not name it.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -34,7 +34,7 @@ export interface StandardSchema<Output = unknown> {
   }
 }
 
-/** Whether a value is a Standard Schema; those of some libraries are functions. */
+/** Whether a value is a Standard Schema; some libraries' are functions. */
 export const isStandardSchema = (value: unknown): value is StandardSchema => {
   const isThing = (typeof value === 'object' && value !== null) || typeof value === 'function'
   if (!isThing) return false
@@ -42,41 +42,44 @@ export const isStandardSchema = (value: unknown): value is StandardSchema => {
   return typeof side === 'object' && side !== null && 'validate' in side
 }
 
-/** What a tool is told beside its arguments. */
+/** Context of a call. */
 export interface ToolContext {
-  /** Aborted when the run is interrupted: nothing waits for the tool any longer, and its result is not kept. */
+  /**
+   * Aborted when the run is interrupted: nothing waits for the tool any longer, and its result is discarded.
+   */
   readonly signal: AbortSignal
   /** The call; its id is the same when a repeatable tool is executed again. */
   readonly call: ActionEvent & { readonly id: string }
-  /** Appends progress of a call that works on behind its reply; a new `task` replaces its handle. */
+  /** Appends progress of a background call; a new `task` replaces its handle. */
   readonly report?: BackgroundWork['report']
-  /** Asks the child conversation of the call; see `subagent`. */
+  /** Runs the child conversation of the call; see `subagent`. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
 }
 
-/** A result that follows later: what `background` returns. */
+/** A later result, returned by `background`. */
 export class LaterResult {
   readonly result: PromiseLike<ToolOutput>
   readonly options: BackgroundOptions
 
   constructor(result: PromiseLike<ToolOutput>, options: BackgroundOptions) {
     this.result = result
-    // Its failure is the result of the call, also where it fails before that is waited for.
+    // A rejection is the result of the call, even if it happens before anything waits for it.
     Promise.resolve(result).catch(() => undefined)
     this.options = options
   }
 }
 
-/** What the log and the model are told of a call that works on. */
+/** Options of a background call. */
 export interface BackgroundOptions {
-  /** What the model reads meanwhile. Default: a sentence that says that the result follows. */
+  /** Content for the model meanwhile. Default: a sentence that announces the result. */
   readonly content?: string | readonly Content[]
-  /** A handle with which another process can continue the work, for the tool's `resume`. */
+  /** A handle for another process to continue the work, passed to the tool's `resume`. */
   readonly task?: JsonValue
 }
 
 /**
- * The output of a tool whose result follows later: the model goes on meanwhile, and gets the result in a message.
+ * Returns an output whose result follows later: the model continues meanwhile, and receives the result in a
+ * message.
  * @example
  * const report = tool({
  *   name: 'report',
@@ -89,9 +92,9 @@ export const background = (result: PromiseLike<ToolOutput>, options: BackgroundO
   new LaterResult(result, options)
 
 /**
- * What a tool returns: a text, parts of content in the form of any provider, an MCP result, an `Error`, bytes, or an
- * observation (`kind` and `content`), which can be an error (`is_error`) and can have fields of its own. The model reads
- * any other value as JSON, in which images and files are replaced by parts that follow it.
+ * Output of a tool: a text, parts of content in the form of any provider, an MCP result, an `Error`, bytes,
+ * or an observation (`kind` and `content`), which can be an error (`is_error`) and can have other fields. The
+ * model reads any other value as JSON; its images and files become parts after it.
  */
 export type ToolOutput =
   | string
@@ -105,43 +108,43 @@ export type ToolOutput =
   | void
   | LaterResult
 
-/** A tool that a step can execute. */
+/** A tool that a step executes. */
 export interface StepTool {
   readonly name: string
-  /** For the model: what it does, and when it is wanted. */
+  /** For the model: what it does, and when to use it. */
   readonly description: string
   /**
-   * A Standard Schema, against which the arguments are checked before the tool is executed, or JSON Schema, which is
-   * given to the model and not checked.
+   * A Standard Schema, which checks the arguments before the tool is executed, or JSON Schema, which is only
+   * passed to the model.
    */
   readonly parameters: StandardSchema | JsonObject
   /**
-   * Executes a call, at the same time as the other calls of the reply. What it throws is an error result, in the words
-   * of the error.
+   * Executes a call, concurrently with the other calls of the reply. A thrown error becomes an error result
+   * with its text.
    */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
-   * Whether it may be executed again where a crash cut it off, or HEAD went back to before its result, since doing it
-   * twice does no harm. Default: no, and the model is told that it is not known whether the call took effect.
+   * Whether it may be executed again after a crash, or after HEAD moved back before its result, because a
+   * second execution does no harm. Default: no, and the model reads that it is unknown whether the call took
+   * effect.
    */
   readonly repeatable?: boolean
   /**
-   * Whether a call works on behind its reply: the model is told so at once, and gets the result in a message later.
-   * Its `signal` is aborted when the call is cancelled, not when the run is interrupted. Default: no; a tool can also
-   * return `background(promise)`.
+   * Whether a call works in the background: the model is notified at once, and receives the result in a later
+   * message. Its `signal` is aborted when the call is cancelled, not when the run is interrupted. Default:
+   * no; a tool can also return `background(promise)`.
    */
   readonly background?: boolean
   /**
-   * Continues the work of a call that another process has left, from the handle that it gave (`task`). Default: the
-   * call is completed as lost.
+   * Continues the work of a call of a dead process, from the handle `task`. Default: the call is completed as
+   * lost.
    */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
 /**
- * A tool that the provider describes itself; it is passed on as it is. With `execute`, it is one whose calls come back
- * to be executed here, under its `name`, as `{ type: 'bash_20250124', name: 'bash', execute }`; without, the provider
- * executes it.
+ * A tool that the provider describes; it is passed on unchanged. With `execute`, its calls are executed here
+ * under its `name`, as `{ type: 'bash_20250124', name: 'bash', execute }`; without, the provider executes it.
  */
 export interface ProviderTool {
   readonly execute?: StepTool['execute']
@@ -153,7 +156,7 @@ export interface ProviderTool {
 }
 
 /**
- * A tool whose `execute` gets the type that its schema checks. Does nothing at run time.
+ * Types the `execute` of a tool by its schema. Does nothing at run time.
  * @example
  * const add = tool({
  *   name: 'add',
@@ -169,7 +172,7 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/** A tool as it is described to a model. */
+/** A tool's description for a model. */
 export interface ToolDescription {
   readonly name: string
   readonly description: string
@@ -177,18 +180,18 @@ export interface ToolDescription {
   readonly parameters: JsonObject
 }
 
-/** Whether it is one that a step describes, and executes. */
-export const isStepTool = (given: StepTool | ProviderTool): given is StepTool =>
-  typeof given.execute === 'function' && given.parameters !== undefined
+/** Whether a step describes and executes the tool. */
+export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>
+  typeof tool.execute === 'function' && tool.parameters !== undefined
 
-/** What the provider is given of a tool that it describes itself. */
-export function askedWith(tool: ProviderTool): ProviderTool {
-  const { execute: _, repeatable: __, background: ___, resume: ____, ...asked } = tool
-  return asked
+/** Returns the tool as its provider receives it. */
+export function providerDescription(tool: ProviderTool): ProviderTool {
+  const { execute: _, repeatable: __, background: ___, resume: ____, ...description } = tool
+  return description
 }
 
 /**
- * A tool that the provider describes and a step executes; null for one that the provider executes. Nothing checks its
+ * Returns a provider's tool that a step executes; null for one that the provider executes. Nothing checks its
  * arguments.
  */
 export function executableOf({
@@ -196,7 +199,7 @@ export function executableOf({
   name,
   description,
   repeatable,
-  background: worksOn,
+  background: isBackground,
   resume,
 }: ProviderTool): StepTool | null {
   if (typeof execute !== 'function' || typeof name !== 'string') return null
@@ -206,14 +209,14 @@ export function executableOf({
     parameters: {},
     execute,
     ...(repeatable === true && { repeatable }),
-    ...(worksOn === true && { background: true }),
+    ...(isBackground === true && { background: true }),
     ...(typeof resume === 'function' && { resume }),
   }
 }
 
 /**
- * How a tool is described to a model. @throws ColloquyError `invalid_argument` for a schema that has no JSON Schema
- * side, and what a library throws that cannot describe its schema.
+ * Describes a tool for a model. @throws ColloquyError `invalid_argument` for a schema without JSON Schema,
+ * and any error of a library that cannot describe its schema.
  */
 export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
   if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
@@ -221,7 +224,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   if (side === undefined) {
     throw new ColloquyError(
       'invalid_argument',
-      `The parameters of ${name} cannot be described to a model: the schema has no JSON Schema. Take a version of its library that keeps to Standard JSON Schema, or give JSON Schema.`,
+      `The parameters of ${name} cannot be described to a model: the schema has no JSON Schema. Use a version of its library that implements Standard JSON Schema, or pass JSON Schema.`,
       { name },
     )
   }
@@ -230,7 +233,7 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   return { name, description, parameters: schema }
 }
 
-/** How a tool stands in the log. */
+/** The tool in the log. */
 export const definitionOf = ({
   name,
   description,
@@ -241,5 +244,5 @@ export const definitionOf = ({
   observation_type: TOOL_OBSERVATION,
 })
 
-/** The kind of the observations that are made of what a tool gives back. */
+/** Kind of the observations of tools. */
 export const TOOL_OBSERVATION = 'ToolObservation'
