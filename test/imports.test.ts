@@ -38,6 +38,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   'store/postgres': ['pg'],
   adapters: [
     '@ag-ui/core',
+    '@anthropic-ai/claude-agent-sdk',
     '@langchain/core',
     '@langchain/langgraph-checkpoint',
     '@noble/hashes',

@@ -59,6 +59,7 @@ export const samplesOfPages = (): { readonly name: string; readonly file: string
 const OTHERS = [
   '@types/node',
   '@types/ws',
+  '@anthropic-ai/claude-agent-sdk',
   '@anthropic-ai/sdk',
   '@google/genai',
   'ai',
