@@ -8,6 +8,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { type ConformanceOptions, storeConformance } from '../../src/testing/index.ts'
 import { checkOutside, FAULTS, lostUpdate, offsetCursor, textTimes } from './broken.ts'
+import { BLOB_FAULTS } from './broken-blobs.ts'
 import { FEED_FAULTS } from './broken-feed.ts'
 import { LIST_FAULTS } from './broken-lists.ts'
 import { ITEM_FAULTS } from './broken-items.ts'
@@ -68,14 +69,19 @@ describe('a store broken on purpose', () => {
     expect(failed.filter((name) => !/^(time|search|import|cursor|leaf):/.test(name))).toEqual([])
   })
 
-  it.each([...FAULTS, ...SNAPSHOT_FAULTS, ...ITEM_FAULTS, ...FEED_FAULTS, ...LIST_FAULTS, ...WATCH_FAULTS])(
-    'that %s fails: %s',
-    async (_, finder, make) => {
-      const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })
-      const found = cases.find(({ name }) => name === finder)
-      await expect(found?.run()).rejects.toThrow(finder)
-    },
-  )
+  it.each([
+    ...FAULTS,
+    ...BLOB_FAULTS,
+    ...SNAPSHOT_FAULTS,
+    ...ITEM_FAULTS,
+    ...FEED_FAULTS,
+    ...LIST_FAULTS,
+    ...WATCH_FAULTS,
+  ])('that %s fails: %s', async (_, finder, make) => {
+    const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })
+    const found = cases.find(({ name }) => name === finder)
+    await expect(found?.run()).rejects.toThrow(finder)
+  })
 })
 
 /** Opens a store. */

@@ -9,6 +9,7 @@ import type {
   NewConversation,
   UpdateOptions,
 } from './conversation-record.ts'
+import type { BlobMode, Blobs, GetOptions } from './blobs.ts'
 import type { Feed } from './feed.ts'
 import type { Items } from './items.ts'
 import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, StoredEvent } from './query.ts'
@@ -47,6 +48,10 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * **Times** of events count to the microsecond, from the year 0 to 9999. Those of records, leases and items are of one
  * clock, the store's.
  *
+ * **Long strings** of bodies, of more than 65,536 characters, are kept once for all conversations, by their content, in
+ * the transaction of the append, and are gone with the last event that has them. Bodies are read whole, or with
+ * `blobs: 'refs'` with references in their place ({@link Blobs}).
+ *
  * **Errors** are `ColloquyError`s, told apart by code: `invalid_argument`, `invalid_query`, `invalid_cursor`,
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`, `unknown_parent`,
  * `invalid_event`, `transient_event`, `lease_lost`, and from the database below `store_busy`, `store_full`,
@@ -55,7 +60,7 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * `invalid_query` name the field in `data.field`, as `limit` or `tags.a`. A call that fails has changed nothing. The
  * parts of `colloquy/store-kit` throw all of these but those of the database.
  */
-export interface Store extends Items, Feed {
+export interface Store extends Items, Feed, Blobs {
   /** What kind of store it is, for messages. */
   readonly name: string
 
@@ -92,13 +97,17 @@ export interface Store extends Items, Feed {
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
 
   /** The event of the tree with this id, or null, also for an unknown conversation. O(log n). */
-  get(conversationId: string, id: string): Promise<StoredEvent | null>
+  get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
    * The events with these ids, in the order asked and as often as asked, null for each that is missing. Tens of
    * thousands may be asked for at once. O(ids).
    */
-  getMany(conversationId: string, ids: readonly string[]): Promise<(StoredEvent | null)[]>
+  getMany(
+    conversationId: string,
+    ids: readonly string[],
+    options?: GetOptions,
+  ): Promise<(StoredEvent | null)[]>
 
   /**
    * One page of the events that a filter lets through. Keyset paging: a page costs O(limit) at any depth, with two
@@ -252,6 +261,8 @@ export interface ReadOptions {
   readonly direction?: 'forward' | 'backward'
   /** From 1 on, as many as there may be. Default: 1,000. */
   readonly limit?: number
+  /** Default: `whole`. */
+  readonly blobs?: BlobMode
 }
 
 /** Is given the conversation that has news, where the store knows which one it is. */

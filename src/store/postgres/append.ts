@@ -8,6 +8,7 @@ import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import { type AppendDecision, idsToLoad } from '../kit/append/decide-append.ts'
+import { type Digests, type LargeString, referencesText, splitBody, utf8Pieces } from '../kit/blobs.ts'
 import { shardOf, TOLD } from '../kit/feed.ts'
 import {
   KnownLog,
@@ -191,6 +192,12 @@ export function appender(engine: Engine, schema: string) {
     const { conversationId, number, row, tip } = log
     const added = decisions.flatMap((decision) => decision.added)
     const found = added.map(searchColumns)
+    const digests: Digests = new Map()
+    const split = added.map(({ event }) => splitBody(event.fact, digests))
+    const strings = new Map(split.flatMap((one) => one?.strings ?? []).map((one) => [one.hash, one]))
+    const uses = split.flatMap((one, index) =>
+      [...new Set(one?.strings.map(({ hash }) => hash))].map((hash) => ({ seq: version + index, hash })),
+    )
     const opened = decisions.flatMap((decision) => decision.opened)
     const values: readonly SqlValue[] = [
       conversationId,
@@ -211,21 +218,54 @@ export function appender(engine: Engine, schema: string) {
       found.map(({ source }) => source),
       found.map(({ message }) => message),
       // JSON text has no line feed of its own, and one text is read faster than a list.
-      added.map(({ event }) => JSON.stringify(event.fact)).join('\n'),
+      added.map(({ event }, index) => split[index]?.body ?? JSON.stringify(event.fact)).join('\n'),
+      split.some((one) => one !== null) ? split.map((one) => one && referencesText(one.strings)) : null,
+      uses.map(({ seq }) => String(seq)),
+      uses.map(({ hash }) => hash),
+      [...strings.keys()],
+      [...strings.values()].map(({ bytes }) => String(bytes)),
       opened.map(({ lane }) => String(lane)),
       opened.map(({ time }) => String(time)),
       opened.map(({ parent }) => textOf(parent?.lane)),
       opened.map(({ parent }) => textOf(parent?.seq)),
       opened.map(({ parent }) => textOf(parent?.time)),
     ]
-    const sql = `SELECT ${schema}.append(${values.map(() => '?').join(', ')}) AS appended`
-    const written = await engine.write(() =>
-      first<{ readonly appended: 'written' | LogRow | null }>(sql, ...values),
-    )
-    return written?.appended ?? null
+    const marks = [...values, ...NO_PIECES].map(() => '?').join(', ')
+    const sql = `SELECT ${schema}.append(${marks}) AS appended`
+    const send = async <T extends string>(
+      pieces: readonly SqlValue[],
+    ): Promise<T | 'written' | LogRow | null> => {
+      const row = await engine.write(() =>
+        first<{ readonly appended: T | 'written' | LogRow | null }>(sql, ...values, ...pieces),
+      )
+      return row?.appended ?? null
+    }
+    // The bytes of long strings are sent only where the server does not have them all.
+    const appended = await send<'blobs'>(NO_PIECES)
+    return appended === 'blobs' ? send<never>(piecesOf([...strings.values()])) : appended
   }
 
   return append
+}
+
+/** Hashes, starts and lengths of pieces, and their bytes one after the other. */
+const NO_PIECES: readonly SqlValue[] = [[], [], [], null]
+
+function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
+  const hashes: string[] = []
+  const starts: string[] = []
+  const lengths: string[] = []
+  const all = new Uint8Array(strings.reduce((sum, { bytes }) => sum + bytes, 0))
+  let end = 0
+  for (const { hash, text } of strings)
+    for (const { start, bytes } of utf8Pieces(text)) {
+      hashes.push(hash)
+      starts.push(String(start))
+      lengths.push(String(bytes.length))
+      all.set(bytes, end)
+      end += bytes.length
+    }
+  return [hashes, starts, lengths, all]
 }
 
 const textOf = (value: number | bigint | undefined): string | null =>
@@ -281,7 +321,10 @@ const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
 
 /**
  * `append` writes what was decided and returns "written"; or the row of the log, and has changed nothing, when the log,
- * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation.
+ * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation;
+ * or "blobs", and has changed nothing, when it lacks the bytes of a long string and they were not passed.
+ *
+ * It locks the blobs that it uses against their deletion, in the order of their hashes, as `drop_blobs` does.
  */
 export const appendFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.append(
@@ -289,11 +332,14 @@ CREATE FUNCTION ${schema}.append(
   p_now bigint, p_shard integer, p_witness bigint, p_from integer,
   ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}`).join(', ')},
   p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[], p_kinds text[], p_sources text[],
-  p_messages text[], p_bodies text, p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
-  p_opened_parent_seqs integer[], p_opened_parent_times bigint[]
+  p_messages text[], p_bodies text, p_blobs text[], p_use_seqs integer[], p_use_hashes text[], p_hashes text[],
+  p_sizes bigint[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
+  p_opened_parent_seqs integer[], p_opened_parent_times bigint[],
+  p_piece_hashes text[], p_piece_starts bigint[], p_piece_lengths integer[], p_piece_bytes bytea
 ) RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off AS $body$
 DECLARE
   v ${schema}.log%ROWTYPE;
+  known integer;
 BEGIN
   SELECT * INTO v FROM ${schema}.log WHERE conversation_id = p_conversation FOR NO KEY UPDATE;
   IF NOT FOUND THEN
@@ -312,14 +358,40 @@ BEGIN
       SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE number = v.number
     ) r);
   END IF;
+  IF cardinality(p_hashes) > 0 THEN
+    SELECT count(*) INTO known FROM (
+      SELECT FROM ${schema}.blob b WHERE b.hash = ANY (p_hashes) ORDER BY b.hash FOR KEY SHARE
+    ) AS b;
+    IF known < cardinality(p_hashes) THEN
+      IF p_piece_bytes IS NULL THEN
+        RETURN '"blobs"';
+      END IF;
+      WITH new AS (
+        INSERT INTO ${schema}.blob AS b (hash, bytes)
+        SELECT n.hash, n.bytes FROM unnest(p_hashes, p_sizes) AS n (hash, bytes) ORDER BY n.hash
+        ON CONFLICT (hash) DO UPDATE SET bytes = b.bytes RETURNING b.hash, b.xmax = 0 AS is_new
+      )
+      INSERT INTO ${schema}.blob_piece (hash, start, bytes)
+      SELECT p.hash, p.start, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
+        SELECT n.*, (1 + sum(n.length) OVER (ORDER BY n.nth) - n.length)::integer AS first
+        FROM unnest(p_piece_hashes, p_piece_starts, p_piece_lengths) WITH ORDINALITY AS n (hash, start, length, nth)
+      ) AS p JOIN new ON new.hash = p.hash AND new.is_new;
+    END IF;
+  END IF;
   IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
-  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body)
-  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body
+  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
+  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body,
+    f.blobs
   FROM unnest(
-    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n')
-  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, n);
+    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n'),
+    p_blobs
+  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, blobs, n);
+  IF cardinality(p_hashes) > 0 THEN
+    INSERT INTO ${schema}.blob_use (log, seq, hash)
+    SELECT p_number, u.seq, u.hash FROM unnest(p_use_seqs, p_use_hashes) AS u (seq, hash);
+  END IF;
   IF cardinality(p_opened) > 0 THEN
     INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
     SELECT p_number, o.* FROM unnest(

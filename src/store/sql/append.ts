@@ -12,7 +12,8 @@ import { messageText } from '../kit/query/message-text.ts'
 import { formatInstant } from '../kit/record.ts'
 import type { Bigint } from '../kit/row.ts'
 import type { Work } from './dialect.ts'
-import { type eventReads, type EventRow, storedEvent } from './events.ts'
+import type { EventRow } from './blobs.ts'
+import type { eventReads } from './events.ts'
 
 /** The row of a log. */
 export interface LogRow {
@@ -141,6 +142,9 @@ export class KnownLog {
       const rows = (yield* this.#reads.rowsWithIds(this.conversationId, missing)).filter(
         ({ seq }) => seq < this.tip.version,
       )
+      // A body with long strings is read when it is compared; a line in quarantine, whose kind is in its body, at once.
+      const read = rows.filter(({ blobs, kind }) => blobs === null || kind === null)
+      this.#know(yield* this.#reads.events(this.conversationId, read))
       const nodes = rows.map((row) => this.#nodeOf(row))
       missing = nodes.flatMap(({ canBeHead, parentId }) =>
         canBeHead || parentId === null || this.#nodes.has(parentId) ? [] : [parentId],
@@ -193,12 +197,11 @@ export class KnownLog {
 
   #nodeOf(row: EventRow): TreeNode {
     const { seq, parent_id: parentId, lane, kind, time } = row
-    const event = storedEvent(this.conversationId, row)
-    const { fact } = event
-    const canBeHead = canKindBeHead(kind ?? (isQuarantined(fact) ? fact.event_kind : fact.kind))
+    const fact = this.#events.get(seq)?.fact
+    const own = fact === undefined ? undefined : isQuarantined(fact) ? fact.event_kind : fact.kind
+    const canBeHead = canKindBeHead(kind ?? own)
     const node = { seq, id: row.id as string, parentId, canBeHead, lane: lane as number, time: BigInt(time) }
     this.#nodes.set(node.id, node)
-    this.#events.set(seq, event)
     return node
   }
 

@@ -29,6 +29,8 @@ export interface ColumnTypes {
  * - `log`: the end of its log, which every append reads and rewrites, and its lease.
  * - `event`: one row for each position. `lane` is null for what is not in the tree, `kind` also for what no search
  *   finds; `message` is the text that a search looks into.
+ * - `blob`: a long string of bodies, by its SHA-256, in pieces. `event.blobs` tells where in its body an event has which,
+ *   and `blob_use` which events have one: the last use that goes takes the blob with it, by a trigger.
  * - `lane`: where each run of the tree branches off.
  * - `feed`: what happened in all conversations, one row for each append and each change.
  *
@@ -121,7 +123,8 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   kind ${text},
   source ${text},
   message ${text},
-  body ${text} NOT NULL${eventKey}`,
+  body ${text} NOT NULL,
+  blobs ${text}${eventKey}`,
     ),
     index('event_id', 'event', 'log, id', ' WHERE lane IS NOT NULL', 'UNIQUE INDEX'),
     index('event_time', 'event', `log, time${eventKey === '' ? '' : ', seq'}`, ' WHERE kind IS NOT NULL'),
@@ -131,6 +134,29 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
       `log, kind, source, time${eventKey === '' ? '' : ', seq'}`,
       ' WHERE kind IS NOT NULL',
     ),
+    create(
+      'blob',
+      `
+  hash ${text} PRIMARY KEY,
+  bytes ${big} NOT NULL`,
+    ),
+    create(
+      'blob_piece',
+      `
+  hash ${text} NOT NULL REFERENCES ${t('blob')} (hash) ON DELETE CASCADE,
+  start ${big} NOT NULL,
+  bytes ${bytes} NOT NULL,
+  PRIMARY KEY (hash, start)`,
+    ),
+    create(
+      'blob_use',
+      `
+  log ${big} NOT NULL REFERENCES ${t('log')} (number) ON DELETE CASCADE,
+  seq ${int} NOT NULL,
+  hash ${text} NOT NULL REFERENCES ${t('blob')} (hash),
+  PRIMARY KEY (log, seq, hash)`,
+    ),
+    index('blob_use_hash', 'blob_use', 'hash, log'),
     create(
       'lane',
       `

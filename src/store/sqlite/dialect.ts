@@ -37,6 +37,8 @@ import {
 import { eventReads } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 import { schemaOf } from '../sql/schema.ts'
+import { saveBlobs } from '../sql/blobs.ts'
+import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
 
 /** Positions of one log: what one is multiplied with to give each event of a database a number of its own. */
 const POSITIONS = 2 ** 31
@@ -85,23 +87,28 @@ export const SQLITE: Dialect = {
 }
 
 /** The statements that create the schema. */
-export const SCHEMA: readonly string[] = schemaOf(
-  SQLITE,
-  {
-    text: 'TEXT',
-    int: 'INTEGER',
-    big: 'INTEGER',
-    bytes: 'BLOB',
-    identityKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
-    identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
-    tableOptions: ' STRICT',
-    eventPlace: '\n  place INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
-    eventKey: '',
-    feedPlace: '\n  place INTEGER PRIMARY KEY,',
-    feedKey: '',
-  },
-  'colloquy_',
-)
+export const SCHEMA: readonly string[] = [
+  ...schemaOf(
+    SQLITE,
+    {
+      text: 'TEXT',
+      int: 'INTEGER',
+      big: 'INTEGER',
+      bytes: 'BLOB',
+      identityKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+      identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+      tableOptions: ' STRICT',
+      eventPlace: '\n  place INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
+      eventKey: '',
+      feedPlace: '\n  place INTEGER PRIMARY KEY,',
+      feedKey: '',
+    },
+    'colloquy_',
+  ),
+  `CREATE TRIGGER colloquy_blob_unused AFTER DELETE ON colloquy_blob_use
+  WHEN NOT EXISTS (SELECT 1 FROM colloquy_blob_use WHERE hash = OLD.hash)
+  BEGIN DELETE FROM colloquy_blob WHERE hash = OLD.hash; END`,
+]
 
 /**
  * The bounds of a range. SQLite walks an index by one instant and then by row, or by instants, but not by both: so the
@@ -168,8 +175,8 @@ const events = eventReads(SQLITE)
 
 const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
 
-const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body,
+  blobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, parent_seq, parent_time)
   VALUES (?, ?, ?, ?, ?, ?)`
@@ -219,15 +226,20 @@ function* write(
   { added, opened, tip }: AppendDecision,
   now: bigint,
 ): Work<void> {
+  const digests: Digests = new Map()
   for (const placed of added) {
     const { event, time, node } = placed
     const { kind, source, message } = searchColumns(placed)
     const { seq, id, parentId, fact } = event
     const place = placeOf(number, seq)
+    const split = splitBody(fact, digests)
+    const body = split === null ? JSON.stringify(fact) : split.body
+    const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore
     yield statement(
-      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, JSON.stringify(fact),
+      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs,
     )
+    if (split !== null) yield* saveBlobs(SQLITE, number, seq, split.strings)
   }
   for (const { lane, time, parent } of opened) {
     const { lane: parentLane = null, seq = null, time: parentTime = null } = parent ?? {}

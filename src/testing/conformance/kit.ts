@@ -7,6 +7,7 @@ import { APPEND_SHAPE } from './append-shape.ts'
 import { APPEND_TREE } from './append-tree.ts'
 import { APPEND_VERSION } from './append-version.ts'
 import { BODIES_KEPT } from './bodies.ts'
+import { BLOBS } from './blobs.ts'
 import type { Check } from './check.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { CURSORS } from './cursors.ts'
@@ -36,6 +37,7 @@ const PARTS = {
   items: [...ITEMS, ...ITEM_LISTS],
   watch: WATCHING,
   bodies: BODIES_KEPT,
+  blobs: BLOBS,
   lasting: LASTING,
 } as const satisfies Readonly<Record<string, readonly Check[]>>
 
