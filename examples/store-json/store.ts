@@ -43,7 +43,8 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
   return {
     name: 'json',
 
-    async append(id, facts, options) {
+    async append(id, facts, options = {}) {
+      kit.refuseWithin(options)
       return commit((state) => {
         const kept = get(state, id)
         const { events, added, opened, tip } = kit.decideAppend(contextOf(kept), facts, options)

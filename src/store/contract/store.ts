@@ -330,6 +330,23 @@ export interface AppendOptions {
   readonly mode?: 'live' | 'import'
   /** The lease that the writer holds; refused with `lease_lost` when it is not the conversation's latest. */
   readonly lease?: { readonly owner: string; readonly generation: number }
+  /**
+   * Writes the caller's own rows in the transaction of the append: both are committed, or neither is. Called once the
+   * events are placed, before the commit, and not at all where nothing is new. `tx` is the driver's own handle: the open
+   * database in SQLite (`DatabaseSync`, or `Database` of another driver), the client that holds the transaction in
+   * PostgreSQL.
+   *
+   * What it throws is thrown by the append, which has then changed nothing. In SQLite it must be synchronous: a promise is
+   * `invalid_argument`. In PostgreSQL the store waits for its promise, within the store's `timeout`. It may be called
+   * again when the transaction could not be committed, so all of its effects must be in `tx`. It must neither end the
+   * transaction (`invalid_argument`, where that shows) nor call the store or the conversation, which wait for it.
+   *
+   * @throws `invalid_argument` in a store without a database, as the one in memory.
+   *
+   * @example
+   * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
+   */
+  within?(tx: unknown, appended: AppendResult): unknown
 }
 
 /** What became of an append. */

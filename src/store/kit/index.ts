@@ -140,5 +140,5 @@ export {
 
 // What a database gives back, watches within a process, and errors.
 export { readEvent, readObject } from './row.ts'
-export { conversationExists, storeClosed, unknownConversation } from './errors.ts'
+export { conversationExists, refuseWithin, storeClosed, unknownConversation } from './errors.ts'
 export { Watches } from './watches.ts'

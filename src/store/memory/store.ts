@@ -6,7 +6,7 @@ import type { StoredEvent } from '../contract/query.ts'
 import type { AppendResult, Store } from '../contract/store.ts'
 import { decideAppend } from '../kit/append/decide-append.ts'
 import { checkGetOptions, type Digests } from '../kit/blobs.ts'
-import { storeClosed } from '../kit/errors.ts'
+import { refuseWithin, storeClosed } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
   checkFeedQuery,
@@ -161,6 +161,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
     async append(conversationId, facts, options = {}): Promise<AppendResult> {
       const kept = open(conversations).get(conversationId)
+      refuseWithin(options)
       const { log, record, lease } = kept
       const about = { conversationId, createdAt: record.createdAt, timeZone: record.timeZone, lease }
       const decision = decideAppend(contextIn(log, about), facts, options)

@@ -14,6 +14,7 @@ import {
   KnownLog,
   LOG_COLUMNS,
   type LogRow,
+  resultOf,
   searchColumns,
   StaleLog,
   TIP_COLUMNS,
@@ -21,6 +22,7 @@ import {
 } from '../sql/append.ts'
 import { confirm, type Engine, first, type SqlValue } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
+import type { Connection } from './connection.ts'
 import { FEED_MOMENT, NOW } from './dialect.ts'
 
 /** What was appended, and whether anything is new. */
@@ -35,6 +37,15 @@ interface WaitingAppend {
   readonly options: AppendOptions
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: unknown) => void
+}
+
+interface Decided {
+  readonly append: WaitingAppend
+  readonly decision: AppendDecision
+}
+
+interface AppendRow<T extends string> {
+  readonly appended: T | 'written' | LogRow | null
 }
 
 /** The appends to one conversation, and its log as it was after the last of them. */
@@ -61,7 +72,7 @@ const MAX_LINES = 1_000
  * Appends of one store. Those to one conversation that are asked for while one is under way are written together, and
  * wait for the disk once (design D30).
  */
-export function appender(engine: Engine, schema: string) {
+export function appender(engine: Engine, schema: string, transaction: Connection['transaction']) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
 
@@ -125,7 +136,7 @@ export function appender(engine: Engine, schema: string) {
       const facts = group.flatMap((append) => append.facts)
       if (isAssumed) log.assumeNew(facts.flatMap((fact) => idOf(fact) ?? []))
       else if (log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
-      const decided: { readonly append: WaitingAppend; readonly decision: AppendDecision }[] = []
+      const decided: Decided[] = []
       const refused: { readonly append: WaitingAppend; readonly error: unknown }[] = []
       const before = log.tip.version
       let isStale = false
@@ -145,13 +156,7 @@ export function appender(engine: Engine, schema: string) {
       if (isStale || (isAssumed && (refused.length > 0 || isKnown))) continue
       const isNew = log.tip.version > before
       if (isNew) {
-        const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
-        const current = await write(
-          log,
-          before,
-          decided.map(({ decision }) => decision),
-          lease,
-        )
+        const current = await write(log, before, decided)
         if (current === null) throw unknownConversation(conversationId)
         if (current !== 'written') {
           known = new KnownLog(conversationId, current, reads)
@@ -162,9 +167,7 @@ export function appender(engine: Engine, schema: string) {
       line.log = log
       for (const { append, error } of refused) append.reject(error)
       for (const { append, decision } of decided) {
-        const { events, added, tip } = decision
-        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
-        append.resolve({ result, isNew: added.length > 0 })
+        append.resolve({ result: resultOf(decision), isNew: decision.added.length > 0 })
       }
       return
     }
@@ -186,10 +189,11 @@ export function appender(engine: Engine, schema: string) {
   async function write(
     log: KnownLog,
     version: number,
-    decisions: readonly AppendDecision[],
-    lease: AppendOptions['lease'],
+    decided: readonly Decided[],
   ): Promise<'written' | LogRow | null> {
     const { conversationId, number, row, tip } = log
+    const decisions = decided.map(({ decision }) => decision)
+    const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
     const added = decisions.flatMap((decision) => decision.added)
     const found = added.map(searchColumns)
     const digests: Digests = new Map()
@@ -232,12 +236,19 @@ export function appender(engine: Engine, schema: string) {
     ]
     const marks = [...values, ...NO_PIECES].map(() => '?').join(', ')
     const sql = `SELECT ${schema}.append(${marks}) AS appended`
+    const [only] = decided
+    const options = only?.append.options
     const send = async <T extends string>(
       pieces: readonly SqlValue[],
     ): Promise<T | 'written' | LogRow | null> => {
-      const row = await engine.write(() =>
-        first<{ readonly appended: T | 'written' | LogRow | null }>(sql, ...values, ...pieces),
-      )
+      type Row = AppendRow<T>
+      const row = await (only === undefined || options?.within === undefined
+        ? engine.write(() => first<Row>(sql, ...values, ...pieces))
+        : transaction<Row>(sql, [...values, ...pieces], async (found, handle) => {
+            const isWritten = found?.appended === 'written'
+            if (isWritten) await options.within?.(handle, resultOf(only.decision))
+            return isWritten
+          }))
       return row?.appended ?? null
     }
     // The bytes of long strings are sent only where the server does not have them all.
@@ -282,6 +293,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
   for (const { facts, options } of waiting) {
+    if (count > 0 && options.within !== undefined) break
     events += facts.length
     if (waiting.length > 1) text += sizeOf(facts)
     const own = options.lease
@@ -292,6 +304,8 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
     if (count > 0 && (events > MAX_EVENTS || text > MAX_TEXT || !isSame)) break
     lease ??= own
     count += 1
+    // It has a commit of its own.
+    if (options.within !== undefined) break
   }
   return waiting.splice(0, count)
 }

@@ -45,7 +45,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const { schema, run } = connection
   const clock = (): bigint | null => options.clock?.() ?? null
   const own = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
-  const append = appender(own, schema)
+  const append = appender(own, schema, connection.transaction)
   const call = <T>(work: () => Work<T>): Promise<T> => connection.call(() => run(work))
   let closing: Promise<void> | null = null
   let isSettled = false

@@ -149,6 +149,7 @@ function schemaStatements(schema: string): string[] {
         tableOptions: '',
         eventPlace: `\n  log bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE,\n  seq integer NOT NULL,`,
         eventKey: ',\n  PRIMARY KEY (log, seq)',
+        eventOfLog: 'e.log = l.number',
         feedPlace: '\n  moment bigint NOT NULL,\n  place bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
         feedKey: ',\n  PRIMARY KEY (shard, moment, place)',
       },

@@ -3,7 +3,7 @@
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
-import type { AppendOptions } from '../contract/store.ts'
+import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import type { AppendContext, LogTip, TreeNode } from '../kit/append/append-context.ts'
 import { type AppendDecision, decideAppend, idsToLoad, versionOf } from '../kit/append/decide-append.ts'
@@ -77,6 +77,13 @@ export function searchColumns({ event: { fact }, node }: PlacedEvent): {
   const { kind, source } = fact
   return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }
 }
+
+/** What an append returns. */
+export const resultOf = ({ events, tip }: AppendDecision): AppendResult => ({
+  events,
+  version: tip.version,
+  headId: tip.head?.id ?? null,
+})
 
 /** A log as far as it is known: its row, and the entries that were looked up. */
 export class KnownLog {

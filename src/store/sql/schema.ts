@@ -16,6 +16,8 @@ export interface ColumnTypes {
   /** The columns that place an event in its log, and the key of the table. */
   readonly eventPlace: string
   readonly eventKey: string
+  /** The events `e` of a log `l`, as a condition that finds them by the table's key. */
+  readonly eventOfLog: string
   /** The columns of the feed's order, and the key of that table. */
   readonly feedPlace: string
   readonly feedKey: string
@@ -32,12 +34,17 @@ export interface ColumnTypes {
  * - `blob`: a long string of bodies, by its SHA-256, in pieces. `event.blobs` tells where in its body an event has which,
  *   and `blob_use` which events have one: the last use that goes takes the blob with it, by a trigger.
  * - `lane`: where each run of the tree branches off.
+ * - `conversations`, `events`: views for the caller's own queries. Their columns stay; docs/own-rows.md lists them.
  * - `feed`: what happened in all conversations, one row for each append and each change.
  *
  * Each index pays for an order that the contract promises: events by id, by time, and by kind and source; conversations
  * by creation, by change, and by creation of each key they are listed by.
  */
-export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
+export function schemaOf(
+  dialect: Pick<Dialect, 'table' | 'seq'>,
+  types: ColumnTypes,
+  indexPrefix: string,
+): string[] {
   const {
     text,
     int,
@@ -48,6 +55,7 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
     tableOptions,
     eventPlace,
     eventKey,
+    eventOfLog,
     feedPlace,
     feedKey,
   } = types
@@ -215,5 +223,13 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   from_seq ${int} NOT NULL,
   until_seq ${int} NOT NULL${feedKey}`,
     ),
+    `CREATE VIEW ${t('conversations')} AS
+      SELECT c.conversation_id AS id, c.title, c.owner, c.public, c.tags, c.metadata, c.parent_conversation_id,
+        c.status, c.created_at, l.updated_at, l.version AS event_count, l.head_id
+      FROM ${t('conversation')} AS c JOIN ${t('log')} AS l ON l.number = c.number`,
+    `CREATE VIEW ${t('events')} AS
+      SELECT l.conversation_id, ${dialect.seq} AS position, e.id, e.parent_id, e.kind, e.source, e.time AS created_at,
+        e.lane IS NOT NULL AS in_tree, e.body
+      FROM ${t('log')} AS l JOIN ${t('event')} AS e ON ${eventOfLog}`,
   ]
 }

@@ -22,7 +22,15 @@ import {
 import type { AppendDecision } from '../kit/append/decide-append.ts'
 import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
 import { readObject } from '../kit/row.ts'
-import { KnownLog, LOG_COLUMNS, type LogRow, searchColumns, TIP_COLUMNS, tipValues } from '../sql/append.ts'
+import {
+  KnownLog,
+  LOG_COLUMNS,
+  type LogRow,
+  resultOf,
+  searchColumns,
+  TIP_COLUMNS,
+  tipValues,
+} from '../sql/append.ts'
 import { isTaken } from './database.ts'
 import {
   all,
@@ -100,6 +108,7 @@ export const SCHEMA: readonly string[] = [
       tableOptions: ' STRICT',
       eventPlace: '\n  place INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
       eventKey: '',
+      eventOfLog: `e.place >= l.number * ${POSITIONS} AND e.place < (l.number + 1) * ${POSITIONS}`,
       feedPlace: '\n  place INTEGER PRIMARY KEY,',
       feedKey: '',
     },
@@ -201,6 +210,7 @@ export function* append(
   const row = yield* first<LogRow>(FIND_LOG, conversationId)
   if (row === undefined) throw unknownConversation(conversationId)
   const [only] = facts
+  let known: AppendDecision | null = null
   if (facts.length === 1 && typeof only?.id === 'string') {
     const log = new KnownLog(conversationId, row, events)
     log.assumeNew([only.id])
@@ -208,16 +218,22 @@ export function* append(
       const decision = yield* log.decide(facts, options)
       if (decision.added.length > 0) {
         yield* write(log, decision, now)
-        return decision
+        known = decision
       }
     } catch (error) {
       if (!isTaken(error) && !isColloquyError(error)) throw error
       // Refused, or the id is taken: for which reason is decided on what the log holds.
     }
   }
-  const log = new KnownLog(conversationId, row, events)
-  const decision = yield* log.decide(facts, options)
-  if (decision.added.length > 0) yield* write(log, decision, now)
+  if (known === null) {
+    const log = new KnownLog(conversationId, row, events)
+    known = yield* log.decide(facts, options)
+    if (known.added.length === 0) return known
+    yield* write(log, known, now)
+  }
+  const { within } = options
+  const decision = known
+  if (within !== undefined) yield { callback: (handle) => within(handle, resultOf(decision)) }
   return decision
 }
 
