@@ -1,6 +1,4 @@
-/**
- * Pending calls of a branch as a persistent map: earlier versions stay valid, and a change costs O(log k).
- */
+/** The pending calls of a branch as a persistent map: every earlier version stays valid at O(log k) a change. */
 
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { isOnPathIn } from './ancestry.ts'
@@ -8,25 +6,23 @@ import { callIdOf, type DropReason, type EventEntry } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { work } from './work.ts'
 
-/** A call without a result, and its batch. */
+/** A call without a result, and the tool batch it belongs to. */
 export interface PendingCall {
   readonly entry: EventEntry<ActionEvent>
-  /**
-   * Order of the call's batch in the view: rank, and position of its first call. The batch may have been
-   * forgotten.
-   */
+  /** What names the batch in the view that holds the call, its rank and the position of its first call; the batch may
+   * have been forgotten since. */
   readonly rank: number
   readonly first: number
 }
 
-/** A call with a working result, which no message has completed yet. */
+/** A call whose first result says that it works on, and which no message has completed yet. */
 export interface WorkingCall extends PendingCall {
   readonly result: EventEntry<ObservationEvent>
 }
 
 /**
- * A persistent search tree of calls, ordered by tool call id and position; null when empty. A treap with
- * priorities derived from the positions: balanced for any ids, and equal for equal calls.
+ * A persistent search tree of calls, ordered by tool call id and position; null when there are none. A treap whose
+ * priorities are made of the positions: balanced whatever the ids, and the same for the same calls.
  */
 export type PendingCallIndex<C extends PendingCall = PendingCall> = OpenCallNode<C> | null
 
@@ -38,32 +34,32 @@ interface OpenCallNode<C extends PendingCall> {
 }
 
 /**
- * Returns the number of calls. O(1).
+ * How many calls are open. O(1).
  * @example
  * pendingCallCount(initialState().branch.pendingCalls) // 0
  */
 export const pendingCallCount = (calls: PendingCallIndex): number => calls?.size ?? 0
 
-/** Returns the pending calls in log order. O(k log k) for k pending calls. */
+/** The pending calls in log order. O(k log k) for k pending calls. */
 export const listPendingCallsIn = <C extends PendingCall>(calls: PendingCallIndex<C>): C[] =>
   [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
 
-/** Yields the pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
+/** The pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
 export function* eachPendingCall<C extends PendingCall>(calls: PendingCallIndex<C>): IterableIterator<C> {
   const stack: OpenCallNode<C>[] = []
-  for (let current = calls; current !== null || stack.length > 0;) {
-    if (current !== null) {
-      stack.push(current)
-      current = current.left
+  for (let at = calls; at !== null || stack.length > 0;) {
+    if (at !== null) {
+      stack.push(at)
+      at = at.left
     } else {
       const node = stack.pop() as OpenCallNode<C>
       yield node.call
-      current = node.right
+      at = node.right
     }
   }
 }
 
-/** Adds a call. O(log k). */
+/** The calls with one more. O(log k). */
 export function withOpenCall<C extends PendingCall>(
   calls: PendingCallIndex<C>,
   call: C,
@@ -78,7 +74,7 @@ export function withOpenCall<C extends PendingCall>(
     : join(calls.call, calls.left, withOpenCall(calls.right, call))
 }
 
-/** Removes a call. O(log k). */
+/** The calls without this one. O(log k). */
 export function withoutOpenCall<C extends PendingCall>(
   calls: PendingCallIndex<C>,
   call: PendingCall,
@@ -91,17 +87,17 @@ export function withoutOpenCall<C extends PendingCall>(
     : join(calls.call, calls.left, withoutOpenCall(calls.right, call))
 }
 
-/** Returns the pending call of this action, if it is pending. O(log k). */
+/** The pending call made by this action, if it is pending. O(log k). */
 export function openCallOf<C extends PendingCall>(
   calls: PendingCallIndex<C>,
   toolCallId: string,
   seq: number,
 ): C | undefined {
-  const call = latestAtOrBefore(calls, toolCallId, seq)
-  return call?.entry.seq === seq ? call : undefined
+  const found = latestAtOrBefore(calls, toolCallId, seq)
+  return found?.entry.seq === seq ? found : undefined
 }
 
-/** Returns the latest pending call with this tool call id (U3). O(log k). */
+/** The latest pending call with this tool call id (U3). O(log k). */
 export function latestOpenCall(calls: PendingCallIndex, toolCallId: string): PendingCall | undefined {
   return latestAtOrBefore(calls, toolCallId, Number.POSITIVE_INFINITY)
 }
@@ -112,26 +108,26 @@ function latestAtOrBefore<C extends PendingCall>(
   seq: number,
 ): C | undefined {
   let best: C | undefined
-  for (let node = calls; node !== null;) {
+  for (let at = calls; at !== null;) {
     work.probes += 1
-    if (compareKeys(node.call.entry, id, seq) <= 0) {
-      best = node.call
-      node = node.right
-    } else node = node.left
+    if (compareKeys(at.call.entry, id, seq) <= 0) {
+      best = at.call
+      at = at.right
+    } else at = at.left
   }
   return best?.entry.event.tool_call_id === id ? best : undefined
 }
 
 function compareKeys(entry: EventEntry<ActionEvent>, id: string, seq: number): number {
-  const callId = entry.event.tool_call_id
-  if (callId !== id) return callId < id ? -1 : 1
+  const own = entry.event.tool_call_id
+  if (own !== id) return own < id ? -1 : 1
   return entry.seq - seq
 }
 
 const compare = (a: PendingCall, b: PendingCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
-/** Priority of a call: a hash of its position, so that a log's author cannot choose the shape. */
+/** A position scrambled into a priority (an integer hash): the shape depends on nothing a log's author chooses. */
 function priority(call: PendingCall): number {
   let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
@@ -149,14 +145,14 @@ function join<C extends PendingCall>(
 
 function split<C extends PendingCall>(
   calls: PendingCallIndex<C>,
-  pivot: PendingCall,
+  at: PendingCall,
 ): [PendingCallIndex<C>, PendingCallIndex<C>] {
   if (calls === null) return [null, null]
-  if (compare(calls.call, pivot) < 0) {
-    const [below, above] = split(calls.right, pivot)
+  if (compare(calls.call, at) < 0) {
+    const [below, above] = split(calls.right, at)
     return [join(calls.call, calls.left, below), above]
   }
-  const [below, above] = split(calls.left, pivot)
+  const [below, above] = split(calls.left, at)
   return [below, join(calls.call, above, calls.right)]
 }
 
@@ -172,9 +168,9 @@ function merge<C extends PendingCall>(
 }
 
 /**
- * Returns the pending call that a result ends, or why it ends none; null when only the whole path can decide,
- * which is left to `listDroppedResultsIn`. The action id decides if it names an entry of the log; otherwise
- * the latest pending call with the result's tool call id is ended. O(log n).
+ * The pending call that a result ends, or why it ends none; null when only the whole path can tell, which the fold
+ * leaves to `listDroppedResultsIn`. The action id decides when it names an entry of the log; otherwise it is the latest
+ * pending call with the result's tool call id. O(log n).
  */
 export function matchResult(
   log: Log,
@@ -184,7 +180,7 @@ export function matchResult(
   const { event } = result
   const actionId = event.kind === 'AgentErrorEvent' ? undefined : event.action_id
   const latest = latestOpenCall(open, event.tool_call_id)
-  // Usually the named one: no search of the log is needed.
+  // Mostly this is the one that is named, and the log need not be searched.
   if (latest !== undefined && latest.entry.id === actionId) return latest
   const named = actionId === undefined ? undefined : findEventIn(log, actionId)
   if (named === undefined) return latest ?? null

@@ -102,18 +102,6 @@ const EARLY: Readonly<Record<string, Partial<EventQuery>>> = {
   'a text on a path that ends early': { text: 'none' },
 }
 
-const long = (id: string, length: number): Event => ({
-  kind: 'MessageEvent',
-  id,
-  source: 'user',
-  llm_message: { role: 'user', content: [{ image_urls: ['x'.repeat(length)] }] },
-})
-
-async function readBlob(): Promise<void> {
-  const [one] = await store.read('c', { direction: 'backward', limit: 1, blobs: 'refs' })
-  for await (const _ of (await store.readBlob('c', one?.blobs?.[0]?.hash ?? ''))?.content ?? []);
-}
-
 /** Does everything that a store can do. What comes first in a name is the method; a `!` marks what may read a lot. */
 function* everything(): Generator<readonly [name: string, call: () => Promise<unknown>]> {
   const id = `n${(calls += 1)}`
@@ -142,10 +130,6 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
     'append an import',
     () => store.append('c', [old, pause('g', `${id} m`), pause('h', 'e1')], { mode: 'import' }),
   ]
-  yield ['append a long string', () => store.append('c', [long(`${id} l`, 70_000), long(`${id} k`, 2 ** 21)])]
-  yield ['read long strings', () => store.read('c', { direction: 'backward', limit: 2 })]
-  yield ['readBlob', () => readBlob()]
-  yield ['auditBlobs!', () => store.auditBlobs()]
   yield ['read', () => store.read('c', { from: LENGTH / 2, limit: 10 })]
   yield ['read backward', () => store.read('c', { direction: 'backward', limit: 10 })]
   yield ['read backward from', () => store.read('c', { direction: 'backward', from: LENGTH / 2, limit: 10 })]
@@ -274,13 +258,17 @@ describe.each(STATES)(
 describe('what was looked at', () => {
   it('is all that a store can do, and every function of the schema', async () => {
     const methods = new Set([...everything()].map(([name]) => name.split(/[ !]/)[0]))
-    expect([...methods, 'name', 'close'].toSorted()).toEqual(Object.keys(store).toSorted())
+    // The plans of searches of text are in texts.test.ts.
+    expect([...methods, 'name', 'close', 'searchText', 'textIndex'].toSorted()).toEqual(
+      Object.keys(store).toSorted(),
+    )
     await explaining.pool.query('SELECT pg_stat_force_next_flush()')
     // What is in SQL becomes a part of what calls it.
     const rows = await run(
       database.url,
       `SELECT p.proname AS name FROM pg_proc p LEFT JOIN pg_stat_user_functions s ON s.funcid = p.oid
-      WHERE p.pronamespace = 'colloquy'::regnamespace AND p.prolang <> (SELECT oid FROM pg_language WHERE lanname = 'sql') AND coalesce(s.calls, 0) = 0`,
+      WHERE p.pronamespace = 'colloquy'::regnamespace AND p.prolang <> (SELECT oid FROM pg_language WHERE lanname = 'sql') AND coalesce(s.calls, 0) = 0
+        AND p.proname NOT IN ('write_texts', 'index_texts')`,
     )
     expect(rows).toEqual([])
   })
@@ -293,12 +281,9 @@ describe('keys', () => {
       `SELECT i.indexrelid::regclass::text AS index,
         (SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]) AS first
       FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'colloquy'::regnamespace ORDER BY 1`,
-    )) as { readonly index: string; readonly first: string }[]
+    )) as { readonly index: string; readonly first: string | null }[]
     expect(rows.length).toBeGreaterThan(8)
-    expect(rows.filter(({ first }) => !['conversation_id', 'log', 'number'].includes(first))).toEqual([
-      { index: 'colloquy.blob_piece_pkey', first: 'hash' },
-      { index: 'colloquy.blob_pkey', first: 'hash' },
-      { index: 'colloquy.blob_use_hash', first: 'hash' },
+    expect(rows.filter(({ first }) => !['conversation_id', 'log', 'number'].includes(first ?? ''))).toEqual([
       { index: 'colloquy.conversation_created', first: 'created_at' },
       { index: 'colloquy.conversation_owner', first: 'owner' },
       { index: 'colloquy.conversation_parent', first: 'parent_conversation_id' },
@@ -312,6 +297,7 @@ describe('keys', () => {
       { index: 'colloquy.item_key_pkey', first: 'collection' },
       { index: 'colloquy.log_updated', first: 'updated_at' },
       { index: 'colloquy.schema_version_pkey', first: 'one' },
+      { index: 'colloquy.text_words', first: null },
     ])
   })
 })

@@ -169,7 +169,6 @@ async function runUnderLease(
     lease,
     publish,
     onPrefix,
-    within: options.within,
     startWork,
     runChild,
     from,

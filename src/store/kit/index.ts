@@ -15,15 +15,6 @@ export type {
   NewConversation,
   UpdateOptions,
 } from '../contract/conversation-record.ts'
-export type {
-  BlobAudit,
-  BlobContent,
-  BlobMode,
-  BlobRange,
-  BlobReference,
-  Blobs,
-  GetOptions,
-} from '../contract/blobs.ts'
 export { type Feed, type FeedItem, type FeedPage, type FeedQuery, SHARDS } from '../contract/feed.ts'
 export type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
 export type { Lease, LeaseQuery } from '../contract/store.ts'
@@ -84,6 +75,36 @@ export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } fr
 export { foldText, messageText } from './query/message-text.ts'
 export { countWithin, pageOf } from './query/page.ts'
 
+// Texts of all conversations: what is indexed of an event, and how a search becomes a page.
+export {
+  MAX_RANKED,
+  type TextFilter,
+  type TextHit,
+  type TextIndex,
+  type TextPage,
+  type TextQuery,
+  type TextRole,
+  type TextSearch,
+} from '../contract/text.ts'
+export { eventText, lineOf, sizeOfLine } from './query/text-tokens.ts'
+export {
+  type CheckedTextQuery,
+  checkTextQuery,
+  findTextPage,
+  firstPlace,
+  fitsText,
+  noFullText,
+  placeBehind,
+  type RankedHits,
+  type RankedPlace,
+  type RankPlace,
+  scoreText,
+  type TextClause,
+  textPage,
+  textPlace,
+  type TextSource,
+} from './query/text-query.ts'
+
 // Records, leases, snapshots, items and the feed.
 export { checkStatus, type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from './record.ts'
 export { type CheckedLeaseQuery, checkLease, checkLeaseQuery, nextLease } from './record.ts'
@@ -117,28 +138,7 @@ export {
   TOLD,
 } from './feed.ts'
 
-// Long strings, which are kept once by their content.
-export {
-  blobsOf,
-  blobText,
-  checkBlobs,
-  checkGetOptions,
-  checkRange,
-  type Digests,
-  digestOf,
-  findBlob,
-  LARGE_STRING,
-  type LargeString,
-  NO_BLOBS,
-  replaceStrings,
-  type SplitBody,
-  splitBody,
-  textContent,
-  utf8Pieces,
-  withReferences,
-} from './blobs.ts'
-
 // What a database gives back, watches within a process, and errors.
 export { readEvent, readObject } from './row.ts'
-export { conversationExists, refuseWithin, storeClosed, unknownConversation } from './errors.ts'
+export { conversationExists, storeClosed, unknownConversation } from './errors.ts'
 export { Watches } from './watches.ts'

@@ -8,13 +8,11 @@ import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import { type AppendDecision, idsToLoad } from '../kit/append/decide-append.ts'
-import { type Digests, type LargeString, referencesText, splitBody, utf8Pieces } from '../kit/blobs.ts'
 import { shardOf, TOLD } from '../kit/feed.ts'
 import {
   KnownLog,
   LOG_COLUMNS,
   type LogRow,
-  resultOf,
   searchColumns,
   StaleLog,
   TIP_COLUMNS,
@@ -22,8 +20,9 @@ import {
 } from '../sql/append.ts'
 import { confirm, type Engine, first, type SqlValue } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
-import type { Connection } from './connection.ts'
+import { textRow } from '../sql/texts.ts'
 import { FEED_MOMENT, NOW } from './dialect.ts'
+import { textValues } from './texts.ts'
 
 /** What was appended, and whether anything is new. */
 interface Appended {
@@ -37,15 +36,6 @@ interface WaitingAppend {
   readonly options: AppendOptions
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: unknown) => void
-}
-
-interface Decided {
-  readonly append: WaitingAppend
-  readonly decision: AppendDecision
-}
-
-interface AppendRow<T extends string> {
-  readonly appended: T | 'written' | LogRow | null
 }
 
 /** The appends to one conversation, and its log as it was after the last of them. */
@@ -72,7 +62,7 @@ const MAX_LINES = 1_000
  * Appends of one store. Those to one conversation that are asked for while one is under way are written together, and
  * wait for the disk once (design D30).
  */
-export function appender(engine: Engine, schema: string, transaction: Connection['transaction']) {
+export function appender(engine: Engine, schema: string, fullText: boolean) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
 
@@ -136,7 +126,7 @@ export function appender(engine: Engine, schema: string, transaction: Connection
       const facts = group.flatMap((append) => append.facts)
       if (isAssumed) log.assumeNew(facts.flatMap((fact) => idOf(fact) ?? []))
       else if (log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
-      const decided: Decided[] = []
+      const decided: { readonly append: WaitingAppend; readonly decision: AppendDecision }[] = []
       const refused: { readonly append: WaitingAppend; readonly error: unknown }[] = []
       const before = log.tip.version
       let isStale = false
@@ -156,7 +146,13 @@ export function appender(engine: Engine, schema: string, transaction: Connection
       if (isStale || (isAssumed && (refused.length > 0 || isKnown))) continue
       const isNew = log.tip.version > before
       if (isNew) {
-        const current = await write(log, before, decided)
+        const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
+        const current = await write(
+          log,
+          before,
+          decided.map(({ decision }) => decision),
+          lease,
+        )
         if (current === null) throw unknownConversation(conversationId)
         if (current !== 'written') {
           known = new KnownLog(conversationId, current, reads)
@@ -167,7 +163,9 @@ export function appender(engine: Engine, schema: string, transaction: Connection
       line.log = log
       for (const { append, error } of refused) append.reject(error)
       for (const { append, decision } of decided) {
-        append.resolve({ result: resultOf(decision), isNew: decision.added.length > 0 })
+        const { events, added, tip } = decision
+        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
+        append.resolve({ result, isNew: added.length > 0 })
       }
       return
     }
@@ -189,19 +187,12 @@ export function appender(engine: Engine, schema: string, transaction: Connection
   async function write(
     log: KnownLog,
     version: number,
-    decided: readonly Decided[],
+    decisions: readonly AppendDecision[],
+    lease: AppendOptions['lease'],
   ): Promise<'written' | LogRow | null> {
     const { conversationId, number, row, tip } = log
-    const decisions = decided.map(({ decision }) => decision)
-    const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
     const added = decisions.flatMap((decision) => decision.added)
     const found = added.map(searchColumns)
-    const digests: Digests = new Map()
-    const split = added.map(({ event }) => splitBody(event.fact, digests))
-    const strings = new Map(split.flatMap((one) => one?.strings ?? []).map((one) => [one.hash, one]))
-    const uses = split.flatMap((one, index) =>
-      [...new Set(one?.strings.map(({ hash }) => hash))].map((hash) => ({ seq: version + index, hash })),
-    )
     const opened = decisions.flatMap((decision) => decision.opened)
     const values: readonly SqlValue[] = [
       conversationId,
@@ -222,61 +213,25 @@ export function appender(engine: Engine, schema: string, transaction: Connection
       found.map(({ source }) => source),
       found.map(({ message }) => message),
       // JSON text has no line feed of its own, and one text is read faster than a list.
-      added.map(({ event }, index) => split[index]?.body ?? JSON.stringify(event.fact)).join('\n'),
-      split.some((one) => one !== null) ? split.map((one) => one && referencesText(one.strings)) : null,
-      uses.map(({ seq }) => String(seq)),
-      uses.map(({ hash }) => hash),
-      [...strings.keys()],
-      [...strings.values()].map(({ bytes }) => String(bytes)),
+      added.map(({ event }) => JSON.stringify(event.fact)).join('\n'),
       opened.map(({ lane }) => String(lane)),
       opened.map(({ time }) => String(time)),
       opened.map(({ parent }) => textOf(parent?.lane)),
       opened.map(({ parent }) => textOf(parent?.seq)),
       opened.map(({ parent }) => textOf(parent?.time)),
+      fullText,
+      ...textValues(
+        fullText ? added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []) : [],
+      ),
     ]
-    const marks = [...values, ...NO_PIECES].map(() => '?').join(', ')
-    const sql = `SELECT ${schema}.append(${marks}) AS appended`
-    const [only] = decided
-    const options = only?.append.options
-    const send = async <T extends string>(
-      pieces: readonly SqlValue[],
-    ): Promise<T | 'written' | LogRow | null> => {
-      type Row = AppendRow<T>
-      const row = await (only === undefined || options?.within === undefined
-        ? engine.write(() => first<Row>(sql, ...values, ...pieces))
-        : transaction<Row>(sql, [...values, ...pieces], async (found, handle) => {
-            const isWritten = found?.appended === 'written'
-            if (isWritten) await options.within?.(handle, resultOf(only.decision))
-            return isWritten
-          }))
-      return row?.appended ?? null
-    }
-    // The bytes of long strings are sent only where the server does not have them all.
-    const appended = await send<'blobs'>(NO_PIECES)
-    return appended === 'blobs' ? send<never>(piecesOf([...strings.values()])) : appended
+    const sql = `SELECT ${schema}.append(${values.map(() => '?').join(', ')}) AS appended`
+    const written = await engine.write(() =>
+      first<{ readonly appended: 'written' | LogRow | null }>(sql, ...values),
+    )
+    return written?.appended ?? null
   }
 
   return append
-}
-
-/** Hashes, starts and lengths of pieces, and their bytes one after the other. */
-const NO_PIECES: readonly SqlValue[] = [[], [], [], null]
-
-function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
-  const hashes: string[] = []
-  const starts: string[] = []
-  const lengths: string[] = []
-  const all = new Uint8Array(strings.reduce((sum, { bytes }) => sum + bytes, 0))
-  let end = 0
-  for (const { hash, text } of strings)
-    for (const { start, bytes } of utf8Pieces(text)) {
-      hashes.push(hash)
-      starts.push(String(start))
-      lengths.push(String(bytes.length))
-      all.set(bytes, end)
-      end += bytes.length
-    }
-  return [hashes, starts, lengths, all]
 }
 
 const textOf = (value: number | bigint | undefined): string | null =>
@@ -293,7 +248,6 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
   for (const { facts, options } of waiting) {
-    if (count > 0 && options.within !== undefined) break
     events += facts.length
     if (waiting.length > 1) text += sizeOf(facts)
     const own = options.lease
@@ -304,8 +258,6 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
     if (count > 0 && (events > MAX_EVENTS || text > MAX_TEXT || !isSame)) break
     lease ??= own
     count += 1
-    // It has a commit of its own.
-    if (options.within !== undefined) break
   }
   return waiting.splice(0, count)
 }
@@ -335,10 +287,7 @@ const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
 
 /**
  * `append` writes what was decided and returns "written"; or the row of the log, and has changed nothing, when the log,
- * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation;
- * or "blobs", and has changed nothing, when it lacks the bytes of a long string and they were not passed.
- *
- * It locks the blobs that it uses against their deletion, in the order of their hashes, as `drop_blobs` does.
+ * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation.
  */
 export const appendFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.append(
@@ -346,14 +295,12 @@ CREATE FUNCTION ${schema}.append(
   p_now bigint, p_shard integer, p_witness bigint, p_from integer,
   ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}`).join(', ')},
   p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[], p_kinds text[], p_sources text[],
-  p_messages text[], p_bodies text, p_blobs text[], p_use_seqs integer[], p_use_hashes text[], p_hashes text[],
-  p_sizes bigint[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
-  p_opened_parent_seqs integer[], p_opened_parent_times bigint[],
-  p_piece_hashes text[], p_piece_starts bigint[], p_piece_lengths integer[], p_piece_bytes bytea
+  p_messages text[], p_bodies text, p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
+  p_opened_parent_seqs integer[], p_opened_parent_times bigint[], p_full_text boolean, p_text_numbers bigint[],
+  p_text_seqs integer[], p_text_times bigint[], p_text_roles integer[], p_text_sizes integer[], p_text_lines text
 ) RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off AS $body$
 DECLARE
   v ${schema}.log%ROWTYPE;
-  known integer;
 BEGIN
   SELECT * INTO v FROM ${schema}.log WHERE conversation_id = p_conversation FOR NO KEY UPDATE;
   IF NOT FOUND THEN
@@ -372,47 +319,29 @@ BEGIN
       SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE number = v.number
     ) r);
   END IF;
-  IF cardinality(p_hashes) > 0 THEN
-    SELECT count(*) INTO known FROM (
-      SELECT FROM ${schema}.blob b WHERE b.hash = ANY (p_hashes) ORDER BY b.hash FOR KEY SHARE
-    ) AS b;
-    IF known < cardinality(p_hashes) THEN
-      IF p_piece_bytes IS NULL THEN
-        RETURN '"blobs"';
-      END IF;
-      WITH new AS (
-        INSERT INTO ${schema}.blob AS b (hash, bytes)
-        SELECT n.hash, n.bytes FROM unnest(p_hashes, p_sizes) AS n (hash, bytes) ORDER BY n.hash
-        ON CONFLICT (hash) DO UPDATE SET bytes = b.bytes RETURNING b.hash, b.xmax = 0 AS is_new
-      )
-      INSERT INTO ${schema}.blob_piece (hash, start, bytes)
-      SELECT p.hash, p.start, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
-        SELECT n.*, (1 + sum(n.length) OVER (ORDER BY n.nth) - n.length)::integer AS first
-        FROM unnest(p_piece_hashes, p_piece_starts, p_piece_lengths) WITH ORDINALITY AS n (hash, start, length, nth)
-      ) AS p JOIN new ON new.hash = p.hash AND new.is_new;
-    END IF;
-  END IF;
   IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
-  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
-  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body,
-    f.blobs
+  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body)
+  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body
   FROM unnest(
-    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n'),
-    p_blobs
-  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, blobs, n);
-  IF cardinality(p_hashes) > 0 THEN
-    INSERT INTO ${schema}.blob_use (log, seq, hash)
-    SELECT p_number, u.seq, u.hash FROM unnest(p_use_seqs, p_use_hashes) AS u (seq, hash);
-  END IF;
+    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n')
+  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, n);
   IF cardinality(p_opened) > 0 THEN
     INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
     SELECT p_number, o.* FROM unnest(
       p_opened, p_opened_times, p_opened_parent_lanes, p_opened_parent_seqs, p_opened_parent_times
     ) AS o;
   END IF;
-  UPDATE ${schema}.log SET
+  IF p_full_text AND v.text_version = p_from THEN
+    v.text_version := p_version;
+    IF cardinality(p_text_numbers) > 0 THEN
+      PERFORM ${schema}.write_texts(
+        p_number, p_text_numbers, p_text_seqs, p_text_times, p_text_roles, p_text_sizes, p_text_lines
+      );
+    END IF;
+  END IF;
+  UPDATE ${schema}.log SET text_version = v.text_version,
     ${TIP_COLUMNS.map((name) => `${name} = p_${name}`).join(', ')},
     updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
   WHERE number = p_number;

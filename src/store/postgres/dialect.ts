@@ -29,8 +29,7 @@ import {
   type Table,
   type Work,
 } from '../sql/dialect.ts'
-import { blobReads, type EventRow } from '../sql/blobs.ts'
-import { eventColumns } from '../sql/events.ts'
+import { eventColumns, type EventRow, storedEvent } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 
 /**
@@ -102,6 +101,9 @@ export function postgresDialect(schema: string): Dialect {
     pageOfRanges: (form, ranges, columns, limit) =>
       pageOfRanges(table('event'), form, ranges, columns, limit),
     countRanges: (form, ranges) => countRanges(table('event'), form, ranges),
+    textEvent: 'e.log = t.log AND e.seq = t.seq',
+    // They go with their log.
+    textFits: '',
     feedColumn: ', moment',
     feedValue: `, ${schema}.feed_moment()`,
   }
@@ -306,10 +308,10 @@ function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<Fe
     wanted.map(({ from }) => String(from)),
     wanted.map(({ until }) => String(until)),
   )
-  const partOf = ({ nth }: { readonly nth: number }): FeedPart => wanted[nth - 1] as FeedPart
-  const { eventsOf } = blobReads(postgresDialect(schema))
-  for (const [row, event] of yield* eventsOf(rows, (row) => partOf(row).row.conversationId, false))
-    events.get(partOf(row))?.push(event)
+  for (const row of rows) {
+    const part = wanted[row.nth - 1]
+    if (part) events.get(part)?.push(storedEvent(part.row.conversationId, row))
+  }
   return events
 }
 

@@ -45,6 +45,11 @@ interface Common {
   /** Gives the time of records and leases. Default: the server's, which all processes share. */
   readonly clock?: Clock
   /**
+   * Whether the text of events is indexed, for `searchText`. Events that are in the database already are indexed in the
+   * background. All processes that append should say so. Default: false.
+   */
+  readonly fullText?: boolean
+  /**
    * Whether statements are prepared by name, which saves planning; the client must then take `{ name, text, values }`,
    * as `pg` does. A pooler that loses prepared statements is noticed, and they are given up. Default: true for a URL,
    * false for a client.
@@ -90,11 +95,6 @@ export interface SubscribingClient extends PostgresClient {
   listen(channel: string, hear: (payload: string) => void): Promise<() => Promise<void>>
 }
 
-/** A client that runs a function in a transaction: PGlite. */
-export interface TransactingClient extends PostgresClient {
-  transaction<T>(run: (held: PostgresClient) => Promise<T>): Promise<T>
-}
-
 /** What the store uses of the driver that it loads by itself. */
 export interface LoadedDriver {
   readonly Pool: new (options: {
@@ -137,10 +137,6 @@ export async function loadDriver(): Promise<LoadedDriver> {
 /** Whether a client is a pool, which lends clients. O(1). */
 export const isPool = (client: PostgresClient): client is PostgresPool =>
   'connect' in client && typeof (client as Partial<PostgresPool>).totalCount === 'number'
-
-/** Whether a client runs transactions by itself. O(1). */
-export const isTransacting = (client: PostgresClient): client is TransactingClient =>
-  'transaction' in client && typeof client.transaction === 'function'
 
 /** Whether a client subscribes to channels by itself. O(1). */
 export const isSubscribing = (client: PostgresClient): client is SubscribingClient =>

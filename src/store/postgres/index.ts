@@ -7,6 +7,7 @@ import { appender } from './append.ts'
 import { Connection } from './connection.ts'
 import { changeItems, claimItems, postgresDialect, readFeed, settleFeed } from './dialect.ts'
 import type { PostgresStoreOptions } from './driver.ts'
+import { textWork } from './texts.ts'
 import { Watcher } from './watcher.ts'
 
 export type {
@@ -45,7 +46,8 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const { schema, run } = connection
   const clock = (): bigint | null => options.clock?.() ?? null
   const own = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
-  const append = appender(own, schema, connection.transaction)
+  const fullText = options.fullText === true
+  const append = appender(own, schema, fullText)
   const call = <T>(work: () => Work<T>): Promise<T> => connection.call(() => run(work))
   let closing: Promise<void> | null = null
   let isSettled = false
@@ -61,6 +63,8 @@ export function postgresStore(options: PostgresStoreOptions): Store {
           isSettled = true
           return yield* readFeed(schema, query)
         },
+      texts: fullText ? textWork(schema) : null,
+      purgeTexts: null,
       wake: (id) => watcher.wrote(id),
       watch(id, wake) {
         connection.checkOpen()

@@ -545,7 +545,9 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
 /** The column that a conversation is listed by, and its value; null for tags, which have rows of their own. */
-function keyColumn([name, value]: ListKey): readonly [column: string, value: string | number | null] | null {
+export function keyColumn([name, value]: ListKey):
+  | readonly [column: string, value: string | number | null]
+  | null {
   if (name === 'public') return ['public', 1]
   const column = {
     parent: 'parent_conversation_id',

@@ -3,7 +3,7 @@
 import type { Clock } from '../kit/record.ts'
 
 /** A value of a statement. */
-export type SqlValue = null | number | bigint | string | Uint8Array | readonly (string | null)[]
+export type SqlValue = null | boolean | number | bigint | string | Uint8Array | readonly (string | null)[]
 
 /** A statement with a `?` for each of its values, in order. */
 export interface Statement {
@@ -24,14 +24,9 @@ export interface Change {
 
 /**
  * A step of a unit of work, answered with its rows. `confirm`: what was read is about to be acknowledged, so it must
- * survive what a write of this store survives. `callback`: the caller's own work on the driver's handle, in the same
- * transaction.
+ * survive what a write of this store survives.
  */
-export type Step =
-  | Statement
-  | { readonly change: Change }
-  | { readonly confirm: true }
-  | { readonly callback: (handle: unknown) => unknown }
+export type Step = Statement | { readonly change: Change } | { readonly confirm: true }
 
 /** A unit of work. An engine carries out its steps and resumes it with their rows. */
 export type Work<T> = Generator<Step, T, readonly object[]>
@@ -69,17 +64,13 @@ export type Table =
   | 'tag'
   | 'log'
   | 'event'
-  | 'blob'
-  | 'blob_piece'
-  | 'blob_use'
   | 'lane'
   | 'snapshot'
   | 'snapshot_part'
   | 'item'
   | 'item_key'
   | 'feed'
-  | 'conversations'
-  | 'events'
+  | 'text'
 
 /** How a database writes SQL. */
 export interface Dialect {
@@ -119,6 +110,9 @@ export interface Dialect {
   /** Statements that page through ranges of events; see `EventRange`. */
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement
+  /** The event `e` of a text `t`, and what only texts of conversations that exist fit; empty where there are no others. */
+  readonly textEvent: string
+  readonly textFits: string
   /** Columns and values that a row of the feed has besides, each with a leading comma. */
   readonly feedColumn: string
   readonly feedValue: string

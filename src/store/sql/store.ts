@@ -1,11 +1,11 @@
 /** A store over a database: every call is checked here, and carried out as a unit of work. */
 
 import { isLegalId } from '../../event/ids.ts'
+import { hasCode } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult, Store, Unwatch, Wake } from '../contract/store.ts'
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
-import { checkGetOptions } from '../kit/blobs.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { type CheckedFeedQuery, checkFeedQuery } from '../kit/feed.ts'
 import {
@@ -22,11 +22,12 @@ import {
   checkExact,
 } from '../kit/query/conversation-query.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
-import { blobReads } from './blobs.ts'
 import { conversationWork } from './conversations.ts'
 import type { Engine, Work } from './dialect.ts'
 import { eventReads } from './events.ts'
 import { itemReads } from './items.ts'
+import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
+import { TextIndexer, textReads, type TextWork } from './texts.ts'
 
 /** What a database does in its own way. */
 export interface OwnWork {
@@ -39,6 +40,10 @@ export interface OwnWork {
   changeItems(changes: readonly CheckedChange[]): () => Work<(Item | null)[]>
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
+  /** Null without an index of text. */
+  readonly texts: TextWork | null
+  /** A part of the work that takes deleted texts out of the index; true when there is more. */
+  readonly purgeTexts: (() => Work<boolean>) | null
   /** Wakes those who watch a conversation that this store has written. */
   wake(conversationId: string): void
   /** @throws `store_closed`. */
@@ -49,10 +54,22 @@ export interface OwnWork {
 /** The store of an engine. */
 export function sqlStore(engine: Engine, own: OwnWork): Store {
   const events = eventReads(engine.dialect)
-  const blobs = blobReads(engine.dialect)
   const conversations = conversationWork(engine.dialect, engine.clock)
   const items = itemReads(engine.dialect)
-  const { read, write } = engine
+  const texts = own.texts === null ? null : textReads(engine.dialect, own.texts, events)
+  const indexer =
+    texts === null || own.texts === null || own.texts.index === null
+      ? null
+      : new TextIndexer(texts, own.texts.maintain, engine.write)
+  const read: Engine['read'] = (work) => {
+    indexer?.start()
+    return engine.read(work)
+  }
+  const write: Engine['write'] = (work) => {
+    indexer?.start()
+    return engine.write(work)
+  }
+  const searched = (): ReturnType<typeof textReads> => texts ?? noFullText()
   return {
     name: engine.name,
 
@@ -60,6 +77,8 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
       if (!isLegalId(id)) throw unknownConversation(id)
       const { result, isNew } = await own.append(id, facts, options)
       if (isNew) own.wake(id)
+      indexer?.start()
+      if (isNew) indexer?.wrote(facts.length)
       return result
     },
 
@@ -67,14 +86,8 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
       const checked = checkReadOptions(options)
       return read(() => events.read(id, checked))
     },
-    get: async (conversationId, id, options) => {
-      const refs = checkGetOptions(options)
-      return (await read(() => events.getMany(conversationId, [id], refs)))[0] ?? null
-    },
-    getMany: async (conversationId, ids, options) => {
-      const refs = checkGetOptions(options)
-      return read(() => events.getMany(conversationId, ids, refs))
-    },
+    get: async (conversationId, id) => (await read(() => events.getMany(conversationId, [id])))[0] ?? null,
+    getMany: async (conversationId, ids) => read(() => events.getMany(conversationId, ids)),
     search: async (query) => {
       const checked = checkEventQuery(query)
       return read(() => events.search(checked))
@@ -83,6 +96,13 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
       const checked = checkEventFilter(filter)
       return read(() => events.count(checked))
     },
+
+    searchText: async (query) => {
+      const { search } = searched()
+      const checked = checkTextQuery(query)
+      return read(() => search(checked))
+    },
+    textIndex: async () => read(searched().count),
 
     createConversation: async (conversation) => {
       newRecord(conversation, 0n)
@@ -100,8 +120,19 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
     setStatus: async (id, status, version) => write(() => conversations.setStatus(id, status, version)),
     updateConversation: async (id, patch, options) => write(() => conversations.update(id, patch, options)),
     deleteConversation: async (id) => {
-      const deleted = await write(() => conversations.remove(id))
+      let hasTexts = false
+      const deleted = await write(function* () {
+        const deleted = yield* conversations.remove(id)
+        hasTexts = deleted && own.purgeTexts !== null && (yield* own.purgeTexts())
+        return deleted
+      })
       if (deleted) own.wake(id)
+      // In parts, so that other calls are made in between. A store that was closed leaves the rest to the next one.
+      while (hasTexts && own.purgeTexts !== null)
+        hasTexts = await write(own.purgeTexts).catch((error: unknown) => {
+          if (hasCode(error, 'store_closed')) return false
+          throw error
+        })
       return deleted
     },
 
@@ -118,9 +149,6 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
     loadSnapshot: async (id) => read(() => conversations.loadSnapshot(id)),
     deleteSnapshot: async (id) => write(() => conversations.deleteSnapshot(id)),
 
-    readBlob: (id, hash, range) => blobs.readBlob(read, id, hash, range),
-    auditBlobs: () => blobs.audit(read),
-
     feed: async (query) => read(own.feed(checkFeedQuery(query))),
 
     getItem: async (collection, id) => read(() => items.find(collection, id)),
@@ -136,6 +164,9 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
     claimItems: async (collection, claim) => write(own.claimItems(collection, checkClaim(collection, claim))),
 
     watch: (id, wake) => own.watch(id, wake),
-    close: () => own.close(),
+    close: () => {
+      indexer?.close()
+      return own.close()
+    },
   }
 }

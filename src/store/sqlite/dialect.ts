@@ -22,15 +22,7 @@ import {
 import type { AppendDecision } from '../kit/append/decide-append.ts'
 import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
 import { readObject } from '../kit/row.ts'
-import {
-  KnownLog,
-  LOG_COLUMNS,
-  type LogRow,
-  resultOf,
-  searchColumns,
-  TIP_COLUMNS,
-  tipValues,
-} from '../sql/append.ts'
+import { KnownLog, LOG_COLUMNS, type LogRow, searchColumns, TIP_COLUMNS, tipValues } from '../sql/append.ts'
 import { isTaken } from './database.ts'
 import {
   all,
@@ -45,8 +37,8 @@ import {
 import { eventReads } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 import { schemaOf } from '../sql/schema.ts'
-import { saveBlobs } from '../sql/blobs.ts'
-import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
+import { textRow } from '../sql/texts.ts'
+import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 
 /** Positions of one log: what one is multiplied with to give each event of a database a number of its own. */
 const POSITIONS = 2 ** 31
@@ -87,9 +79,15 @@ export const SQLITE: Dialect = {
       `DELETE FROM colloquy_event WHERE place >= (SELECT changed.number FROM changed) * ${POSITIONS}
       AND place < ((SELECT changed.number FROM changed) + 1) * ${POSITIONS}`,
     ),
+    statement(
+      `INSERT INTO colloquy_text_gone (log) SELECT changed.number FROM changed
+      WHERE EXISTS (SELECT 1 FROM colloquy_text AS t WHERE t.log = changed.number)`,
+    ),
   ],
   pageOfRanges,
   countRanges,
+  textEvent: `e.place = t.log * ${POSITIONS} + t.seq`,
+  textFits: 't.log NOT IN (SELECT log FROM colloquy_text_gone)',
   feedColumn: '',
   feedValue: '',
 }
@@ -108,15 +106,13 @@ export const SCHEMA: readonly string[] = [
       tableOptions: ' STRICT',
       eventPlace: '\n  place INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
       eventKey: '',
-      eventOfLog: `e.place >= l.number * ${POSITIONS} AND e.place < (l.number + 1) * ${POSITIONS}`,
       feedPlace: '\n  place INTEGER PRIMARY KEY,',
       feedKey: '',
+      textLog: 'INTEGER NOT NULL',
     },
     'colloquy_',
   ),
-  `CREATE TRIGGER colloquy_blob_unused AFTER DELETE ON colloquy_blob_use
-  WHEN NOT EXISTS (SELECT 1 FROM colloquy_blob_use WHERE hash = OLD.hash)
-  BEGIN DELETE FROM colloquy_blob WHERE hash = OLD.hash; END`,
+  ...TEXT_SCHEMA,
 ]
 
 /**
@@ -184,14 +180,14 @@ const events = eventReads(SQLITE)
 
 const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
 
-const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body,
-  blobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, parent_seq, parent_time)
   VALUES (?, ?, ?, ?, ?, ?)`
 
-const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')}
-  WHERE number = ?`
+const UPDATE_LOG = `UPDATE colloquy_log SET updated_at = max(updated_at, ?), ${TIP_COLUMNS.map((name) => `${name} = ?`).join(', ')},
+  text_version = ? WHERE number = ?`
 
 const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversation_id, told, from_seq, until_seq)
   VALUES (?, ?, ?, ?, ${TOLD.events}, ?, ?)`
@@ -206,64 +202,61 @@ export function* append(
   facts: readonly Fact[],
   options: AppendOptions,
   now: bigint,
+  fullText: boolean,
 ): Work<AppendDecision> {
   const row = yield* first<LogRow>(FIND_LOG, conversationId)
   if (row === undefined) throw unknownConversation(conversationId)
   const [only] = facts
-  let known: AppendDecision | null = null
   if (facts.length === 1 && typeof only?.id === 'string') {
     const log = new KnownLog(conversationId, row, events)
     log.assumeNew([only.id])
     try {
       const decision = yield* log.decide(facts, options)
       if (decision.added.length > 0) {
-        yield* write(log, decision, now)
-        known = decision
+        yield* write(log, decision, now, fullText)
+        return decision
       }
     } catch (error) {
       if (!isTaken(error) && !isColloquyError(error)) throw error
       // Refused, or the id is taken: for which reason is decided on what the log holds.
     }
   }
-  if (known === null) {
-    const log = new KnownLog(conversationId, row, events)
-    known = yield* log.decide(facts, options)
-    if (known.added.length === 0) return known
-    yield* write(log, known, now)
-  }
-  const { within } = options
-  const decision = known
-  if (within !== undefined) yield { callback: (handle) => within(handle, resultOf(decision)) }
+  const log = new KnownLog(conversationId, row, events)
+  const decision = yield* log.decide(facts, options)
+  if (decision.added.length > 0) yield* write(log, decision, now, fullText)
   return decision
 }
 
 function* write(
-  { conversationId, number }: KnownLog,
+  { conversationId, number, row }: KnownLog,
   { added, opened, tip }: AppendDecision,
   now: bigint,
+  fullText: boolean,
 ): Work<void> {
-  const digests: Digests = new Map()
   for (const placed of added) {
     const { event, time, node } = placed
     const { kind, source, message } = searchColumns(placed)
     const { seq, id, parentId, fact } = event
     const place = placeOf(number, seq)
-    const split = splitBody(fact, digests)
-    const body = split === null ? JSON.stringify(fact) : split.body
-    const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore
     yield statement(
-      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs,
+      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, JSON.stringify(fact),
     )
-    if (split !== null) yield* saveBlobs(SQLITE, number, seq, split.strings)
   }
   for (const { lane, time, parent } of opened) {
     const { lane: parentLane = null, seq = null, time: parentTime = null } = parent ?? {}
     yield statement(INSERT_LANE, number, lane, time, parentLane, seq, parentTime)
   }
-  yield statement(UPDATE_LOG, now, ...tipValues(tip), number)
-  const witness = Math.floor(Math.random() * 2 ** 32)
   const from = tip.version - added.length
+  // A log with events that are not indexed is indexed in their order.
+  const isIndexed = fullText && row.text_version === from
+  yield statement(UPDATE_LOG, now, ...tipValues(tip), isIndexed ? tip.version : row.text_version, number)
+  if (isIndexed)
+    yield* writeTexts(
+      number,
+      added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []),
+    )
+  const witness = Math.floor(Math.random() * 2 ** 32)
   yield statement(INSERT_FEED, shardOf(conversationId), witness, number, conversationId, from, tip.version)
 }
 

@@ -6,10 +6,10 @@ import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import type { Store } from '../contract/store.ts'
 import { sqlStore } from '../sql/store.ts'
-import { resultOf } from '../sql/append.ts'
-import { CallbackError, Connection, type SqliteDatabase } from './database.ts'
+import { Connection, type SqliteDatabase } from './database.ts'
 import { append, changeItems, claimItems, readFeed, SCHEMA, SQLITE } from './dialect.ts'
 import { Poll } from './poll.ts'
+import { purge, TEXT_INDEX, TEXT_WORK } from './texts.ts'
 import { Runner, type ConnectionSource } from './runner.ts'
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
@@ -38,6 +38,11 @@ export type SqliteStoreOptions = (
   readonly pollInterval?: number
   /** Gives the time of records and leases. Default: the system's. */
   readonly clock?: Clock
+  /**
+   * Whether the text of events is indexed, for {@link Store.searchText}. Events that are in the database already are
+   * indexed in the background. All processes that append should say so. Default: false.
+   */
+  readonly fullText?: boolean
 }
 
 /**
@@ -67,7 +72,7 @@ export type SqliteStoreOptions = (
  * await store.close()
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000 } = options ?? {}
+  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, fullText = false } = options ?? {}
   const pollInterval = checkPollInterval(options?.pollInterval, 50)
   if (synchronous !== 'full' && synchronous !== 'normal')
     invalidArgument('synchronous', 'must be full or normal')
@@ -75,7 +80,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
     invalidArgument('file', 'must be the path of a file, or `database` an open database')
   if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be a number of milliseconds')
-  const connect = (database: SqliteDatabase): Connection => setUp(database, { synchronous, readOnly })
+  const connect = (database: SqliteDatabase): Connection =>
+    setUp(database, { synchronous, readOnly, fullText })
   const source =
     options.file === undefined
       ? givenDatabase(options.database, connect)
@@ -88,17 +94,15 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     { name: 'sqlite', dialect: SQLITE, clock, read: runner.read, write: runner.write },
     {
       async append(id, facts, options) {
-        const isAlone = options.within !== undefined
-        const decision = await runner
-          .write(() => append(id, facts, options, clock()), { isAlone })
-          .catch((error: unknown) => {
-            throw error instanceof CallbackError ? error.cause : error
-          })
-        return { result: resultOf(decision), isNew: decision.added.length > 0 }
+        const { events, added, tip } = await runner.write(() => append(id, facts, options, clock(), fullText))
+        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
+        return { result, isNew: added.length > 0 }
       },
       changeItems: (changes) => () => changeItems(changes, millis()),
       claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),
       feed: (query) => () => readFeed(query),
+      texts: fullText ? { ...TEXT_WORK, index: readOnly ? null : TEXT_WORK.index } : null,
+      purgeTexts: purge,
       wake: (id) => poll.watches.wake(id),
       watch(id, wake) {
         runner.refuseWhenClosed()
@@ -190,7 +194,15 @@ const JOURNAL_SIZE = 4 * 2 ** 20
  */
 export function setUp(
   database: SqliteDatabase,
-  { synchronous, readOnly }: { readonly synchronous: 'full' | 'normal'; readonly readOnly: boolean },
+  {
+    synchronous,
+    readOnly,
+    fullText = false,
+  }: {
+    readonly synchronous: 'full' | 'normal'
+    readonly readOnly: boolean
+    readonly fullText?: boolean
+  },
 ): Connection {
   const connection = new Connection(database)
   // The store waits by itself, without blocking the event loop.
@@ -213,6 +225,7 @@ export function setUp(
     )
   database.exec('PRAGMA foreign_keys = ON')
   createSchema(connection, readOnly)
+  if (fullText) createTextIndex(connection, readOnly)
   return connection
 }
 
@@ -236,11 +249,26 @@ function createSchema(connection: Connection, readOnly: boolean): void {
   })
 }
 
+const hasTable = (connection: Connection, name: string): boolean =>
+  connection.all(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?`, name).length > 0
+
+/** Creates the index of text with the first store that has one. @throws `store_read_only`. */
+function createTextIndex(connection: Connection, readOnly: boolean): void {
+  const isIndexed = (): boolean => hasTable(connection, 'colloquy_text_index')
+  if (isIndexed()) return
+  if (readOnly)
+    throw new ColloquyError(
+      'store_read_only',
+      'The database has no index of text yet; open it for writing once, with fullText.',
+      { missing: 'text' },
+    )
+  connection.share(() => {
+    if (!isIndexed()) for (const sql of TEXT_INDEX) connection.database.exec(sql)
+  })
+}
+
 function isCreated(connection: Connection): boolean {
-  const [table] = connection.all(
-    `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'colloquy_schema'`,
-  )
-  if (table === undefined) return false
+  if (!hasTable(connection, 'colloquy_schema')) return false
   const [row] = connection.all<{ readonly version: number }>('SELECT version FROM colloquy_schema')
   const version = row?.version ?? 0
   if (version <= VERSION) return version === VERSION

@@ -7,8 +7,7 @@ import { APPEND_SHAPE } from './append-shape.ts'
 import { APPEND_TREE } from './append-tree.ts'
 import { APPEND_VERSION } from './append-version.ts'
 import { BODIES_KEPT } from './bodies.ts'
-import { BLOBS } from './blobs.ts'
-import type { Check, OwnRows } from './check.ts'
+import type { Check } from './check.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { CURSORS } from './cursors.ts'
 import { ITEM_LISTS } from './item-lists.ts'
@@ -18,18 +17,17 @@ import { LASTING } from './lasting.ts'
 import { LEASES } from './leases.ts'
 import { LIST_BOUNDS } from './list-bounds.ts'
 import { LISTS } from './lists.ts'
-import { OWN_ROWS } from './own-rows.ts'
 import { PATHS } from './paths.ts'
 import { READING } from './reading.ts'
 import { SEARCHING } from './searching.ts'
 import { SNAPSHOTS } from './snapshots.ts'
+import { TEXTS } from './texts.ts'
 import { TIMES } from './times.ts'
 import { WATCHING } from './watching.ts'
 
 const PARTS = {
   append: [...APPEND_IDS, ...APPEND_VERSION, ...APPEND_TREE, ...APPEND_SHAPE],
   import: APPEND_IMPORT,
-  within: OWN_ROWS,
   read: READING,
   search: [...SEARCHING, ...TIMES, ...PATHS, ...CURSORS],
   conversations: [...CONVERSATIONS, ...LISTS, ...LIST_BOUNDS],
@@ -39,8 +37,8 @@ const PARTS = {
   items: [...ITEMS, ...ITEM_LISTS],
   watch: WATCHING,
   bodies: BODIES_KEPT,
-  blobs: BLOBS,
   lasting: LASTING,
+  text: TEXTS,
 } as const satisfies Readonly<Record<string, readonly Check[]>>
 
 const CHECKS: readonly Check[] = Object.values(PARTS).flat()
@@ -59,10 +57,10 @@ export interface ConformanceOptions {
    * out by a store that forgets with its process: the cases that need it are then not in the list.
    */
   reopen?(store: Store): Promise<Store>
-  /** A table beside the store's own, for a store that takes `within`. Left out: the store must refuse it. */
-  readonly rows?: OwnRows
   /** How long a watch may take to wake, in milliseconds. Default: 20,000. */
   readonly watchTimeout?: number
+  /** Whether the stores that are opened search text (`fullText`): else those cases are not in the list. Default: false. */
+  readonly fullText?: boolean
   /** Which parts to try, for a store that is not done yet. Default: all of them. */
   readonly parts?: readonly ConformancePart[]
   /**
@@ -100,16 +98,18 @@ export interface ConformanceCase {
  * cases.every(({ skipped }) => skipped === null) // true
  */
 export function storeConformance(options: ConformanceOptions): ConformanceCase[] {
-  const { name: store, skip = [], parts, size = 'whole' } = options
+  const { name: store, skip = [], parts, size = 'whole', fullText = false } = options
   for (const { case: name, reason } of skip) {
     if (!CHECKS.some((check) => check.name === name))
       throw new Error(`There is no case to skip named: ${name}`)
     if (reason.trim() === '') throw new Error(`Say why ${store} skips: ${name}`)
   }
-  const checks = (parts?.flatMap((part): readonly Check[] => PARTS[part]) ?? CHECKS).filter(
-    ({ reopens, large }) =>
-      (reopens !== true || options.reopen !== undefined) && (large !== true || size === 'whole'),
-  )
+  const checks = (parts?.flatMap((part): readonly Check[] => PARTS[part]) ?? CHECKS)
+    .filter((check) => fullText || !TEXTS.includes(check))
+    .filter(
+      ({ reopens, large }) =>
+        (reopens !== true || options.reopen !== undefined) && (large !== true || size === 'whole'),
+    )
   return checks.map((check) => {
     const reason = skip.find(({ case: name }) => name === check.name)?.reason ?? null
     if (reason === null) return { name: check.name, skipped: null, run: () => tryOn(check, options) }
@@ -127,7 +127,6 @@ async function tryOn(check: Check, options: ConformanceOptions): Promise<void> {
     const store = await open(options.open())
     await check.run({
       store,
-      rows: options.rows ?? null,
       watchTimeout: options.watchTimeout ?? 20_000,
       runsOf: (whole) => (options.size === 'quick' ? Math.ceil(whole / 5) : whole),
       another: () => open(options.open()),

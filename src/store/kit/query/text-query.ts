@@ -1,0 +1,372 @@
+/** Searches of text: what was typed becomes words and phrases, which every store compares with lines of words alike. */
+
+import type { StoredEvent } from '../../contract/query.ts'
+import { MAX_PAGE_SIZE } from '../../contract/query.ts'
+import {
+  MAX_RANKED,
+  TEXT_ROLES,
+  type TextHit,
+  type TextPage,
+  type TextQuery,
+  type TextRole,
+} from '../../contract/text.ts'
+import { formatInstant } from '../record.ts'
+import {
+  checkBoolean,
+  checkId,
+  checkInstant,
+  checkInteger,
+  checkOneOf,
+  checkOptionNames,
+  checkText,
+  invalidQuery,
+} from './check-value.ts'
+import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
+import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './page.ts'
+import { eventText, isUnspaced, type Token, tokensOf } from './text-tokens.ts'
+
+/** A word or phrase to find. */
+export interface TextClause {
+  /** The part of a line that has it: its terms, with a space at the end unless the last one may continue. */
+  readonly piece: string
+  readonly terms: readonly string[]
+  /** Whether the last term may be the beginning of another one. */
+  readonly isPrefix: boolean
+}
+
+/** Where a page by rank begins. */
+export interface RankPlace {
+  /** The newest hit that is ranked; null for the newest of all. */
+  readonly top: bigint | null
+  /** The oldest hit that is ranked; null where that is not known yet. */
+  readonly bottom: bigint | null
+  /** The last hit of the page before; null for the best one. */
+  readonly after: RankedPlace | null
+}
+
+/** A hit among those that are ranked. */
+export interface RankedPlace {
+  readonly score: number
+  readonly place: bigint
+}
+
+/** A checked search; null does not narrow. */
+export interface CheckedTextQuery {
+  /** False where nothing can fit. */
+  readonly isPossible: boolean
+  /** All of them occur, and none of `excludes`. */
+  readonly includes: readonly TextClause[]
+  readonly excludes: readonly TextClause[]
+  readonly conversation: string | null
+  /** What the record of the conversation must fit. */
+  readonly record: CheckedConversationFilter
+  readonly role: TextRole | null
+  /** Whether results of tools are left out. */
+  readonly messagesOnly: boolean
+  readonly from: bigint | null
+  readonly until: bigint | null
+  readonly order: 'time' | 'rank'
+  readonly limit: number
+  /** By time: the place of the last hit of the page before. */
+  readonly after: bigint | null
+  readonly rank: RankPlace
+  readonly scope: string
+}
+
+const MAX_CLAUSES = 32
+const MAX_TERMS = 32
+/** UTF-16 units of a query that count. */
+const MAX_QUERY = 2_000
+const DEFAULT_LIMIT = 20
+
+const OPTIONS = {
+  query: true,
+  conversation: true,
+  tags: true,
+  public: true,
+  owner: true,
+  role: true,
+  from: true,
+  to: true,
+  includeResults: true,
+  order: true,
+  limit: true,
+  cursor: true,
+} satisfies Record<keyof TextQuery, true>
+
+/**
+ * Checks a search of text. O(length of the query).
+ * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor`.
+ */
+export function checkTextQuery(query: TextQuery): CheckedTextQuery {
+  checkOptionNames(query, OPTIONS)
+  const typed = checkText('query', query.query) ?? invalidQuery('query', 'is missing')
+  const { includes, excludes } = parseTextQuery(typed)
+  const record = checkConversationFilter({
+    ...(query.tags !== undefined && { tags: query.tags }),
+    ...(query.public !== undefined && { public: query.public }),
+    ...(query.owner !== undefined && { owner: query.owner }),
+  })
+  const role = checkOneOf('role', query.role, TEXT_ROLES)
+  const results = checkBoolean('includeResults', query.includeResults) ?? false
+  const filter = {
+    conversation: checkId('conversation', query.conversation),
+    role,
+    messagesOnly: role === null && !results,
+    from: checkInstant('from', query.from),
+    until: checkInstant('to', query.to),
+  }
+  const order = checkOneOf('order', query.order, ['time', 'rank']) ?? 'time'
+  const pieces = [includes, excludes].map((clauses) => clauses.map(({ piece }) => piece))
+  const scope = scopeOf('texts', order, { ...filter, pieces, record: scopeOf('', '', record) })
+  const cursor = checkText('cursor', query.cursor)
+  return {
+    isPossible: includes.length > 0 && record.isPossible,
+    includes,
+    excludes,
+    ...filter,
+    record,
+    order,
+    limit: checkInteger('limit', query.limit, 1, MAX_PAGE_SIZE, DEFAULT_LIMIT),
+    scope,
+    ...placeIn(order, scope, cursor),
+  }
+}
+
+const PLACE = /^-?\d{1,19}$/
+const MAX_PLACE = 2n ** 63n - 1n
+
+function placeIn(
+  order: CheckedTextQuery['order'],
+  scope: string,
+  cursor: string | null,
+): Pick<CheckedTextQuery, 'after' | 'rank'> {
+  const start: RankPlace = { top: null, bottom: null, after: null }
+  if (cursor === null) return { after: null, rank: start }
+  const key = decodeCursor(scope, cursor)
+  // The checksum is no signature: a client that knows it can write any key.
+  const places = key.map((text) => (PLACE.test(text) ? BigInt(text) : refuseCursor('altered')))
+  const [first, bottom, score, place] = places
+  const isLegal = places.every((value) => value <= MAX_PLACE && value >= -MAX_PLACE)
+  if (first === undefined || !isLegal || places.length !== (order === 'time' ? 1 : 4))
+    return refuseCursor('altered')
+  if (bottom === undefined || score === undefined || place === undefined) return { after: first, rank: start }
+  if (score < 0n || score > BigInt(Number.MAX_SAFE_INTEGER)) return refuseCursor('altered')
+  return { after: null, rank: { top: first, bottom, after: { score: Number(score), place } } }
+}
+
+const QUOTE = /["“”„«»]/
+const QUOTE_OR_SPACE = /["“”„«»\s]/
+
+const isSpace = (character: string | undefined): boolean => character === undefined || /\s/.test(character)
+
+/**
+ * The words and phrases of a query as a person typed it. Never throws. O(length).
+ *
+ * @example
+ * parseTextQuery('a -b "c d"').includes.map(({ piece }) => piece) // [' a ', ' c d ']
+ * parseTextQuery('a -b "c d"').excludes.map(({ piece }) => piece) // [' b ']
+ */
+export function parseTextQuery(typed: string): Pick<CheckedTextQuery, 'includes' | 'excludes'> {
+  const query = typed.slice(0, MAX_QUERY)
+  const includes: TextClause[] = []
+  const excludes: TextClause[] = []
+  let index = 0
+  while (index < query.length && includes.length + excludes.length < MAX_CLAUSES) {
+    if (isSpace(query[index])) {
+      index += 1
+      continue
+    }
+    const isExcluded =
+      query[index] === '-' &&
+      isSpace(query[index - 1]) &&
+      query[index + 1] !== '-' &&
+      !isSpace(query[index + 1])
+    if (isExcluded) index += 1
+    const isPhrase = QUOTE.test(query[index] as string)
+    if (isPhrase) index += 1
+    const length = query.slice(index).search(isPhrase ? QUOTE : QUOTE_OR_SPACE)
+    const end = length < 0 ? query.length : index + length
+    const clause = clauseOf(query.slice(index, end), isPhrase)
+    if (clause !== null) (isExcluded ? excludes : includes).push(clause)
+    index = isPhrase ? end + 1 : end
+  }
+  return { includes, excludes }
+}
+
+function clauseOf(text: string, isPhrase: boolean): TextClause | null {
+  const tokens = tokensOf(text)
+  const last = tokens.at(-1)
+  if (last === undefined) return null
+  // An identifier by itself is its whole, so that `fooBar` also finds `foobar`.
+  const wanted = !isPhrase && tokens[0]?.start === last.start ? [last] : tokens
+  const previous = wanted.at(-2)
+  const isLetter = isUnspaced(text.slice(last.start, last.end))
+  // The last letter of a stretch without spaces is a term of its own only where the stretch ends.
+  const isInPair = isLetter && previous !== undefined && previous.end === last.end
+  const terms = (isInPair ? wanted.slice(0, -1) : wanted).slice(0, MAX_TERMS).map(({ term }) => term)
+  const isPrefix = isLetter && !isInPair && wanted.length <= MAX_TERMS
+  return { piece: ` ${terms.join(' ')}${isPrefix ? '' : ' '}`, terms, isPrefix }
+}
+
+/** Whether a line of words fits a query's text. O(length · clauses). */
+export const fitsText = (
+  line: string,
+  { includes, excludes }: Pick<CheckedTextQuery, 'includes' | 'excludes'>,
+): boolean =>
+  includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
+
+/**
+ * How well a line fits: the more often the words occur the better, a text of many words less. An integer, the same in
+ * every database; it depends on nothing but the query and the line, so that pages by rank stay as they are while others
+ * append. O(length · clauses).
+ */
+export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
+  includes.reduce((sum, { piece }) => {
+    const count = line.split(piece).length - 1
+    return sum + 1_000_000 - Math.floor((1_000_000 * (64 + size)) / (64 * count + 64 + size))
+  }, 0)
+
+/** Places of one millisecond, before its events take those behind it. */
+const PER_MILLI = 16_384n
+const MOST_WIDENED = 6
+
+const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
+
+/**
+ * The place of an event among all texts: by its millisecond, then by its position. Another event may have it: then the
+ * next attempt is elsewhere in a growing range.
+ */
+export function textPlace(time: bigint, seq: number, attempt: number): bigint {
+  const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
+  const slot =
+    attempt === 0 ? (seq % 4_096) * 4 + Math.floor(Math.random() * 4) : Math.floor(Math.random() * range)
+  return millisOf(time) * PER_MILLI + BigInt(slot)
+}
+
+/** The first place of an instant's events, and one behind their last. */
+export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
+export const placeBehind = (time: bigint): bigint =>
+  (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
+
+/** What was found of the hits that are ranked together. */
+export interface RankedHits {
+  /** Best first, beyond the place that was asked for. */
+  readonly rows: readonly RankedPlace[]
+  readonly top: bigint
+  readonly bottom: bigint
+  /** How many are ranked together. */
+  readonly count: number
+}
+
+/** How a store finds hits. `S` and `R` are the steps of its units of work; a store without any never yields. */
+export interface TextSource<S, R> {
+  /** The newest hits below a place, newest first. */
+  newest(below: bigint | null, count: number): Generator<S, readonly bigint[], R>
+  /** The best hits among those from a place down; null for none. */
+  ranked(place: RankPlace, count: number): Generator<S, RankedHits | null, R>
+}
+
+/** The places of a page, and the cursor of the next. O(limit) beyond what the source costs. */
+export function* findTextPage<S, R>(
+  query: CheckedTextQuery,
+  source: TextSource<S, R>,
+): Generator<S, { readonly places: readonly bigint[]; readonly next: string | null }, R> {
+  const { scope, limit } = query
+  if (!query.isPossible) return { places: [], next: null }
+  if (query.order === 'time') {
+    const found = yield* source.newest(query.after, limit + 1)
+    const places = found.slice(0, limit)
+    const last = found.length > limit ? places.at(-1) : undefined
+    return { places, next: last === undefined ? null : encodeCursor(scope, [String(last)]) }
+  }
+  const places: bigint[] = []
+  let next: string | null = null
+  for (let at = query.rank; ;) {
+    const found = yield* source.ranked(at, limit + 1 - places.length)
+    const top = found?.top ?? at.top
+    const bottom = found?.bottom ?? at.bottom
+    for (const { score, place } of found?.rows ?? []) {
+      if (places.length === limit) return { places, next }
+      places.push(place)
+      next = encodeCursor(scope, [top, bottom, score, place].map(String))
+    }
+    // Those below are ranked apart, where there may be any.
+    if (bottom === null || (at.bottom === null && (found?.count ?? 0) < MAX_RANKED))
+      return { places, next: null }
+    at = { top: bottom - 1n, bottom: null, after: null }
+  }
+}
+
+const MAX_SNIPPET = 240
+const BEFORE_MATCH = 80
+
+/** The hit that an event is. O(length of its text). */
+export function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
+  const { role, text } = eventText(event.fact) ?? { role: 'user', text: '' }
+  const matches = matchesIn(text, tokensOf(text), includes)
+  const first = matches[0]?.[0] ?? 0
+  let start = Math.max(0, first - BEFORE_MATCH)
+  if (start > 0) {
+    const space = text.slice(start, first).search(/\s/)
+    if (space >= 0) start += space + 1
+    else if (isLowSurrogate(text, start)) start += 1
+  }
+  let end = Math.min(text.length, start + MAX_SNIPPET)
+  if (isLowSurrogate(text, end)) end -= 1
+  return {
+    conversationId: event.conversationId,
+    id: event.id ?? '',
+    seq: event.seq,
+    role,
+    timestamp: formatInstant(BigInt(event.time)),
+    // One for one, so that places stay.
+    snippet: text.slice(start, end).replaceAll(/[\s\p{Cc}]/gu, ' '),
+    ranges: matches.flatMap(([from, to]) =>
+      from < end && to > start ? [[Math.max(from, start) - start, Math.min(to, end) - start] as const] : [],
+    ),
+  }
+}
+
+const isLowSurrogate = (text: string, index: number): boolean => {
+  const unit = text.charCodeAt(index)
+  return unit >= 0xdc00 && unit <= 0xdfff
+}
+
+/** Where the clauses occur, in order, none overlapping. */
+function matchesIn(
+  text: string,
+  tokens: readonly Token[],
+  clauses: readonly TextClause[],
+): (readonly [start: number, end: number])[] {
+  const found = clauses.flatMap(({ terms, isPrefix }) =>
+    tokens.flatMap((token, index) => {
+      const last = tokens[index + terms.length - 1]
+      const fits = terms.every((term, place) => {
+        const other = tokens[index + place]?.term
+        return isPrefix && place === terms.length - 1 ? other?.startsWith(term) : other === term
+      })
+      if (!fits || last === undefined) return []
+      const letter = String.fromCodePoint(text.codePointAt(last.start) ?? 0).length
+      return [[token.start, isPrefix ? last.start + letter : last.end] as const]
+    }),
+  )
+  const merged: (readonly [number, number])[] = []
+  for (const range of found.toSorted(([a], [b]) => a - b)) {
+    const before = merged.at(-1)
+    if (before === undefined || range[0] > before[1]) merged.push(range)
+    else if (range[1] > before[1]) merged[merged.length - 1] = [before[0], range[1]]
+  }
+  return merged
+}
+
+/** The page of hits. */
+export const textPage = (
+  events: readonly StoredEvent[],
+  next: string | null,
+  query: CheckedTextQuery,
+): TextPage => ({ items: events.map((event) => hitOf(event, query)), next_page_id: next })
+
+/** @throws `invalid_query`: the store has no index of text. */
+export const noFullText = (): never =>
+  invalidQuery('query', 'needs an index of text; open the store with fullText: true')

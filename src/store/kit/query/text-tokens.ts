@@ -1,0 +1,176 @@
+/**
+ * The words of a text, in the one form that every store indexes and compares: folded, in a line, each behind a space. A
+ * phrase is then a piece of that line, whichever database holds it.
+ */
+
+import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
+import { type Content, isOpenPart, isTextPart, wordsIn } from '../../../event/shapes.ts'
+import type { TextRole } from '../../contract/text.ts'
+
+/** A word of a text: what it is compared by, and its place in the text, in UTF-16 units. */
+export interface Token {
+  readonly term: string
+  readonly start: number
+  readonly end: number
+}
+
+/** Maximum characters of words that are indexed of one text: a `tsvector` holds 1 MB. */
+const MAX_INDEXED = 300_000
+
+/** UTF-16 units of a term; a longer word becomes several terms. A lexeme of PostgreSQL has less than 2 kB. */
+const MAX_TERM = 32
+
+/** Letters of scripts that are written without spaces, and of Korean, whose words carry their particles. */
+const UNSPACED =
+  '[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Mymr}]'
+
+/** A stretch of a script without spaces, a word, a flag, an emoji. */
+const PIECES = new RegExp(
+  `((?:(?=[\\p{L}\\p{M}\\p{N}])${UNSPACED})+)|((?:(?!${UNSPACED})[\\p{L}\\p{M}\\p{N}_])+)|\\p{RI}{2}|\\p{ExtPict}`,
+  'gu',
+)
+
+/** A letter with its marks, or a syllable of Korean in pieces. */
+const LETTERS =
+  /[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f]*|[\p{M}\uff9e\uff9f]+/gu
+
+/** Where the parts of an identifier meet. */
+const PARTS = /_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
+
+/** A word of one part. */
+const SIMPLE = /^(?:[A-Z]?[a-z0-9]*|[A-Z0-9]*)$/
+
+/** Accents of Latin, Greek and Cyrillic, points of Hebrew, vowels of Arabic. */
+const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+/g
+
+/** Letters that are another one with a stroke, or two in one. */
+const LIKE: Readonly<Record<string, string>> = { ł: 'l', ø: 'o', đ: 'd', æ: 'ae', œ: 'oe', ς: 'σ' }
+
+/** What no term contains: ASCII that is neither a letter nor a digit, and spaces. */
+const NOT_IN_TERMS = /(?![a-z0-9])\p{ASCII}|\s/gu
+
+const PLAIN = /^[a-z0-9]*$/
+
+/** Letters of Thai, Kana, Han and Hangul that are compared as they are. */
+const UNFOLDED = /^[\u0e01-\u0e32\u0e34-\u0e59\u3041-\u3094\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]*$/
+
+/** A word as it is compared: without case, accents and forms of width. O(length). */
+function foldTerm(word: string): string {
+  if (PLAIN.test(word) || UNFOLDED.test(word)) return word
+  const lower = word.toLowerCase()
+  if (PLAIN.test(lower)) return lower
+  return word
+    .normalize('NFKD')
+    .replace(ACCENTS, '')
+    .normalize('NFC')
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/[łøđæœς]/g, (letter) => LIKE[letter] ?? letter)
+    .replace(NOT_IN_TERMS, '')
+}
+
+/** `end` where it is not that of the word. */
+type Add = (word: string, start: number, end?: number) => void
+
+/**
+ * The words of a text, in order: each pair of letters in scripts without spaces, and the last letter of a stretch by
+ * itself; the parts of an identifier, then the whole. At most {@link MAX_INDEXED} characters of them. O(length).
+ *
+ * @example
+ * tokensOf('Éa, fooBar').map(({ term }) => term) // ['ea', 'foo', 'bar', 'foobar']
+ * tokensOf('東京都').map(({ term }) => term) // ['東京', '京都', '都']
+ */
+export function tokensOf(text: string): Token[] {
+  const tokens: Token[] = []
+  let room = MAX_INDEXED
+  const add: Add = (word, start, end = start + word.length) => {
+    for (let from = 0; from < word.length && room > 0; from += MAX_TERM) {
+      const to = from + MAX_TERM
+      const term = foldTerm(word.slice(from, to))
+      if (term === '') continue
+      room -= term.length + 1
+      if (room >= 0) tokens.push({ term, start: start + from, end: to < word.length ? start + to : end })
+    }
+  }
+  for (const { 0: piece, 1: unspaced, 2: word, index } of text.matchAll(PIECES)) {
+    if (room < 0) break
+    if (unspaced !== undefined) {
+      const letters = [...unspaced.matchAll(LETTERS)]
+      for (const [place, { 0: letter, index: offset }] of letters.entries())
+        add(letter + (letters[place + 1]?.[0] ?? ''), index + offset)
+    } else if (word === undefined) add(piece, index)
+    else addWord(word, index, add)
+  }
+  return tokens
+}
+
+function addWord(word: string, start: number, add: Add): void {
+  if (SIMPLE.test(word)) return add(word, start)
+  const parts = word.split(PARTS).filter((part) => part !== '')
+  if (parts.length > 1) {
+    let offset = 0
+    for (const part of parts) {
+      offset = word.indexOf(part, offset)
+      add(part, start + offset)
+      offset += part.length
+    }
+  }
+  // Without the marks between its parts, so that `foo_bar` and `fooBar` are one word.
+  add(parts.join(''), start, start + word.length)
+}
+
+/** The words of a text as a line, each behind a space and with one at the end; empty for none. O(length). */
+export function lineOf(text: string): string {
+  const isPlain = text.length < MAX_INDEXED && ASCII.test(text) && !HAS_PARTS.test(text)
+  const terms = isPlain
+    ? (text.toLowerCase().match(/[a-z0-9]+/g) ?? [])
+    : tokensOf(text).map(({ term }) => term)
+  return terms.length === 0 ? '' : ` ${terms.join(' ')} `
+}
+
+/** How many words a line has. O(length). */
+export const sizeOfLine = (line: string): number => Math.max(0, line.split(' ').length - 2)
+
+/** Text whose words need no folding except of case, and are one term each. */
+const ASCII = /^\p{ASCII}*$/u
+const HAS_PARTS = /_|[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[a-zA-Z0-9]{33}/
+
+/**
+ * What a search finds in an event: its text and whose it is; null for an event without text, and for one in quarantine.
+ * O(length).
+ *
+ * @example
+ * eventText({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }) // { role: 'user', text: 'Hi' }
+ */
+export function eventText(fact: Fact): { readonly role: TextRole; readonly text: string } | null {
+  if (isQuarantined(fact)) return null
+  switch (fact.kind) {
+    case 'MessageEvent':
+      return textIn(fact.llm_message.role, [
+        ...(fact.llm_message.content ?? []),
+        ...(fact.extended_content ?? []),
+      ])
+    case 'ObservationEvent':
+      return textIn('tool', [...(fact.observation.content ?? []), ...(fact.extended_content ?? [])])
+    case 'AgentErrorEvent':
+      return { role: 'tool', text: fact.error }
+    default:
+      return null
+  }
+}
+
+function textIn(
+  role: TextRole,
+  parts: readonly Content[],
+): { readonly role: TextRole; readonly text: string } | null {
+  const texts = parts.flatMap((part): readonly string[] =>
+    isTextPart(part) ? [part.text] : isOpenPart(part) ? wordsIn(part) : [],
+  )
+  const text = texts.join('\n')
+  return text === '' ? null : { role, text }
+}
+
+/** Whether a text begins with a letter of a script without spaces. O(1). */
+export const isUnspaced = (text: string): boolean => UNSPACED_START.test(text)
+
+const UNSPACED_START = new RegExp(`^${UNSPACED}`, 'u')

@@ -1,0 +1,131 @@
+/** The texts of a memory store, and the scan that searches them. */
+
+import type { StoredEvent } from '../contract/query.ts'
+import { MAX_RANKED, type TextPage, type TextQuery, type TextRole } from '../contract/text.ts'
+import type { PlacedEvent } from '../kit/append/place.ts'
+import { fitsRecord } from '../kit/query/fits.ts'
+import {
+  checkTextQuery,
+  type CheckedTextQuery,
+  findTextPage,
+  fitsText,
+  noFullText,
+  scoreText,
+  textPage,
+  textPlace,
+  type TextSource,
+} from '../kit/query/text-query.ts'
+import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
+import type { Kept } from './conversations.ts'
+import { SortedList } from './sorted.ts'
+
+interface TextRow {
+  readonly place: bigint
+  readonly kept: Kept
+  readonly event: StoredEvent
+  readonly role: TextRole
+  readonly line: string
+  readonly size: number
+}
+
+const byPlace = (a: TextRow, b: TextRow): number => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0)
+
+/** The texts of all conversations. A search looks at all of them. */
+export class MemoryTexts {
+  readonly #isOn: boolean
+  readonly #rows = new SortedList(byPlace)
+  readonly #byPlace = new Map<bigint, TextRow>()
+  readonly #byConversation = new Map<Kept, TextRow[]>()
+
+  constructor(isOn: boolean) {
+    this.#isOn = isOn
+  }
+
+  /** @throws `invalid_query`. */
+  refuseWhenOff(): void {
+    if (!this.#isOn) noFullText()
+  }
+
+  /** O(length of the texts). */
+  add(kept: Kept, added: readonly PlacedEvent[]): void {
+    if (!this.#isOn) return
+    const rows = this.#byConversation.get(kept) ?? []
+    this.#byConversation.set(kept, rows)
+    for (const { event, time, node } of added) {
+      const found = node === null ? null : eventText(event.fact)
+      const line = found === null ? '' : lineOf(found.text)
+      if (found === null || line === '') continue
+      let place = textPlace(time, event.seq, 0)
+      for (let attempt = 1; this.#byPlace.has(place); attempt += 1)
+        place = textPlace(time, event.seq, attempt)
+      const row = { place, kept, event, role: found.role, line, size: sizeOfLine(line) }
+      rows.push(row)
+      this.#rows.add(row)
+      this.#byPlace.set(place, row)
+    }
+  }
+
+  /** O(texts of the conversation · log n). */
+  remove(kept: Kept): void {
+    for (const row of this.#byConversation.get(kept) ?? []) {
+      this.#rows.delete(row)
+      this.#byPlace.delete(row.place)
+    }
+    this.#byConversation.delete(kept)
+  }
+
+  /** O(all texts). @throws `invalid_query`, `invalid_cursor`. */
+  search(query: TextQuery): TextPage {
+    this.refuseWhenOff()
+    const checked = checkTextQuery(query)
+    const found = findTextPage(checked, this.#source(checked)).next()
+    // The source has no steps.
+    const { places, next } = found.done === true ? found.value : { places: [], next: null }
+    const events = places.flatMap((place) => this.#byPlace.get(place)?.event ?? [])
+    return textPage(events, next, checked)
+  }
+
+  #source(query: CheckedTextQuery): TextSource<never, never> {
+    const below = (place: bigint | null, count: number): TextRow[] => {
+      const rows: TextRow[] = []
+      for (const row of this.#rows.before((one) => place === null || one.place < place))
+        if (fits(row, query) && rows.push(row) === count) break
+      return rows
+    }
+    return {
+      // oxlint-disable-next-line require-yield
+      *newest(place, count) {
+        return below(place, count).map((row) => row.place)
+      },
+      // oxlint-disable-next-line require-yield
+      *ranked({ top, bottom, after }, count) {
+        const hits = below(top === null ? null : top + 1n, MAX_RANKED).filter(
+          ({ place }) => bottom === null || place >= bottom,
+        )
+        const [first, last] = [hits[0], hits.at(-1)]
+        if (first === undefined || last === undefined) return null
+        const rows = hits
+          .map(({ place, line, size }) => ({ place, score: scoreText(line, size, query.includes) }))
+          .toSorted((a, b) => b.score - a.score || (a.place < b.place ? 1 : -1))
+          .filter(
+            ({ score, place }) =>
+              after === null || score < after.score || (score === after.score && place < after.place),
+          )
+        return { rows: rows.slice(0, count), top: first.place, bottom: last.place, count: hits.length }
+      },
+    }
+  }
+}
+
+function fits({ kept, event, role, line }: TextRow, query: CheckedTextQuery): boolean {
+  const { conversation, from, until, messagesOnly, record } = query
+  const time = BigInt(event.time)
+  return (
+    (conversation === null || kept.record.id === conversation) &&
+    (query.role === null ? !messagesOnly || role !== 'tool' : role === query.role) &&
+    (from === null || time >= from) &&
+    (until === null || time < until) &&
+    fitsRecord(kept.record, record) &&
+    fitsText(line, query)
+  )
+}

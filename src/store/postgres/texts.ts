@@ -1,0 +1,129 @@
+/** The index of text in PostgreSQL: a GIN index of the words of each line, as a `tsvector` without positions. */
+
+import type { CheckedTextQuery } from '../kit/query/text-query.ts'
+import { textPlace } from '../kit/query/text-query.ts'
+import { type SqlValue, type Statement, statement } from '../sql/dialect.ts'
+import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
+
+/** The words of a line, each as it is: no dictionary changes them. */
+const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
+
+/**
+ * The index, and functions that write texts. A place that another text has is exchanged for one in a growing range, as
+ * `textPlace` does.
+ */
+export const textStatements = (schema: string): string[] => [
+  `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
+  `CREATE FUNCTION ${schema}.write_texts(
+  p_log bigint, p_numbers bigint[], p_seqs integer[], p_times bigint[], p_roles integer[], p_sizes integer[], p_lines text
+) RETURNS void LANGUAGE plpgsql AS $body$
+DECLARE
+  v_lines text[] := string_to_array(p_lines, E'\\n');
+  v_number bigint;
+  v_range bigint;
+BEGIN
+  FOR i IN 1..cardinality(p_numbers) LOOP
+    v_number := p_numbers[i];
+    v_range := 16384;
+    LOOP
+      INSERT INTO ${schema}.text (number, log, seq, time, role, size, line)
+      VALUES (v_number, p_log, p_seqs[i], p_times[i], p_roles[i], p_sizes[i], v_lines[i]) ON CONFLICT (number) DO NOTHING;
+      EXIT WHEN FOUND;
+      v_range := least(v_range * 4, 67108864);
+      v_number := (p_numbers[i] & ~16383::bigint) + floor(random() * v_range)::bigint;
+    END LOOP;
+  END LOOP;
+END
+$body$`,
+  `CREATE FUNCTION ${schema}.index_texts(
+  p_log bigint, p_from integer, p_until integer, p_numbers bigint[], p_seqs integer[], p_times bigint[],
+  p_roles integer[], p_sizes integer[], p_lines text
+) RETURNS void LANGUAGE plpgsql AS $body$
+BEGIN
+  UPDATE ${schema}.log SET text_version = p_until WHERE number = p_log AND text_version = p_from;
+  IF FOUND THEN
+    PERFORM ${schema}.write_texts(p_log, p_numbers, p_seqs, p_times, p_roles, p_sizes, p_lines);
+  END IF;
+END
+$body$`,
+]
+
+/** Texts as the functions take them. */
+export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
+  rows.map(({ time, seq }) => String(textPlace(time, seq, 0))),
+  rows.map(({ seq }) => String(seq)),
+  rows.map(({ time }) => String(time)),
+  rows.map(({ role }) => String(role)),
+  rows.map(({ size }) => String(size)),
+  // A line has no line feed.
+  rows.map(({ line }) => line).join('\n'),
+]
+
+/** The newest texts that are compared one by one, before the index is asked: words that are in many are among them. */
+const NEWEST = 2_000
+
+/** What a text must contain, as a `tsquery`. */
+const wordsOf = ({ includes }: CheckedTextQuery): string =>
+  [
+    ...new Set(
+      includes.flatMap(({ terms, isPrefix }) =>
+        terms.map((term, place) => `'${term}'${isPrefix && place === terms.length - 1 ? ':*' : ''}`),
+      ),
+    ),
+  ].join(' & ')
+
+/** The work of a schema, whose name is quoted. */
+export function textWork(schema: string): TextWork {
+  const text = `${schema}.text`
+
+  function match({ query, log, columns, fits, below, least, limit }: TextMatch): Statement[] {
+    if (log !== null)
+      return [
+        statement(
+          `SELECT ${columns.sql} FROM ${text} AS t
+          WHERE (t.log, t.number) < (?, ?) AND (t.log, t.number) >= (?, ?) AND ${fits.sql}
+          ORDER BY t.log DESC, t.number DESC LIMIT ?`,
+          ...columns.values,
+          log,
+          below,
+          log,
+          least,
+          ...fits.values,
+          limit,
+        ),
+      ]
+    const newest = statement(
+      `SELECT ${columns.sql} FROM (
+        SELECT * FROM ${text} AS t WHERE t.number < ? AND t.number >= ? ORDER BY t.number DESC LIMIT ${NEWEST}
+      ) AS t WHERE ${fits.sql} ORDER BY t.number DESC LIMIT ?`,
+      ...columns.values,
+      below,
+      least,
+      ...fits.values,
+      limit,
+    )
+    // Looked up by the index alone, whatever the planner takes for its words; lines are read in the order of places.
+    const indexed = statement(
+      `WITH hit AS MATERIALIZED (SELECT number FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery))
+      SELECT ${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
+      CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.number = h.number LIMIT 1) AS t
+      WHERE ${fits.sql} ORDER BY h.number DESC LIMIT ?`,
+      wordsOf(query),
+      ...columns.values,
+      below,
+      least,
+      ...fits.values,
+      limit,
+    )
+    return [newest, indexed]
+  }
+
+  return {
+    match,
+    *index(log, from, until, rows) {
+      const values = [log, from, until, ...textValues(rows)]
+      yield statement(`SELECT ${schema}.index_texts(${values.map(() => '?').join(', ')})`, ...values)
+    },
+    maintain: null,
+  }
+}

@@ -1,0 +1,363 @@
+/** Searches the text of all conversations in a database, and indexes events that were appended without an index. */
+
+import type { TextIndex, TextPage, TextRole } from '../contract/text.ts'
+import { MAX_RANKED, TEXT_ROLES } from '../contract/text.ts'
+import type { StoredEvent } from '../contract/query.ts'
+import {
+  type CheckedTextQuery,
+  findTextPage,
+  firstPlace,
+  placeBehind,
+  textPage,
+  type TextSource,
+} from '../kit/query/text-query.ts'
+import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
+import type { Bigint } from '../kit/row.ts'
+import { keyColumn } from './conversations.ts'
+import { all, type Dialect, first, type Statement, statement, type Step, type Work } from './dialect.ts'
+import { eventColumns, type eventReads, type EventRow, storedEvent } from './events.ts'
+
+/** What the index has of an event. */
+export interface TextRow {
+  readonly seq: number
+  readonly time: bigint
+  readonly role: number
+  /** Words of the line. */
+  readonly size: number
+  readonly line: string
+}
+
+/** What is searched for in one statement. */
+export interface TextMatch {
+  readonly query: CheckedTextQuery
+  /** The number of the log, where it is one conversation's. */
+  readonly log: number | null
+  /** What is selected of the text `t`. */
+  readonly columns: Statement
+  /** What the text `t` fits. */
+  readonly fits: Statement
+  /** Places below this one, from `least` up. */
+  readonly below: bigint
+  readonly least: bigint
+  readonly limit: number
+}
+
+/** How a database keeps the index. */
+export interface TextWork {
+  /**
+   * The statements that may find the newest texts that fit, newest first, as columns with `number`: the next one is for
+   * where the one before has not found as many as `limit`.
+   */
+  match(match: TextMatch): readonly Statement[]
+  /** Indexes a stretch of a log, unless another process has. Null where the store may not write. */
+  readonly index: ((log: number, from: number, until: number, rows: readonly TextRow[]) => Work<void>) | null
+  /** A part of the work that keeps the index in order; true when there is more. */
+  readonly maintain: (() => Work<boolean>) | null
+}
+
+/** The row of an event in the index; null for one without words. O(length). */
+export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigint): TextRow | null {
+  const found = inTree ? eventText(fact) : null
+  const line = found === null ? '' : lineOf(found.text)
+  if (found === null || line === '') return null
+  return { seq, time, role: TEXT_ROLES.indexOf(found.role), size: sizeOfLine(line), line }
+}
+
+const roleOf = (role: TextRole): number => TEXT_ROLES.indexOf(role)
+
+/** All places. */
+const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+/** Events that are indexed in one transaction, so that other writes wait briefly. */
+const BATCH = 200
+
+/** The searches of text over a dialect. */
+export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof eventReads>) {
+  const [log, conversation, tag] = [d.table('log'), d.table('conversation'), d.table('tag')]
+  const hits = `SELECT CAST(t.number AS text) AS number, l.conversation_id, ${eventColumns(d)} FROM ${d.elements}
+    ${d.lookUp('text', 't', 't.number = CAST(listed.value AS bigint)')}
+    ${d.lookUp('log', 'l', 'l.number = t.log')} ${d.lookUp('event', 'e', d.textEvent)}`
+  const nextLog = `SELECT number, conversation_id, version, text_version FROM ${log}
+    WHERE number > ? AND text_version < version ORDER BY number LIMIT 1`
+  const progress = `SELECT coalesce(sum(text_version), 0) AS indexed, coalesce(sum(version), 0) AS total FROM ${log}`
+
+  function* search(query: CheckedTextQuery): Work<TextPage> {
+    const own = query.conversation === null ? null : yield* events.findLog(query.conversation)
+    if (own === undefined) return textPage([], null, query)
+    const { places, next } = yield* findTextPage(query, source(query, own?.number ?? null))
+    if (places.length === 0) return textPage([], next, query)
+    const rows = yield* all<EventRow & { readonly number: string; readonly conversation_id: string }>(
+      hits,
+      JSON.stringify(places.map(String)),
+    )
+    const found = new Map(rows.map((row) => [row.number, storedEvent(row.conversation_id, row)]))
+    return textPage(
+      places.flatMap((place) => found.get(String(place)) ?? []),
+      next,
+      query,
+    )
+  }
+
+  function source(query: CheckedTextQuery, log: number | null): TextSource<Step, readonly object[]> {
+    const fits = fitsOf(query)
+    const least = query.from === null ? LEAST : firstPlace(query.from)
+    const behind = query.until === null ? BEHIND : placeBehind(query.until)
+    const lower = (place: bigint | null): bigint => (place === null || place > behind ? behind : place)
+    return {
+      *newest(below, limit) {
+        const columns = statement('t.number')
+        const passes = work.match({ query, log, columns, fits, below: lower(below), least, limit })
+        const rows = yield* firstFilled<{ readonly number: string }>(
+          passes.map(({ sql, values }) =>
+            statement(
+              `SELECT CAST(h.number AS text) AS number FROM (${sql}) AS h ORDER BY h.number DESC`,
+              ...values,
+            ),
+          ),
+          limit,
+        )
+        return rows.map(({ number }) => BigInt(number))
+      },
+      *ranked({ top, bottom, after }, limit) {
+        const columns = statement(`t.number, ${score(query).sql} AS score`, ...score(query).values)
+        const last = work
+          .match({
+            query,
+            log,
+            columns,
+            fits,
+            below: lower(top === null ? null : top + 1n),
+            least: bottom === null || bottom < least ? least : bottom,
+            limit: MAX_RANKED,
+          })
+          .at(-1)
+        if (last === undefined) return null
+        const beyond = statement(
+          after === null ? '1 = 1' : '(w.score < ? OR (w.score = ? AND w.number < ?))',
+          ...(after === null ? [] : [after.score, after.score, after.place]),
+        )
+        const rows = yield* all<RankedRow>(
+          `SELECT CAST(w.number AS text) AS number, w.score, CAST(w.top AS text) AS top, CAST(w.bottom AS text) AS bottom, w.count
+          FROM (SELECT h.number, h.score, max(h.number) OVER () AS top, min(h.number) OVER () AS bottom, count(*) OVER () AS count
+            FROM (${last.sql}) AS h) AS w
+          WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?`,
+          ...last.values,
+          ...beyond.values,
+          limit,
+        )
+        const [best] = rows
+        if (best === undefined) return null
+        return {
+          rows: rows.map(({ number, score }) => ({ place: BigInt(number), score: Number(score) })),
+          top: BigInt(best.top),
+          bottom: BigInt(best.bottom),
+          count: Number(best.count),
+        }
+      },
+    }
+  }
+
+  /** What a text `t` must fit, its words included. */
+  function fitsOf({
+    includes,
+    excludes,
+    record,
+    role,
+    messagesOnly,
+    from,
+    until,
+  }: CheckedTextQuery): Statement {
+    const parts: (Statement | false)[] = [
+      ...includes.map(({ piece }) => statement(`${d.find}(t.line, ?) > 0`, piece)),
+      ...excludes.map(({ piece }) => statement(`${d.find}(t.line, ?) = 0`, piece)),
+      role !== null && statement('t.role = ?', roleOf(role)),
+      messagesOnly && statement('t.role <> ?', roleOf('tool')),
+      from !== null && statement('t.time >= ?', from),
+      until !== null && statement('t.time < ?', until),
+      ...(d.textFits === '' ? [] : [statement(d.textFits)]),
+      ...record.keys.flatMap((key): Statement[] => {
+        const column = keyColumn(key)
+        if (column === null)
+          return [
+            statement(
+              `EXISTS (SELECT 1 FROM ${tag} AS own WHERE own.number = t.log AND own.name = ? AND own.value = ?)`,
+              ...key,
+            ),
+          ]
+        return [statement(`c.${column[0]} = ?`, column[1])]
+      }),
+      record.public !== null && statement('c.public = ?', Number(record.public)),
+    ]
+    const asked = parts.filter((part) => part !== false)
+    const own = asked.filter(({ sql }) => sql.startsWith('c.'))
+    const others = asked.filter(({ sql }) => !sql.startsWith('c.'))
+    const exists =
+      own.length === 0
+        ? []
+        : [
+            statement(
+              `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${own.map(({ sql }) => sql).join(' AND ')})`,
+              ...own.flatMap(({ values }) => values),
+            ),
+          ]
+    const together = [...others, ...exists]
+    return statement(
+      together.map(({ sql }) => sql).join(' AND '),
+      ...together.flatMap(({ values }) => values),
+    )
+  }
+
+  /**
+   * Indexes the next events that were appended without an index, from a log on. Returns the log to continue with, or null
+   * at the end.
+   */
+  function* indexNext(after: number): Work<number | null> {
+    const row = yield* first<{
+      readonly number: Bigint
+      readonly conversation_id: string
+      readonly version: number
+      readonly text_version: number
+    }>(nextLog, after)
+    if (row === undefined) return null
+    const [number, from] = [Number(row.number), row.text_version]
+    const until = Math.min(row.version, from + BATCH)
+    const read = yield* events.stretch(row.conversation_id, number, from, until - 1)
+    const rows = read.flatMap((event) => textRow(event, event.inTree, BigInt(event.time)) ?? [])
+    if (work.index === null) return null
+    yield* work.index(number, from, until, rows)
+    return until === row.version ? number : number - 1
+  }
+
+  function* count(): Work<TextIndex> {
+    const row = yield* first<{ readonly indexed: Bigint; readonly total: Bigint }>(progress)
+    return { indexed: Number(row?.indexed ?? 0), total: Number(row?.total ?? 0) }
+  }
+
+  return { search, indexNext, count }
+}
+
+function* firstFilled<R extends object>(passes: readonly Statement[], limit: number): Work<readonly R[]> {
+  let rows: readonly R[] = []
+  for (const { sql, values } of passes) {
+    rows = yield* all<R>(sql, ...values)
+    if (rows.length >= limit) break
+  }
+  return rows
+}
+
+/** The same as `scoreText`. */
+const score = ({ includes }: CheckedTextQuery): Statement =>
+  statement(
+    includes
+      .map(
+        () => `(1000000 - CAST(1000000 AS bigint) * (64 + t.size) /
+          (64 * ((length(t.line) - length(replace(t.line, ?, ''))) / CAST(? AS int)) + 64 + t.size))`,
+      )
+      .join(' + '),
+    ...includes.flatMap(({ piece }) => [piece, [...piece].length]),
+  )
+
+interface RankedRow {
+  readonly number: string
+  readonly score: Bigint
+  readonly top: string
+  readonly bottom: string
+  readonly count: Bigint
+}
+
+/** Milliseconds after an append until the index is put in order, and after a fault until it is tried again. */
+const [IDLE, AFTER_FAULT] = [200, 5_000]
+
+/** Texts after which that is done at once. */
+const MANY = 256
+
+/**
+ * Does what is left to do for an index, in small steps between the calls of the store; each step takes about half of the
+ * time. Several processes may do so at once: of two that index the same events one is refused.
+ */
+export class TextIndexer {
+  readonly #reads: ReturnType<typeof textReads>
+  readonly #maintain: TextWork['maintain']
+  readonly #write: <T>(work: () => Work<T>) => Promise<T>
+  #isStarted = false
+  #isClosed = false
+  #written = 0
+  #timer: ReturnType<typeof setTimeout> | null = null
+  #isRunning = false
+
+  constructor(
+    reads: ReturnType<typeof textReads>,
+    maintain: TextWork['maintain'],
+    write: <T>(work: () => Work<T>) => Promise<T>,
+  ) {
+    this.#reads = reads
+    this.#maintain = maintain
+    this.#write = write
+  }
+
+  /** Begins with the first call of the store. */
+  start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#soon(0, true)
+  }
+
+  /** Events were appended. */
+  wrote(count: number): void {
+    this.#written += count
+    if (this.#maintain !== null) this.#soon(this.#written >= MANY ? 0 : IDLE, false)
+  }
+
+  /** Begins no further step. */
+  close(): void {
+    this.#isClosed = true
+    if (this.#timer !== null) clearTimeout(this.#timer)
+  }
+
+  #soon(delay: number, indexes: boolean): void {
+    if (this.#isClosed || (this.#timer !== null && delay > 0) || this.#isRunning) return
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      this.#written = 0
+      this.#isRunning = true
+      void this.#run(indexes).then(
+        () => {
+          this.#isRunning = false
+          if (this.#written > 0) this.wrote(0)
+        },
+        () => {
+          this.#isRunning = false
+          this.#soon(AFTER_FAULT, true)
+        },
+      )
+    }, delay)
+    this.#timer.unref?.()
+  }
+
+  async #run(indexes: boolean): Promise<void> {
+    await this.#order()
+    let log: number | null = indexes ? 0 : null
+    while (log !== null && !this.#isClosed) {
+      const from: number = log
+      log = await this.#step(() => this.#reads.indexNext(from))
+      await this.#order()
+    }
+  }
+
+  async #order(): Promise<void> {
+    const maintain = this.#maintain
+    let isMore = maintain !== null
+    while (isMore && !this.#isClosed) isMore = maintain !== null && (await this.#step(maintain))
+  }
+
+  async #step<T>(work: () => Work<T>): Promise<T> {
+    const start = performance.now()
+    const result = await this.#write(work)
+    const pause = Math.min(performance.now() - start, 100)
+    await new Promise((resolve) => {
+      setTimeout(resolve, pause).unref?.()
+    })
+    return result
+  }
+}

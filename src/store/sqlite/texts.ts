@@ -1,0 +1,149 @@
+/**
+ * The index of text in SQLite: FTS5 over lines of words. An append writes the line only; lines are taken into the index
+ * together, and until then a search looks at each of them.
+ */
+
+import type { CheckedTextQuery } from '../kit/query/text-query.ts'
+import { textPlace } from '../kit/query/text-query.ts'
+import { all, first, type Statement, statement, type Work } from '../sql/dialect.ts'
+import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
+
+/**
+ * - `text_pending`: texts that are not in the index yet.
+ * - `text_gone`: logs that were deleted, and whose texts are still in the index.
+ */
+export const TEXT_SCHEMA: readonly string[] = [
+  'CREATE TABLE colloquy_text_pending (number INTEGER PRIMARY KEY) STRICT',
+  'CREATE TABLE colloquy_text_gone (log INTEGER PRIMARY KEY) STRICT',
+]
+
+/**
+ * Whatever is no space is part of a word: the lines are made of words already. Deleted words are overwritten. Words have
+ * no positions: a phrase is compared with the line.
+ */
+export const TEXT_INDEX: readonly string[] = [
+  `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
+    columnsize = 0, detail = none, tokenize = 'ascii')`,
+  `INSERT INTO colloquy_text_index (colloquy_text_index, rank) VALUES ('secure-delete', 1)`,
+]
+
+const INSERT_TEXT = `INSERT INTO colloquy_text (number, log, seq, time, role, size, line) VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT DO NOTHING RETURNING 1 AS is_new`
+
+/** Writes texts of a log, to be indexed. */
+export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
+  for (const { seq, time, role, size, line } of rows) {
+    for (let attempt = 0; ; attempt += 1) {
+      const number = textPlace(time, seq, attempt)
+      const written = yield* first(INSERT_TEXT, number, log, seq, time, role, size, line)
+      if (written === undefined) continue
+      yield statement('INSERT INTO colloquy_text_pending (number) VALUES (?)', number)
+      break
+    }
+  }
+}
+
+/** Texts that are taken into the index in one transaction, and that are taken out of it, which costs more. */
+const [MERGED, PURGED] = [512, 32]
+
+const IS_INDEXED = 'NOT EXISTS (SELECT 1 FROM colloquy_text_pending AS p WHERE p.number = t.number)'
+
+/** Takes texts into the index, and those of deleted conversations out of it; true when there is more. */
+function* maintain(): Work<boolean> {
+  if (yield* purge()) return true
+  const last = yield* first<{ readonly last: string | null }>(
+    `SELECT CAST(max(number) AS text) AS last FROM (SELECT number FROM colloquy_text_pending ORDER BY number LIMIT ${MERGED})`,
+  )
+  if (last?.last === null || last === undefined) return false
+  const until = BigInt(last.last)
+  yield statement(
+    `INSERT INTO colloquy_text_index (rowid, line) SELECT t.number, t.line FROM colloquy_text_pending AS p
+    CROSS JOIN colloquy_text AS t ON t.number = p.number WHERE p.number <= ? ORDER BY p.number`,
+    until,
+  )
+  yield statement('DELETE FROM colloquy_text_pending WHERE number <= ?', until)
+  return (yield* first('SELECT 1 FROM colloquy_text_pending LIMIT 1')) !== undefined
+}
+
+/** Takes texts of a deleted conversation out of the index; true when there may be more. */
+export function* purge(): Work<boolean> {
+  const gone = yield* first<{ readonly log: number }>(
+    'SELECT log FROM colloquy_text_gone WHERE log > 0 ORDER BY log LIMIT 1',
+  )
+  if (gone === undefined) return false
+  const rows = yield* all<{ readonly number: string }>(
+    `SELECT CAST(t.number AS text) AS number FROM colloquy_text AS t INDEXED BY colloquy_text_log
+    WHERE t.log = ? ORDER BY t.number LIMIT ${PURGED}`,
+    gone.log,
+  )
+  const range = [gone.log, BigInt(rows.at(-1)?.number ?? 0)] as const
+  yield statement(
+    `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line
+    FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.number <= ? AND ${IS_INDEXED}`,
+    ...range,
+  )
+  yield statement(
+    `DELETE FROM colloquy_text_pending WHERE number IN
+      (SELECT number FROM colloquy_text INDEXED BY colloquy_text_log WHERE log = ? AND number <= ?)`,
+    ...range,
+  )
+  yield statement('DELETE FROM colloquy_text WHERE log = ? AND number <= ?', ...range)
+  if (rows.length < PURGED) yield statement('DELETE FROM colloquy_text_gone WHERE log = ?', gone.log)
+  return (yield* first('SELECT 1 FROM colloquy_text_gone WHERE log > 0 LIMIT 1')) !== undefined
+}
+
+/** What a text must contain, in the index's own syntax. */
+const matchOf = ({ includes }: CheckedTextQuery): string =>
+  [
+    ...new Set(
+      includes.flatMap(({ terms, isPrefix }) =>
+        terms.map((term, place) => `"${term}"${isPrefix && place === terms.length - 1 ? ' *' : ''}`),
+      ),
+    ),
+  ].join(' AND ')
+
+function match({ query, log, columns, fits, below, least, limit }: TextMatch): Statement[] {
+  const part = (from: string, key: string, start: Statement): Statement =>
+    statement(
+      `SELECT ${columns.sql} FROM ${from} WHERE ${start.sql} AND ${key} < ? AND ${key} >= ? AND ${fits.sql}
+      ORDER BY ${key} DESC LIMIT ?`,
+      ...columns.values,
+      ...start.values,
+      below,
+      least,
+      ...fits.values,
+      limit,
+    )
+  if (log !== null)
+    return [part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', statement('t.log = ?', log))]
+  const join = 'CROSS JOIN colloquy_text AS t ON t.number ='
+  const parts = [
+    part(
+      `colloquy_text_index AS f ${join} f.rowid`,
+      'f.rowid',
+      statement('f.colloquy_text_index MATCH ?', matchOf(query)),
+    ),
+    part(`colloquy_text_pending AS p ${join} p.number`, 'p.number', statement('1 = 1')),
+  ]
+  return [
+    statement(
+      `${parts.map(({ sql }) => `SELECT * FROM (${sql})`).join(' UNION ALL ')} ORDER BY number DESC LIMIT ?`,
+      ...parts.flatMap(({ values }) => values),
+      limit,
+    ),
+  ]
+}
+
+export const TEXT_WORK: TextWork = {
+  match,
+  *index(log, from, until, rows) {
+    const isNew = yield* first(
+      'UPDATE colloquy_log SET text_version = ? WHERE number = ? AND text_version = ? RETURNING 1 AS is_new',
+      until,
+      log,
+      from,
+    )
+    if (isNew !== undefined) yield* writeTexts(log, rows)
+  },
+  maintain,
+}

@@ -1,0 +1,201 @@
+/** Every store passes the cases of the search of text. */
+
+import { readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { storeConformance } from '../../src/testing/index.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { opener as postgresOpener, schemas } from '../postgres/schemas.ts'
+import { DRIVERS, folder, opener } from './sqlite-drivers.ts'
+
+const parts = ['text'] as const
+
+const open = async () => memoryStore({ fullText: true })
+
+describe('the memory store searches text', () => {
+  for (const { name, run } of storeConformance({ name: 'memory', fullText: true, parts, open })) it(name, run)
+})
+
+const FILES = folder()
+afterAll(FILES.remove)
+
+for (const driver of DRIVERS)
+  describe(`the SQLite store with ${driver} searches text`, () => {
+    const { open, reopen } = opener(driver, FILES, { fullText: true })
+    for (const { name, run } of storeConformance({ name: driver, fullText: true, parts, open, reopen }))
+      it(name, run)
+  })
+
+describe('the PostgreSQL store searches text', () => {
+  let database: PooledDatabase
+  let pool: pg.Pool
+  const SCHEMAS = schemas('texts', () => pool)
+
+  beforeAll(async () => {
+    database = await pooledDatabase()
+    pool = database.pool
+  })
+  beforeEach(SCHEMAS.giveBack)
+  afterAll(() => database.drop())
+
+  const stores = postgresOpener(SCHEMAS, () => ({ client: pool, pollInterval: 200, fullText: true }))
+  for (const { name, run } of storeConformance({ name: 'postgres', fullText: true, parts, ...stores }))
+    it(name, run)
+
+  it('indexes a database that had no index, and finds its words by the index', async () => {
+    const schema = await SCHEMAS.take()
+    const before = postgresStore({ client: pool, schema })
+    await before.createConversation({ id: 'a' })
+    await before.append(
+      'a',
+      Array.from({ length: 450 }, (_, n) => say(`a${n}`, `word number${n}`)),
+    )
+    await before.close()
+    const [one, other] = [0, 1].map(() => postgresStore({ client: pool, schema, fullText: true }))
+    if (one === undefined || other === undefined) return
+    await Promise.all([one.textIndex(), other.textIndex()])
+    await one.append('a', [say('new', 'word number7')])
+    await complete(one)
+    expect(await idsOf(other, 'number7')).toEqual(['a7', 'new'])
+    const client = await pool.connect()
+    await client.query('SET enable_seqscan = off')
+    const { rows } = await client.query(
+      `EXPLAIN SELECT number FROM ${schema}.text WHERE array_to_tsvector(string_to_array(btrim(line), ' ')) @@ CAST($1 AS tsquery)`,
+      [`'number7'`],
+    )
+    client.release(true)
+    expect(JSON.stringify(rows)).toContain('Bitmap Index Scan on text_words')
+    await one.deleteConversation('a')
+    expect((await pool.query(`SELECT count(*)::int AS count FROM ${schema}.text`)).rows).toEqual([
+      { count: 0 },
+    ])
+    await one.close()
+    await other.close()
+  })
+})
+
+const say = (id: string, text: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text }] },
+})
+
+/** Waits until all events are indexed. */
+async function complete(store: Store): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        const { indexed, total } = await store.textIndex()
+        return total - indexed
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(0)
+}
+
+const idsOf = async (store: Store, query: string): Promise<string[]> =>
+  (await store.searchText({ query, limit: 100 })).items.map(({ id }) => id).toSorted()
+
+describe('a SQLite database that had no index of text', () => {
+  it('is indexed in the background, continues where it broke off, and by several processes at once', async () => {
+    const file = FILES.next()
+    const before = sqliteStore({ file, synchronous: 'normal' })
+    await expect(before.searchText({ query: 'word' })).rejects.toMatchObject({ code: 'invalid_query' })
+    const ids: string[] = []
+    for (const name of ['a', 'b', 'c']) {
+      await before.createConversation({ id: name })
+      const events = Array.from({ length: 450 }, (_, n) => say(`${name}${n}`, `word number${n} of ${name}`))
+      await before.append(name, events)
+      ids.push(...events.flatMap(({ id }) => id ?? []))
+    }
+    await before.close()
+    const first = sqliteStore({ file, synchronous: 'normal', fullText: true })
+    expect((await first.textIndex()).total).toBe(1_350)
+    await expect.poll(async () => (await first.textIndex()).indexed).toBeGreaterThan(0)
+    await first.close()
+    const [one, other] = [0, 1].map(() => sqliteStore({ file, synchronous: 'normal', fullText: true }))
+    if (one === undefined || other === undefined) return
+    // An append to a log that is not indexed yet is indexed behind the events before it.
+    await one.append('c', [say('new', 'word that is new')])
+    await other.textIndex()
+    await complete(one)
+    const found: string[] = []
+    for (let cursor: string | null = null; ;) {
+      const page = await other.searchText({ query: 'word', limit: 100, ...(cursor !== null && { cursor }) })
+      found.push(...page.items.map(({ id }) => id))
+      cursor = page.next_page_id
+      if (cursor === null) break
+    }
+    expect(found.toSorted()).toEqual([...ids, 'new'].toSorted())
+    expect(await idsOf(one, 'number7')).toEqual(['a7', 'b7', 'c7'])
+    await one.close()
+    await other.close()
+  })
+
+  it('keeps no byte of a deleted conversation, whether its texts were in the index or not', async () => {
+    for (const pause of [0, 1_000]) {
+      const file = FILES.next()
+      const store = sqliteStore({ file, fullText: true })
+      for (const id of ['kept', 'gone']) await store.createConversation({ id })
+      await store.append(
+        'kept',
+        Array.from({ length: 50 }, (_, n) => say(`k${n}`, `ordinary text ${n}`)),
+      )
+      await store.append(
+        'gone',
+        Array.from({ length: 1_000 }, (_, n) => say(`g${n}`, `zyzzyva${n} ordinary`)),
+      )
+      // By then the index has taken them in.
+      await new Promise((resolve) => setTimeout(resolve, pause))
+      expect(await idsOf(store, 'zyzzyva7')).toEqual(['g7'])
+      await store.deleteConversation('gone')
+      expect(await idsOf(store, 'zyzzyva7')).toEqual([])
+      expect((await idsOf(store, 'ordinary')).length).toBe(50)
+      await store.close()
+      const database = new DatabaseSync(file)
+      database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      expect(database.prepare('SELECT count(*) AS count FROM colloquy_text').get()).toEqual({ count: 50 })
+      // FTS5 compares its index with the lines.
+      database.exec('DELETE FROM colloquy_text WHERE number IN (SELECT number FROM colloquy_text_pending)')
+      database.exec(`INSERT INTO colloquy_text_index (colloquy_text_index) VALUES ('integrity-check')`)
+      database.close()
+      const bytes = readFileSync(file, 'latin1')
+      expect(bytes.includes('zyzzyva')).toBe(false)
+      // Terms are written without the letters that they share with the one before.
+      expect(/yzzyva|zzyva\d/.test(bytes)).toBe(false)
+    }
+  })
+
+  it('is searched by index, also where a statement combines both parts of it', async () => {
+    const database = new DatabaseSync(':memory:')
+    const texts = new Set<string>()
+    const prepare = database.prepare.bind(database)
+    database.prepare = (sql: string) => {
+      texts.add(sql)
+      return prepare(sql)
+    }
+    const store = sqliteStore({ database, fullText: true })
+    await store.createConversation({ id: 'c', tags: { team: 'a' }, owner: 'ann' })
+    for (const order of ['time', 'rank'] as const)
+      for (const more of [
+        {},
+        { conversation: 'c' },
+        { tags: { team: 'a' }, owner: 'ann', public: false, role: 'user' as const },
+      ])
+        await store.searchText({ query: 'a "b c" -d', order, ...more })
+    const steps = [...texts]
+      .filter((sql) => sql.includes('colloquy_text AS t'))
+      .flatMap((sql) => prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
+      .map(({ detail }) => detail)
+    expect(steps.length).toBeGreaterThan(10)
+    expect(steps.filter((step) => /SCAN (?!f VIRTUAL|p\b|h$|w$|\()/.test(step))).toEqual([])
+    await store.close()
+  })
+})
