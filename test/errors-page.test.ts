@@ -1,0 +1,217 @@
+/**
+ * Writes docs/errors.md from the sources: each error text with its code, and the function that throws it. `-u` writes
+ * the page; without it the page is compared.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseSync } from 'rolldown/utils'
+import { expect, it } from 'vitest'
+import { toProblem } from '../src/service/http/problem.ts'
+import { ColloquyError, type ErrorCode } from '../src/index.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const PAGE = join(ROOT, 'docs/errors.md')
+
+/** When each code is thrown, and what to do. */
+const MEANINGS: Readonly<Record<ErrorCode, string>> = {
+  unknown_event: 'No event of this conversation has the id. Check the id and the conversation.',
+  evicted: 'The state no longer has the bodies. Read through the conversation, which loads them again.',
+  empty_view: 'A grammar has nothing to send. Append a message first.',
+  pending_calls:
+    'The view has calls without a result, and `pending` is `refuse`. Run or recover the conversation.',
+  invalid_argument: 'An argument or option is invalid. Correct the call.',
+  invalid_query: 'A search or list has an invalid filter, order or limit. Correct the query.',
+  invalid_rules: 'Redaction rules are invalid. Correct them.',
+  invalid_cursor: 'A cursor is damaged or belongs to another query. Start from the first page.',
+  invalid_id: 'An id is empty, too long, or has control characters. Choose another id.',
+  unknown_conversation: 'The conversation does not exist, or was deleted. Create it.',
+  conversation_exists: 'A conversation with this id exists. Open it, or choose another id.',
+  version_conflict:
+    'Another writer appended or changed the record first. Read again, decide again, and retry.',
+  id_conflict: 'Another event or item has this id. Use a new id.',
+  unknown_parent: 'An event names a parent that is not in the log. Append the parent first.',
+  transient_event: 'The kind is for live readers only and is never stored. Publish it instead.',
+  lease_lost: 'Another process claimed the conversation. Stop; do not append the rest.',
+  invalid_event: 'A value is not an event. The issues name each field.',
+  unknown_call: 'No call waits under this id. Read the pending or working calls.',
+  already_running: 'Another run holds the lease. Pause or interrupt it, or pass `wait: true`.',
+  context_too_long: 'The provider rejected a request as too long. Add a condenser, or condense.',
+  closed: 'The engine, conversation or follower is closed. Create a new one.',
+  store_busy: 'The database is locked by another process. Retry.',
+  store_full: 'The disk or the quota is full. Make space, then retry.',
+  store_read_only: 'The database accepts no writes, as after a failover. Connect to the primary.',
+  store_unavailable: 'The database did not respond, or its file is missing. Retry when it is back.',
+  store_newer: 'A newer version of the library wrote the database. Upgrade this process.',
+  store_closed: 'The store is closed. Open a new one.',
+}
+
+// A node of the syntax tree, as far as it is read here.
+interface Node {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string'
+const nodesIn = (value: unknown): Node[] =>
+  Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []
+const childrenOf = (node: Node): Node[] => Object.values(node).flatMap(nodesIn)
+
+type Env = ReadonlyMap<string, string>
+
+/** Renders an expression as text; values that are known at run time only are an ellipsis. */
+function render(node: Node | undefined, env: Env): string {
+  switch (node?.type) {
+    case 'Literal':
+      return String(node['value'])
+    case 'TemplateLiteral': {
+      const quasis = nodesIn(node['quasis']).map((quasi) => (quasi['value'] as { cooked: string }).cooked)
+      const values = nodesIn(node['expressions']).map((expression) => render(expression, env))
+      return quasis.map((text, index) => text + (values[index] ?? '')).join('')
+    }
+    case 'Identifier':
+      return env.get(String(node['name'])) ?? '…'
+    case 'BinaryExpression':
+      return node['operator'] === '+'
+        ? render(nodesIn(node['left'])[0], env) + render(nodesIn(node['right'])[0], env)
+        : '…'
+    case 'ConditionalExpression': {
+      const [first, second] = [node['consequent'], node['alternate']].map((side) =>
+        render(nodesIn(side)[0], env),
+      )
+      return first === second ? (first ?? '') : `${first} / ${second}`
+    }
+    default:
+      return '…'
+  }
+}
+
+const CLASSES = ['ColloquyError', 'HttpProblem', 'FileError', 'UsageError'] as const
+type ErrorClass = (typeof CLASSES)[number]
+
+interface Thrown {
+  readonly type: ErrorClass
+  readonly code: string
+  readonly text: string
+}
+interface Factory {
+  readonly parameters: readonly string[]
+  readonly thrown: (env: Env) => Thrown
+}
+
+const calleeOf = (node: Node): string => String(nodesIn(node['callee'])[0]?.['name'] ?? '')
+
+function thrownBy(node: Node, env: Env): Thrown | null {
+  const type = CLASSES.find((name) => node.type === 'NewExpression' && calleeOf(node) === name)
+  if (type === undefined) return null
+  const [first, second] = nodesIn(node['arguments'])
+  return type === 'UsageError'
+    ? { type, code: 'usage', text: render(first, env) }
+    : { type, code: render(first, env), text: render(second, env) }
+}
+
+/** Collects the errors of a file, through its functions that make errors of their parameters. */
+function errorsIn(program: Node, factories: Map<string, Factory>): Thrown[] {
+  const errors: Thrown[] = []
+  const visit = (node: Node): void => {
+    const thrown = thrownBy(node, new Map())
+    if (thrown !== null) errors.push(thrown)
+    const factory = node.type === 'CallExpression' ? factories.get(calleeOf(node)) : undefined
+    if (factory !== undefined) {
+      const values = nodesIn(node['arguments']).map((argument) => render(argument, new Map()))
+      errors.push(
+        factory.thrown(new Map(factory.parameters.map((name, index) => [name, values[index] ?? '…']))),
+      )
+    }
+    for (const child of childrenOf(node)) visit(child)
+  }
+  visit(program)
+  return errors
+}
+
+/** Finds the functions whose error text contains one of their parameters. */
+function factoriesIn(node: Node, name: string | null, factories: Map<string, Factory>): void {
+  const id = nodesIn(node['id'])[0]?.['name']
+  const isFunction = /Function/.test(node.type)
+  const own =
+    node.type === 'VariableDeclarator' || node.type === 'FunctionDeclaration' ? String(id ?? '') : name
+  if (isFunction && own !== null && own !== '') {
+    const parameters = nodesIn(node['params']).map((parameter) => String(parameter['name'] ?? ''))
+    const inside = (child: Node): Node[] => [child, ...childrenOf(child).flatMap(inside)]
+    const [made] = inside(node).filter((child) => thrownBy(child, new Map()) !== null)
+    const texts = parameters.map((parameter) => [parameter, `\u0000${parameter}`] as const)
+    if (made !== undefined && thrownBy(made, new Map(texts))?.text.includes('\u0000'))
+      factories.set(own, { parameters, thrown: (env) => thrownBy(made, env) ?? unexpected() })
+  }
+  for (const child of childrenOf(node))
+    factoriesIn(child, node.type === 'VariableDeclarator' ? String(id ?? '') : null, factories)
+}
+const unexpected = (): never => {
+  throw new Error('an error is made of no error')
+}
+
+const programs = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !/^(?:testing|build)\//.test(name))
+  .map((name) => {
+    const text = readFileSync(join(ROOT, 'src', name), 'utf8')
+    return { name, program: parseSync(name, text).program as unknown as Node }
+  })
+
+/** Every error that the sources throw with a text of their own, once. */
+function allErrors(): Thrown[] {
+  const errors = programs.flatMap(({ program }) => {
+    const factories = new Map<string, Factory>()
+    for (const other of programs) if (other.program === program) factoriesIn(program, null, factories)
+    return errorsIn(program, factories)
+  })
+  const texts = errors.filter(({ text }) => /[a-z]{3}/.test(text))
+  return [...new Map(texts.map((error) => [`${error.type} ${error.code} ${error.text}`, error])).values()]
+}
+
+const errors = allErrors()
+const textsOf = (type: ErrorClass, code: string): string[] =>
+  errors
+    .filter((error) => error.type === type && error.code === code)
+    .map(({ text }) => text)
+    .toSorted()
+const listOf = (texts: readonly string[]): string =>
+  texts
+    .map((text) => `- ${text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;')}\n`)
+    .join('')
+
+function page(): string {
+  const codes = Object.keys(MEANINGS).toSorted() as ErrorCode[]
+  const library = codes.map((code) => {
+    const status = toProblem(new ColloquyError(code, ''), {})?.status
+    const http = status === undefined ? '' : ` HTTP status ${status}.`
+    return `### ${code}\n\n${MEANINGS[code]}${http}\n\n${listOf(textsOf('ColloquyError', code))}`
+  })
+  const statuses = [...new Set(errors.filter(({ type }) => type === 'HttpProblem').map(({ code }) => code))]
+  const http = statuses
+    .toSorted()
+    .map(
+      (status) =>
+        `### ${status === '…' ? 'Other statuses' : status}\n\n${listOf(textsOf('HttpProblem', status))}`,
+    )
+  const files = [...new Set(errors.filter(({ type }) => type === 'FileError').map(({ code }) => code))]
+  const command = files.toSorted().flatMap((code) => textsOf('FileError', code))
+  return [
+    '# Errors\n',
+    'Every error text of the library, the service and the command, by its code. `…` is a value of the call. A test writes this page from the sources.\n',
+    '## Library\n',
+    'Errors are `ColloquyError`s. Check them with `hasCode(error, code)`.\n',
+    ...library,
+    '## HTTP\n',
+    'The `detail` of a response, by its status. Library errors have the status that their code names.\n',
+    ...http,
+    '## Command\n',
+    'The command exits with 2 for wrong usage, and with 1 for a problem in the data or a file.\n',
+    `### Usage\n\n${listOf(textsOf('UsageError', 'usage'))}`,
+    `### Files\n\n${listOf(command)}`,
+  ].join('\n')
+}
+
+it('is what the sources throw', async () => {
+  expect(errors.length).toBeGreaterThan(200)
+  await expect(page()).toMatchFileSnapshot(PAGE)
+})
