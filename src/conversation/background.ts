@@ -14,6 +14,7 @@ import { listWorkingCalls, type WorkingCallInfo } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import type { Item } from '../store/contract/items.ts'
 import type { Store } from '../store/contract/store.ts'
+import { itemPages } from '../store/kit/items.ts'
 import { backOff } from './async.ts'
 import type { EngineContext } from './engine-context.ts'
 import { decideComplete, workingTip } from './late-results.ts'
@@ -229,11 +230,17 @@ export async function takeOverWork(
     })
   const items = await itemsOf(context.store, replica.id)
   for (const info of calls) {
-    const item = items.get(itemId(replica.id, info.action.id))
+    const id = itemId(replica.id, info.action.id)
+    const item = items.get(id)
+    items.delete(id)
     if (elsewhere.includes(info) || item === undefined || (item.dueAt ?? 0) > Date.now()) continue
     const claimed = await claim(context.store, item)
     if (claimed !== null) await continueOrLose(context, replica, info, claimed, resume, append)
   }
+  // Left by a process that died after the completion.
+  for (const { collection, id, version: expected, dueAt } of items.values())
+    if ((dueAt ?? 0) <= Date.now())
+      await context.store.changeItems([{ collection, id, expected, put: null }]).catch(() => undefined)
 }
 
 async function continueOrLose(
@@ -268,19 +275,20 @@ function completedElsewhere({ log }: State, actionId: string) {
   return { content: event.llm_message.content ?? [], outcome: completes.outcome }
 }
 
+/**
+ * When the first of a conversation's calls is no longer held by a process, in milliseconds since 1970 on the store's
+ * clock: after that, a run continues its work or completes it as lost. Null if no process works. O(its working calls).
+ */
+export async function workExpiresAt(store: Store, conversationId: string): Promise<number | null> {
+  const times = Array.from((await itemsOf(store, conversationId)).values(), ({ dueAt }) => dueAt ?? Infinity)
+  return times.length === 0 ? null : Math.min(...times)
+}
+
 /** Items of a conversation's calls, by id. */
 async function itemsOf(store: Store, conversationId: string): Promise<Map<string, Item>> {
   const items = new Map<string, Item>()
-  let cursor: string | null = null
-  do {
-    const page = await store.listItems(COLLECTION, {
-      by: 'conversation',
-      value: conversationId,
-      ...(cursor !== null && { cursor }),
-    })
-    for (const item of page.items) items.set(item.id, item)
-    cursor = page.next_page_id
-  } while (cursor !== null)
+  for await (const page of itemPages(store, COLLECTION, { by: 'conversation', value: conversationId }))
+    for (const item of page) items.set(item.id, item)
   return items
 }
 

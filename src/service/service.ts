@@ -26,6 +26,8 @@ import { lifecycleOperations } from './agent-server/conversation-operations.ts'
 import { type Agent, Runs, type RunsOptions } from './conversations/runs.ts'
 import { Starts } from './conversations/starts.ts'
 import { LostRuns } from './conversations/lost-runs.ts'
+import { WorkingCalls } from './conversations/working-calls.ts'
+import { callOperations, CallTokens } from './agent-server/call-operations.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
 import { switchProfile } from './agent-server/agent-operations.ts'
@@ -153,24 +155,36 @@ export interface Service {
  */
 export function createService(options: ServiceOptions): Service {
   const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
+  const report = (error: unknown): void => onFailure(error, null, '')
   const storedKeys = apiKeys(engine.store)
   const identify = identifier(keys, storedKeys)
   const metrics = createMetrics()
   const sealing = secretBox(options.secret ?? null)
   const starts = new Starts(engine.store, sealing)
+  const { agent } = options
+  const callTokens = new CallTokens(engine.store)
   const runs = new Runs({
     store: engine.store,
     starts,
-    agent: options.agent ?? null,
+    agent:
+      agent === undefined
+        ? null
+        : async (conversation, start) =>
+            workingCalls.watched(
+              conversation,
+              await agent(conversation, start, {
+                issueCallToken: (actionId, seconds) => callTokens.issue(conversation.id, actionId, seconds),
+              }),
+            ),
     options: { ...options.run, onPrefix: countLeftOut(metrics, options.run?.onPrefix) },
     maxRuns: options.maxRuns ?? 100,
-    onFailure: (error) => onFailure(error, null, ''),
+    onFailure: report,
   })
   const lifecycle = { engine, runs, starts }
-  const lostRuns = new LostRuns(engine, runs, (options.run?.leaseTtl ?? 45_000) / 3, (error) =>
-    onFailure(error, null, ''),
-  )
-  const controlPlane = createPlane(lifecycle, (error) => onFailure(error, null, ''), options.controlPlane)
+  const leaseTtl = options.run?.leaseTtl ?? 45_000
+  const workingCalls = new WorkingCalls(engine, runs, leaseTtl, report)
+  const lostRuns = new LostRuns(engine, runs, workingCalls, leaseTtl / 3, report)
+  const controlPlane = createPlane(lifecycle, report, options.controlPlane)
   const refused = metrics.counter('colloquy_webhook_failures_total', 'Deliveries to a webhook that failed.')
   const webhookDispatcher = new WebhookDispatcher(engine, options.webhooks ?? [], {
     ...options.webhookDispatcher,
@@ -189,7 +203,7 @@ export function createService(options: ServiceOptions): Service {
   const userOf = (keyId: string) => users.byKey(keyId)
   const findLlm = async (name: string) => (await profiles.find(name))?.llm ?? null
   const live = new Live(lifecycle, {
-    onFailure: (error) => onFailure(error, null, ''),
+    onFailure: report,
     ...options.live,
   })
   metrics.measured('colloquy_live_streams', 'Streams of conversations that are open.', () => live.size)
@@ -212,6 +226,7 @@ export function createService(options: ServiceOptions): Service {
       inherit: (source) => inheritedOf(controlPlane.sandboxes, source),
     }),
     ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
+    ...callOperations(lifecycle, callTokens, requireUser),
     ...streamOperations(live, identify),
     ...appConversationOperations(controlPlane),
     ...sharingOperations(controlPlane, publicRedaction ?? null),
@@ -267,8 +282,9 @@ export function createService(options: ServiceOptions): Service {
       onFailure,
       onRequest: observeRequests(metrics, options.log ?? null),
       around: tracing(),
-      authorize: async (request, { open = false }) => {
-        if (!open) await requireUser(request)
+      authorize: async (request, { open = false, authorize }) => {
+        if (authorize !== undefined) await authorize(request)
+        else if (!open) await requireUser(request)
       },
     },
   )

@@ -43,9 +43,9 @@ let plays: Agent = scriptedAgent()
 
 beforeAll(async () => {
   client = await clientOver(memoryStore(), {
-    agent: (conversation, start) => {
+    agent: (conversation, start, context) => {
       starts.push(start)
-      return plays(conversation, start)
+      return plays(conversation, start, context)
     },
   })
 })

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import {
   bodyOf,
   confirmationPolicy,
+  content,
   id,
   integer,
   secrets,
@@ -94,3 +95,24 @@ export const secretsBody = bodyOf(z.strictObject({ secrets }))
 
 export const llmBody = bodyOf(z.strictObject({ llm: map }))
 export const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))
+
+/** The result of a background call. */
+export const completeBody = bodyOf(
+  z.strictObject({
+    content: z.union([text(0, 2 ** 22), z.array(content).min(1)]),
+    outcome: z.enum(['done', 'failed']).default('done').optional(),
+  }),
+)
+
+export const cancelBody = bodyOf(z.strictObject({ reason: text(1, 4_096).optional() }), { optional: true })
+
+/** Seconds until the token expires; default: a day. */
+export const callTokenBody = bodyOf(
+  z.strictObject({
+    expires_in: integer
+      .min(1)
+      .max(30 * 86_400)
+      .optional(),
+  }),
+  { optional: true },
+)

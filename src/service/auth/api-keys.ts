@@ -109,12 +109,13 @@ export const isWithin = (
   (not_before === null || Date.parse(not_before) <= now) &&
   (expires_at === null || now < Date.parse(expires_at))
 
-function newKey(): string {
-  let key = PREFIX
-  while (key.length < PREFIX.length + LENGTH) {
+/** A random key of 256 bits behind a prefix. */
+export function newKey(prefix = PREFIX): string {
+  let key = prefix
+  while (key.length < prefix.length + LENGTH) {
     // Bytes from 248 would make some letters likelier.
     for (const byte of crypto.getRandomValues(new Uint8Array(64))) {
-      if (byte < 248 && key.length < PREFIX.length + LENGTH) key += LETTERS[byte % 62]
+      if (byte < 248 && key.length < prefix.length + LENGTH) key += LETTERS[byte % 62]
     }
   }
   return key

@@ -7,6 +7,7 @@ import { type Job } from '../jobs.ts'
 import { wasHandled } from './run-progress.ts'
 import { positionOf, type Runs, type WantedRun } from './runs.ts'
 import { isOfService } from './transient.ts'
+import type { WorkingCalls } from './working-calls.ts'
 
 /** Called with failures, for the service's log. */
 type OnFailure = (error: unknown) => void
@@ -17,6 +18,7 @@ const PAGE = 100
 export class LostRuns {
   readonly #engine: Engine
   readonly #runs: Runs
+  readonly #workingCalls: WorkingCalls
   readonly #interval: number
   readonly #onFailure: OnFailure
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -24,9 +26,16 @@ export class LostRuns {
   #closed = false
 
   /** @param interval milliseconds between two checks */
-  constructor(engine: Engine, runs: Runs, interval: number, onFailure: OnFailure) {
+  constructor(
+    engine: Engine,
+    runs: Runs,
+    workingCalls: WorkingCalls,
+    interval: number,
+    onFailure: OnFailure,
+  ) {
     this.#engine = engine
     this.#runs = runs
+    this.#workingCalls = workingCalls
     this.#interval = interval
     this.#onFailure = onFailure
   }
@@ -47,6 +56,7 @@ export class LostRuns {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
+    await this.#workingCalls.close()
     await this.#checking
   }
 
@@ -58,6 +68,7 @@ export class LostRuns {
   async check(): Promise<void> {
     const { store } = this.#engine
     await this.#carryOutCommands()
+    await this.#workingCalls.startDue()
     let page
     let after: string | undefined
     do {

@@ -83,13 +83,36 @@ const isFull = (error: unknown): boolean => error instanceof HttpProblem && erro
  * Returns the step that runs a conversation. `start` contains the fields of the start request that the
  * service itself does not use: agent or agent settings, secrets, plugins and others.
  */
-export type Agent = (conversation: Conversation, start: JsonObject) => Step | Promise<Step>
+export type Agent = (
+  conversation: Conversation,
+  start: JsonObject,
+  context: AgentContext,
+) => Step | Promise<Step>
+
+/** The part of the service that an agent's tools use. */
+export interface AgentContext {
+  /**
+   * Issues a token with which somebody without a key can complete one background call: `POST` to its `path` with
+   * `Authorization: Bearer <token>`. It expires after some seconds, by default a day; a new one replaces it. Everybody
+   * who reads the log can read a token in `content` or `task`.
+   */
+  readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
+}
+
+/** A token that completes one call until it expires. */
+export interface CallToken {
+  readonly token: string
+  /** ISO 8601, in UTC. */
+  readonly expires_at: string
+  /** Path of the request that completes the call. */
+  readonly path: string
+}
 
 export interface RunsOptions {
   readonly store: Store
   readonly starts: Pick<Starts, 'of'>
   /** Null: no conversation can be run. */
-  readonly agent: Agent | null
+  readonly agent: ((conversation: Conversation, start: JsonObject) => Step | Promise<Step>) | null
   /** Options of every run. A conversation's own `max_iterations` takes precedence. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>
   /** Maximum number of runs at once. */
@@ -326,12 +349,16 @@ export class Runs {
    * @throws HttpProblem 429 for too many runs, with nothing appended; what `append`, the store and `join`
    *   throw.
    */
-  async request<T extends RunRequest>(id: string, append: (reserve: Reserve) => Promise<T>): Promise<T> {
+  async request<T extends RunRequest>(
+    id: string,
+    append: (reserve: Reserve) => Promise<T>,
+    { needsSlot = true }: { readonly needsSlot?: boolean } = {},
+  ): Promise<T> {
     let free = noSlot
     let job: Job<WantedRun> | null = null
     const reserve: Reserve = async (eventId) => {
       if (!this.possible) return
-      if (free === noSlot) free = this.#slots.acquire(id)
+      if (needsSlot && free === noSlot) free = this.#slots.acquire(id)
       if (eventId === null) return
       const wanted = { conversation_id: id, from: 0, event_id: eventId }
       job ??= await this.wanted.add(crypto.randomUUID(), wanted)

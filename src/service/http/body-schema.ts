@@ -84,7 +84,8 @@ export const tags = z
   })
   .meta({ maxProperties: MOST_TAGS })
 
-const content = z.union([
+/** A part of a message. */
+export const content = z.union([
   textContent,
   z.strictObject({
     type: z.literal('image').default('image'),

@@ -41,6 +41,8 @@ export interface OperationSpec<Q extends Parameters, P extends Parameters, B> {
   readonly summary: string
   /** Whether no key is required. */
   readonly open?: boolean
+  /** Authorizes a request instead of the check of its key. @throws HttpProblem. */
+  readonly authorize?: (request: Request) => Promise<void>
   readonly query?: Q
   readonly params?: P
   readonly body?: BodySpec<B>

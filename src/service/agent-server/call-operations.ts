@@ -1,0 +1,228 @@
+/** Operations on background calls: list, complete and cancel them, and issue tokens that complete one call. */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import { completionId } from '../../event/completion.ts'
+import type { LoggedEvent } from '../../conversation/logged-event.ts'
+import type { Content, JsonObject } from '../../event/shapes.ts'
+import { listWorkingCalls } from '../../state/read.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { isSameHash, newKey, sha256 } from '../auth/api-keys.ts'
+import { credentialOf } from '../auth/caller.ts'
+import { type Lifecycle, openConversation } from '../conversations/conversations.ts'
+import { plainId } from '../conversations/find-conversation.ts'
+import { wasHandled } from '../conversations/run-progress.ts'
+import type { CallToken } from '../conversations/runs.ts'
+import { masked } from '../conversations/secrets.ts'
+import { canRunAfterCompletion } from '../conversations/working-calls.ts'
+import { listOf, objectOf, operation, type Operation } from '../http/operation.ts'
+import { decoded, text } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { type Records, recordsOf } from '../records.ts'
+import { callTokenBody, cancelBody, completeBody } from './request-schema.ts'
+
+interface StoredToken {
+  readonly hash: string
+  readonly expires_at: string
+}
+
+const PREFIX = 'ct-colloquy-'
+
+/** Tokens of a service: a new one replaces the one before. Only hashes are stored. */
+export class CallTokens {
+  readonly #store: Store
+  readonly #records: Records<StoredToken>
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#records = recordsOf(store, 'call-tokens', ({ expires_at }) => ({
+      dueIn: Math.max(0, Date.parse(expires_at) - Date.now()),
+    }))
+  }
+
+  /** @param seconds until it expires */
+  async issue(conversationId: string, actionId: string, seconds = 86_400): Promise<CallToken> {
+    for (const { id } of await this.#store.claimItems('call-tokens', { ttl: 60_000 }))
+      await this.#records.remove(id)
+    const token = newKey(PREFIX)
+    const expires_at = new Date(Date.now() + seconds * 1_000).toISOString()
+    const hash = await sha256(token)
+    await this.#records.update(await idOf(conversationId, actionId), () => ({ hash, expires_at }))
+    return { token, expires_at, path: pathOf(conversationId, actionId) }
+  }
+
+  /** Compares hashes in constant time, also without a stored one. */
+  async isValid(conversationId: string, actionId: string, token: string): Promise<boolean> {
+    const stored = (await this.#records.find(await idOf(conversationId, actionId)))?.record
+    const isSame = isSameHash(stored?.hash ?? '0'.repeat(64), await sha256(token))
+    return isSame && stored !== undefined && Date.now() < Date.parse(stored.expires_at)
+  }
+}
+
+const idOf = (conversationId: string, actionId: string): Promise<string> =>
+  sha256(`${plainId(conversationId)}\n${actionId}`)
+
+const pathOf = (conversationId: string, actionId: string): string =>
+  `/api/conversations/${encodeURIComponent(conversationId)}/calls/${encodeURIComponent(actionId)}/complete`
+
+const PATH = /^\/api\/conversations\/([^/]+)\/calls\/([^/]+)\/complete$/
+
+const tag = 'Calls'
+const string: JsonObject = { type: 'string' }
+const params = { conversation_id: text(), action_id: text() }
+const BASE = '/api/conversations/{conversation_id}/calls'
+const REFUSED = {
+  404: { description: 'Unknown conversation' },
+  409: { description: 'The call does not work, and was not completed' },
+}
+const ENDED = {
+  200: {
+    description: 'The completion; the same one when the call was completed before',
+    schema: objectOf({ success: { type: 'boolean' }, event_id: string }),
+  },
+  ...REFUSED,
+}
+
+/** @param requireUser throws unless a request has a valid key */
+export const callOperations = (
+  lifecycle: Lifecycle,
+  tokens: CallTokens,
+  requireUser: (request: Request) => Promise<unknown>,
+): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: BASE,
+      operationId: 'list_working_calls',
+      tag,
+      summary: 'List Working Calls',
+      params: { conversation_id: text() },
+      replies: {
+        200: {
+          description: 'The calls that work in the background, in log order',
+          schema: objectOf({
+            items: listOf(
+              objectOf({
+                action_id: string,
+                tool_name: string,
+                tool_call_id: string,
+                task: {},
+                progress: {},
+              }),
+            ),
+          }),
+        },
+        404: { description: 'Unknown conversation' },
+      },
+    },
+    async ({ path }) => {
+      const { state } = await openConversation(lifecycle, path.conversation_id)
+      const items = listWorkingCalls(state).map(({ action: { id, event }, task, progress }) => ({
+        action_id: id,
+        tool_name: event.tool_name,
+        tool_call_id: event.tool_call_id,
+        task: masked(task),
+        progress: masked(progress?.progress ?? null),
+      }))
+      return { body: { items } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: `${BASE}/{action_id}/token`,
+      operationId: 'issue_call_token',
+      tag,
+      summary: 'Issue A Token That Completes One Call',
+      params,
+      body: callTokenBody,
+      replies: {
+        201: {
+          description: 'The token, which is shown only once; it replaces the one before',
+          schema: objectOf({ token: string, expires_at: string, path: string }),
+        },
+        ...REFUSED,
+      },
+    },
+    async ({ path, body }) => {
+      const { conversation, state } = await openConversation(lifecycle, path.conversation_id)
+      if (!listWorkingCalls(state).some(({ action }) => action.id === path.action_id))
+        throw new HttpProblem(409, `Call ${JSON.stringify(path.action_id)} does not work in the background.`)
+      return {
+        status: 201,
+        body: await tokens.issue(conversation.id, path.action_id, body?.expires_in),
+      }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: `${BASE}/{action_id}/complete`,
+      operationId: 'complete_call',
+      tag,
+      summary: 'Complete A Call, With A Key Or Its Token',
+      params,
+      body: completeBody,
+      replies: ENDED,
+      async authorize(request) {
+        const credential = credentialOf(request)
+        if (credential?.from !== 'header' || !credential.text.startsWith(PREFIX)) {
+          await requireUser(request)
+          return
+        }
+        const [, conversationId = '', actionId = ''] = PATH.exec(new URL(request.url).pathname) ?? []
+        if (!(await tokens.isValid(decoded(conversationId), decoded(actionId), credential.text)))
+          throw new HttpProblem(401, 'Unauthorized')
+      },
+    },
+    async ({ path, body: { content, outcome } }) =>
+      end(lifecycle, path, (conversation) =>
+        conversation.complete(path.action_id, {
+          content: content as string | readonly Content[],
+          ...(outcome !== undefined && { outcome }),
+        }),
+      ),
+  ),
+  operation(
+    {
+      method: 'post',
+      path: `${BASE}/{action_id}/cancel`,
+      operationId: 'cancel_call',
+      tag,
+      summary: 'Cancel A Call',
+      params,
+      body: cancelBody,
+      replies: ENDED,
+    },
+    async ({ path, body }) =>
+      end(lifecycle, path, (conversation) => conversation.cancel(path.action_id, body?.reason)),
+  ),
+]
+
+/** Appends a completion, and runs the conversation again unless it is paused or waits for the user. */
+async function end(
+  lifecycle: Lifecycle,
+  path: { readonly conversation_id: string; readonly action_id: string },
+  append: (conversation: Conversation) => Promise<readonly LoggedEvent[]>,
+) {
+  const { store } = lifecycle.engine
+  const id = completionId(path.action_id)
+  const { conversation } = await openConversation(lifecycle, path.conversation_id)
+  await lifecycle.runs.request(
+    conversation.id,
+    async (reserve) => {
+      // Stored first: once the completion is in the log, some process runs the conversation.
+      await reserve(id)
+      await append(conversation)
+      const completion = await store.get(conversation.id, id)
+      const from = completion === null ? null : completion.seq + 1
+      const isWanted =
+        from !== null &&
+        canRunAfterCompletion(await conversation.state()) &&
+        !(await wasHandled(store, conversation.id, from))
+      return { conversation, from: isWanted ? from : null }
+      // A completion is not rejected for want of a slot: its run waits for one.
+    },
+    { needsSlot: false },
+  )
+  return { body: { success: true, event_id: id } }
+}

@@ -1,0 +1,134 @@
+/**
+ * Runs conversations again when their background calls are completed, in whatever process, and continues the work of
+ * processes that died.
+ */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import { workExpiresAt } from '../../conversation/background.ts'
+import type { Engine } from '../../conversation/engine.ts'
+import type { Step, Yielded } from '../../conversation/run/step.ts'
+import { completionOf, isWorkingResult } from '../../event/completion.ts'
+import { hasCode } from '../../event/errors.ts'
+import { isQuarantined } from '../../event/quarantine.ts'
+import type { Event } from '../../event/types.ts'
+import { listWorkingCalls } from '../../state/read.ts'
+import type { State } from '../../state/state.ts'
+import { type Job, Jobs, JobWorker } from '../jobs.ts'
+import { wasHandled } from './run-progress.ts'
+import type { Runs } from './runs.ts'
+
+/** A conversation with working calls: completions after a position of its log have not been handled. */
+interface WatchedConversation {
+  readonly conversation_id: string
+  readonly from: number
+}
+
+/** Whether a completion wants a run: the user did not pause, and nothing waits for the user. */
+export const canRunAfterCompletion = ({ header: { status } }: State): boolean =>
+  status === 'idle' || status === 'running'
+
+/**
+ * Watches the conversations whose calls work. A job in the store names each of them from before its first working result
+ * is appended, so that after a crash another process watches it.
+ */
+export class WorkingCalls {
+  readonly #engine: Engine
+  readonly #runs: Runs
+  readonly #interval: number
+  readonly #onFailure: (error: unknown) => void
+  readonly #jobs: Jobs<WatchedConversation>
+  readonly #worker: JobWorker<WatchedConversation>
+  readonly #closing = new AbortController()
+
+  /** @param ttl milliseconds after which another process watches the conversations of a crashed one */
+  constructor(engine: Engine, runs: Runs, ttl: number, onFailure: (error: unknown) => void) {
+    this.#engine = engine
+    this.#runs = runs
+    this.#interval = ttl / 3
+    this.#onFailure = onFailure
+    this.#jobs = new Jobs({ store: engine.store, collection: 'working-calls', ttl })
+    this.#worker = new JobWorker(this.#jobs, (job) => this.#watch(job), onFailure)
+  }
+
+  /** The same step; the conversation is watched from its first working result on. */
+  watched(conversation: Conversation, step: Step): Step {
+    let job: Job<WatchedConversation> | null = null
+    const begin = async (): Promise<void> => {
+      const { id } = conversation
+      const from = (await conversation.state()).log.entries.length
+      job = await this.#jobs.take(id, (before) => before ?? { conversation_id: id, from })
+      const unlisten = this.#runs.onEnd(id, () => {
+        unlisten()
+        if (job !== null) this.#worker.start(job)
+        job = null
+      })
+    }
+    const call: Step = async function* (input) {
+      for await (const yielded of await step(input)) {
+        if (job === null && eventsOf(yielded).some(isWorkingResult)) await begin()
+        yield yielded
+      }
+    }
+    return Object.assign(call, step)
+  }
+
+  /** Watches the conversations of processes that died. O(due jobs). */
+  async startDue(): Promise<void> {
+    if (this.#runs.possible) await this.#worker.startDue()
+  }
+
+  /** Ends the watch; other processes can continue it immediately. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#worker.close()
+  }
+
+  async #watch(job: Job<WatchedConversation>): Promise<void> {
+    const signal = AbortSignal.any([this.#closing.signal, job.lost])
+    let timer: ReturnType<typeof setInterval> | undefined
+    try {
+      const conversation = await this.#engine.open(job.id)
+      const check = (): void => void this.#continueLost(conversation).catch(this.#onFailure)
+      timer = setInterval(check, this.#interval)
+      check()
+      for await (const item of conversation.subscribe({ after: job.record.from - 1, signal })) {
+        if (item.type === 'reset') break
+        const isCompletion =
+          item.type === 'event' && !isQuarantined(item.fact) && completionOf(item.fact) !== null
+        if (isCompletion) {
+          const from = item.seq + 1
+          await this.#runFrom(conversation, from)
+          job.record = { ...job.record, from }
+          await job.save()
+        }
+        const isChecked = isCompletion || item.type === 'caught_up'
+        if (isChecked && listWorkingCalls(await conversation.state()).length === 0) break
+      }
+      await (signal.aborted ? job.release(0) : job.finish())
+    } catch (error) {
+      if (hasCode(error, 'unknown_conversation')) await job.finish()
+      else if (!signal.aborted) throw error
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  async #runFrom(conversation: Conversation, from: number): Promise<void> {
+    if (await wasHandled(this.#engine.store, conversation.id, from)) return
+    if (canRunAfterCompletion(await conversation.state())) await this.#runs.join(conversation, from)
+  }
+
+  /** Starts a run when the process that did the work of a call has died: runs continue such work, or end it as lost. */
+  async #continueLost(conversation: Conversation): Promise<void> {
+    const expiry = await workExpiresAt(this.#engine.store, conversation.id)
+    if (expiry === null || expiry > Date.now() || this.#closing.signal.aborted) return
+    const { header, log } = await conversation.state()
+    if (['idle', 'running', 'finished', 'stuck'].includes(header.status))
+      await this.#runs.join(conversation, log.entries.length)
+  }
+}
+
+function eventsOf(yielded: Yielded): readonly Event[] {
+  if ('kind' in yielded) return [yielded]
+  return 'events' in yielded ? yielded.events : yielded
+}

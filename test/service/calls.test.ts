@@ -1,0 +1,383 @@
+/** Background calls over HTTP: completions, cancels, tokens, and the runs that follow in whatever process. */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step, StepInput } from '../../src/conversation/run/step.ts'
+import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
+import { completionOf, isWorkingResult } from '../../src/event/completion.ts'
+import { listWorkingCalls } from '../../src/state/read.ts'
+import { executeCalls } from '../../src/steps/execute.ts'
+import { background, type StepTool } from '../../src/steps/index.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { call, says } from '../conversation/script.ts'
+import { clientOver } from './client.ts'
+import { mortal } from './mortal-store.ts'
+
+const KEY = { 'x-session-api-key': 'secret' }
+const HTTP = { 'content-type': 'application/json' }
+
+/** Calls `work` as `a` after the first message, and repeats in a reply what it has read last. */
+const agentWith =
+  (tool: Partial<StepTool> & Pick<StepTool, 'execute'>): NonNullable<ServiceOptions['agent']> =>
+  () => {
+    const work = { name: 'work', description: 'Works.', parameters: { type: 'object' }, ...tool } as StepTool
+    const step = async function* (input: StepInput) {
+      if (input.approved.length > 0) yield* executeCalls(input, new Map([['work', work]]), {})
+      else if (input.messages.some(({ role }) => role === 'assistant')) yield says(`read ${lastText(input)}`)
+      else yield [call('a')]
+    }
+    const resume: Step['resume'] = (action, task, { signal, report }) =>
+      work.resume === undefined
+        ? null
+        : Promise.resolve(work.resume(task, { signal, call: action, report })).then((content) => ({
+            content: String(content),
+          }))
+    return Object.assign(step, { resume }) as Step
+  }
+
+const lastText = ({ messages }: StepInput): string =>
+  messages
+    .at(-1)
+    ?.content.map((part) => ('text' in part ? String(part.text) : ''))
+    .join('') ?? ''
+
+const forever = { execute: async () => background(new Promise(() => undefined), { task: { job: 7 } }) }
+
+/** A conversation whose call works, after the agent has replied. */
+async function working(service: Service, engine = createEngine({ store: memoryStore() })) {
+  const send = (path: string, body?: object, headers: Record<string, string> = {}) =>
+    service.fetch(
+      new Request(`http://localhost/api/conversations${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { ...HTTP, ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    )
+  const content = [{ type: 'text', text: 'Hi' }]
+  const created = await send('', { initial_message: { content } }, KEY)
+  const { id } = (await created.json()) as { id: string }
+  const conversation = await engine.open(id)
+  await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+  return { id, conversation, send }
+}
+
+async function repliesIn(
+  conversation: Awaited<ReturnType<typeof working>>['conversation'],
+): Promise<string[]> {
+  const { log } = await conversation.state()
+  return [...log.entries].flatMap(({ event }) =>
+    event?.kind === 'MessageEvent' && event.source === 'agent'
+      ? (event.llm_message.content?.map((part) => ('text' in part ? part.text : '')) ?? [])
+      : [],
+  )
+}
+
+const DONE = '[The call a of work is done. Its result:]'
+
+describe.each([
+  ['memory', () => memoryStore()],
+  ['sqlite', () => sqliteStore({ file: ':memory:' })],
+] as const)('over %s a background call', (_, makeStore) => {
+  const begin = async (
+    tool: Parameters<typeof agentWith>[0] = forever,
+    options: Partial<ServiceOptions> = {},
+  ) => {
+    const engine = createEngine({ store: makeStore() })
+    const failures: unknown[] = []
+    const service = createService({
+      engine,
+      keys: ['secret'],
+      agent: agentWith(tool),
+      onFailure: (error) => failures.push(error),
+      ...options,
+    })
+    const end = async (): Promise<void> => {
+      await service.lostRuns.close()
+      await engine.close()
+      expect(failures).toEqual([])
+    }
+    return { ...(await working(service, engine)), service, engine, end }
+  }
+
+  it('is completed once, and the service runs the conversation again', async () => {
+    const { id, conversation, send, service, end } = await begin()
+    const listed = (await (await send(`/${id}/calls`, undefined, KEY)).json()) as { items: object[] }
+    expect(listed.items).toMatchObject([{ action_id: 'a', tool_name: 'work', task: { job: 7 } }])
+    const complete = () => send(`/${id}/calls/a/complete`, { content: 'The report.' }, KEY)
+    const responses = await Promise.all([complete(), complete(), complete()])
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(await responses[0]?.json()).toEqual({ success: true, event_id: 'a-completion' })
+    await service.runs.settle()
+    expect((await complete()).status).toBe(200)
+    await service.runs.settle()
+    expect(await repliesIn(conversation)).toEqual([
+      expect.stringContaining('read'),
+      `read ${DONE}The report.`,
+    ])
+    expect(await (await send(`/${id}/calls`, undefined, KEY)).json()).toEqual({ items: [] })
+    await end()
+  })
+
+  it('is cancelled, or fails, and the agent reads so', async () => {
+    for (const [path, body, expected] of [
+      ['cancel', { reason: 'No longer needed.' }, 'was cancelled'],
+      ['complete', { content: 'Out of paper.', outcome: 'failed' }, 'failed'],
+    ] as const) {
+      const { id, conversation, send, service, end } = await begin()
+      expect((await send(`/${id}/calls/a/${path}`, body, KEY)).status).toBe(200)
+      await service.runs.settle()
+      expect((await repliesIn(conversation)).at(-1)).toContain(expected)
+      await end()
+    }
+  })
+
+  it('that its own work completes is followed by a run', async () => {
+    const work = Promise.withResolvers<string>()
+    const { conversation, service, end } = await begin({ execute: async () => background(work.promise) })
+    work.resolve('Found.')
+    await conversation.waitFor('idle', { signal: AbortSignal.timeout(10_000) })
+    await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+    await service.runs.settle()
+    expect((await repliesIn(conversation)).at(-1)).toBe(`read ${DONE}Found.`)
+    await end()
+  })
+
+  it('does not run a conversation that the user has paused, and is not rejected for want of a slot', async () => {
+    const { id, conversation, send, service, end } = await begin(forever, { maxRuns: 1 })
+    await conversation.sendMessage('Wait.')
+    await conversation.pause()
+    expect((await send(`/${id}/calls/a/complete`, { content: 'x' }, KEY)).status).toBe(200)
+    await service.runs.settle()
+    expect((await conversation.state()).header.status).toBe('paused')
+    expect(await repliesIn(conversation)).toHaveLength(1)
+    expect((await send(`/${id}/run`, {}, KEY)).status).toBe(200)
+    await conversation.waitFor('finished', { signal: AbortSignal.timeout(10_000) })
+    expect((await repliesIn(conversation)).at(-1)).toBe(`read ${DONE}x`)
+    await end()
+  })
+
+  it('has a token that completes this call and does nothing else', async () => {
+    const { id, send, end } = await begin()
+    const issue = (body = {}) => send(`/${id}/calls/a/token`, body, KEY)
+    const first = (await (await issue()).json()) as { token: string; path: string }
+    const issued = await issue({ expires_in: 60 })
+    expect(issued.status).toBe(201)
+    const { token, path, expires_at } = (await issued.json()) as Record<
+      'token' | 'path' | 'expires_at',
+      string
+    >
+    expect(Date.parse(expires_at) - Date.now()).toBeLessThanOrEqual(60_000)
+    const bearer = { authorization: `Bearer ${token}` }
+    const complete = (at: string, headers: Record<string, string>) => send(at, { content: 'x' }, headers)
+    const target = path.replace('/api/conversations', '')
+    for (const [at, headers] of [
+      [target, {}],
+      [target, { authorization: `Bearer ${first.token}` }],
+      [target, { authorization: `Bearer ${token.slice(0, -1)}` }],
+      [target, { authorization: `Bearer ${token}x` }],
+      [target, { cookie: `api_key=${token}` }],
+      [`/${id}/calls/b/complete`, bearer],
+      [`/nobody/calls/a/complete`, bearer],
+      [`/${id}/calls/a/cancel`, bearer],
+      [`/${id}/calls/a/token`, bearer],
+      [`/${id}/events`, bearer],
+    ] as const)
+      expect([at, headers, (await complete(at, headers)).status]).toEqual([at, headers, 401])
+    expect((await send(`/${id}`, undefined, bearer)).status).toBe(401)
+    expect((await complete(target, bearer)).status).toBe(200)
+    // A client that lost the response repeats the request.
+    expect((await complete(target, bearer)).status).toBe(200)
+    await end()
+  })
+
+  it('has a token from its agent, which expires', async () => {
+    let issue: (seconds: number) => Promise<{ token: string }> = () => Promise.reject(new Error('no agent'))
+    const agent: NonNullable<ServiceOptions['agent']> = (conversation, start, context) => {
+      issue = (seconds) => context.issueCallToken('a', seconds)
+      return agentWith(forever)(conversation, start, context)
+    }
+    const { id, send, end } = await begin(forever, { agent })
+    const complete = async (seconds: number) => {
+      const { token } = await issue(seconds)
+      return (await send(`/${id}/calls/a/complete`, { content: 'x' }, { authorization: `Bearer ${token}` }))
+        .status
+    }
+    expect(await complete(0)).toBe(401)
+    expect(await complete(-60)).toBe(401)
+    expect(await complete(60)).toBe(200)
+    await end()
+  })
+})
+
+it('hostile requests are rejected, and change nothing', async () => {
+  const client = await clientOver(memoryStore(), { agent: agentWith(forever) })
+  const content = [{ type: 'text', text: 'Hi' }]
+  const { body } = await client.post<{ id: string }>('/api/conversations', { initial_message: { content } })
+  const conversation = await client.engine.open(body.id)
+  await conversation.waitFor('finished')
+  const { version } = await conversation.record()
+  const calls = `/api/conversations/${body.id}/calls`
+  for (const [path, sent, status] of [
+    [`${calls}/nothing/complete`, { content: 'x' }, 409],
+    [`${calls}/nothing/cancel`, {}, 409],
+    [`${calls}/nothing/token`, {}, 409],
+    [`${calls}/${encodeURIComponent('../a')}/complete`, { content: 'x' }, 409],
+    ['/api/conversations/nobody/calls/a/complete', { content: 'x' }, 404],
+    ['/api/conversations/nobody/calls/a/token', {}, 404],
+    [`${calls}/a/complete`, {}, 422],
+    [`${calls}/a/complete`, { content: 7 }, 422],
+    [`${calls}/a/complete`, { content: [] }, 422],
+    [`${calls}/a/complete`, { content: '\u0000' }, 422],
+    [`${calls}/a/complete`, { content: 'x', outcome: 'lost' }, 422],
+    [`${calls}/a/complete`, { content: 'x', id: 'mine' }, 422],
+    [`${calls}/a/cancel`, { reason: '' }, 422],
+    [`${calls}/a/token`, { expires_in: 0 }, 422],
+    [`${calls}/a/token`, { expires_in: 1e9 }, 422],
+  ] as const)
+    expect([path, (await client.post(path, sent)).status]).toEqual([path, status])
+  expect((await conversation.record()).version).toBe(version)
+  expect((await client.get('/api/conversations/nobody/calls')).status).toBe(404)
+  await client.engine.close()
+})
+
+/** A process over a store that can be killed. */
+function processOver(real: Store, tool: Parameters<typeof agentWith>[0]) {
+  const { store, dieAfter } = mortal(real)
+  const engine = createEngine({ store })
+  const service = createService({
+    engine,
+    keys: ['secret'],
+    agent: agentWith(tool),
+    run: { leaseTtl: 300 },
+    onFailure: () => undefined,
+  })
+  return { engine, service, kill: () => dieAfter(0) }
+}
+
+/** As if the time had passed that a process may be silent. */
+async function expireWork(store: Store): Promise<void> {
+  const { items } = await store.listItems('colloquy.background_calls')
+  await store.changeItems(
+    items.map(({ collection, id, body, keys }) => ({ collection, id, put: { body, keys, dueIn: 0 } })),
+  )
+}
+
+async function until(check: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + 15_000
+  while (!(await check()) && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(await check()).toBe(true)
+}
+
+describe('over two processes', () => {
+  it('the work of a killed one is resumed by the other, completed once, and the conversation run again', async () => {
+    const real = memoryStore()
+    const executed: string[] = []
+    const tool: Parameters<typeof agentWith>[0] = {
+      execute: async () => {
+        executed.push('executed')
+        return background(new Promise(() => undefined), { task: { job: 7 } })
+      },
+      resume: async (task) => `Continued ${JSON.stringify(task)}`,
+    }
+    const dying = processOver(real, tool)
+    const { id } = await working(dying.service, dying.engine)
+    dying.kill()
+    const other = processOver(real, tool)
+    other.service.lostRuns.start()
+    await expireWork(real)
+    const conversation = await other.engine.open(id)
+    await until(async () => (await repliesIn(conversation)).length === 2)
+    expect((await repliesIn(conversation)).at(-1)).toBe(`read ${DONE}Continued {"job":7}`)
+    expect(executed).toEqual(['executed'])
+    await other.service.lostRuns.close()
+    await other.engine.close()
+  })
+
+  it('at whatever moment one dies, a call is executed and completed at most once, and its end is read', async () => {
+    for (let calls = 1; calls < 90; calls += 4) {
+      const real = memoryStore()
+      let executed = 0
+      const tool: Parameters<typeof agentWith>[0] = {
+        execute: async () => {
+          executed += 1
+          return background(new Promise((resolve) => setTimeout(resolve, 10, 'Done.')), { task: 7 })
+        },
+        resume: async () => 'Continued.',
+      }
+      const keeper = createEngine({ store: real })
+      const conversation = await keeper.create()
+      const dying = mortal(real)
+      const engine = createEngine({ store: dying.store })
+      const options = {
+        keys: ['secret'],
+        agent: agentWith(tool),
+        run: { leaseTtl: 300 },
+        onFailure: () => undefined,
+      }
+      const service = createService({ engine, ...options })
+      dying.dieAfter(calls)
+      const body = JSON.stringify({ content: [{ type: 'text', text: 'Hi' }], run: true })
+      const path = `http://localhost/api/conversations/${conversation.id}/events`
+      await service.fetch(new Request(path, { method: 'POST', headers: { ...HTTP, ...KEY }, body }))
+      await new Promise((resolve) => setTimeout(resolve, 60))
+      dying.dieAfter(0)
+      if ((await conversation.record()).version === 0) continue
+      const other = createService({ engine: createEngine({ store: real }), ...options })
+      other.lostRuns.start()
+      await until(async () => {
+        await expireWork(real)
+        const state = await conversation.state()
+        return state.header.status === 'finished' && listWorkingCalls(state).length === 0
+      })
+      await other.lostRuns.close()
+      await other.runs.settle()
+      const { log } = await conversation.state()
+      const events = [...log.entries].flatMap(({ event }) => event ?? [])
+      const completions = events.filter((event) => completionOf(event) !== null)
+      const works = events.some((event) => isWorkingResult(event))
+      const replies = await repliesIn(conversation)
+      expect([calls, executed <= 1, completions.length, replies.length > 0]).toEqual([
+        calls,
+        true,
+        works ? 1 : 0,
+        true,
+      ])
+      if (works) expect(replies.at(-1)).toMatch(/Done\.|Continued\./)
+      await keeper.close()
+    }
+  })
+
+  it('a completion over HTTP is followed by one run, though the process that took it dies', async () => {
+    for (let calls = 1; calls < 24; calls += 1) {
+      const real = memoryStore()
+      const first = processOver(real, forever)
+      const { id, send } = await working(first.service, first.engine)
+      first.service.lostRuns.start()
+      const dying = mortal(real)
+      const second = createService({
+        engine: createEngine({ store: dying.store }),
+        keys: ['secret'],
+        agent: agentWith(forever),
+        run: { leaseTtl: 300 },
+        onFailure: () => undefined,
+      })
+      dying.dieAfter(calls)
+      const request = new Request(`http://localhost/api/conversations/${id}/calls/a/complete`, {
+        method: 'POST',
+        headers: { ...HTTP, ...KEY },
+        body: JSON.stringify({ content: 'x' }),
+      })
+      const response = await second.fetch(request)
+      // Whoever gets no response repeats it, with another process.
+      if (response.status !== 200) await send(`/${id}/calls/a/complete`, { content: 'x' }, KEY)
+      const conversation = await first.engine.open(id)
+      await until(async () => (await repliesIn(conversation)).length > 1)
+      await first.service.runs.settle()
+      expect([calls, await repliesIn(conversation)]).toEqual([calls, [expect.any(String), `read ${DONE}x`]])
+      await first.service.lostRuns.close()
+      await first.engine.close()
+    }
+  })
+})
