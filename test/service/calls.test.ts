@@ -3,7 +3,12 @@
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step, StepInput } from '../../src/conversation/run/step.ts'
-import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
+import {
+  type AgentContext,
+  createService,
+  type Service,
+  type ServiceOptions,
+} from '../../src/service/index.ts'
 import { completionOf, isWorkingResult } from '../../src/event/completion.ts'
 import { listWorkingCalls } from '../../src/state/read.ts'
 import { executeCalls } from '../../src/steps/execute.ts'
@@ -69,7 +74,7 @@ async function repliesIn(
   const { log } = await conversation.state()
   return [...log.entries].flatMap(({ event }) =>
     event?.kind === 'MessageEvent' && event.source === 'agent'
-      ? (event.llm_message.content?.map((part) => ('text' in part ? part.text : '')) ?? [])
+      ? (event.llm_message.content ?? []).map((part) => ('text' in part ? String(part.text) : ''))
       : [],
   )
 }
@@ -160,9 +165,11 @@ describe.each([
 
   it('has a token that completes this call and does nothing else', async () => {
     const { id, send, end } = await begin()
-    const issue = (body = {}) => send(`/${id}/calls/a/token`, body, KEY)
-    const first = (await (await issue()).json()) as { token: string; path: string }
-    const issued = await issue({ expires_in: 60 })
+    const first = (await (await send(`/${id}/calls/a/token`, {}, KEY)).json()) as {
+      token: string
+      path: string
+    }
+    const issued = await send(`/${id}/calls/a/token`, { expires_in: 60 }, KEY)
     expect(issued.status).toBe(201)
     const { token, path, expires_at } = (await issued.json()) as Record<
       'token' | 'path' | 'expires_at',
@@ -193,14 +200,14 @@ describe.each([
   })
 
   it('has a token from its agent, which expires', async () => {
-    let issue: (seconds: number) => Promise<{ token: string }> = () => Promise.reject(new Error('no agent'))
+    const contexts: AgentContext[] = []
     const agent: NonNullable<ServiceOptions['agent']> = (conversation, start, context) => {
-      issue = (seconds) => context.issueCallToken('a', seconds)
+      contexts.push(context)
       return agentWith(forever)(conversation, start, context)
     }
     const { id, send, end } = await begin(forever, { agent })
     const complete = async (seconds: number) => {
-      const { token } = await issue(seconds)
+      const token = (await contexts[0]?.issueCallToken('a', seconds))?.token ?? ''
       return (await send(`/${id}/calls/a/complete`, { content: 'x' }, { authorization: `Bearer ${token}` }))
         .status
     }
