@@ -176,7 +176,9 @@ const textsOf = (type: ErrorClass, code: string): string[] =>
     .toSorted()
 const listOf = (texts: readonly string[]): string =>
   texts
-    .map((text) => `- ${text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;')}\n`)
+    .map(
+      (text) => `- ${text.replaceAll(/\s+/g, ' ').trim().replaceAll('|', '\\|').replaceAll('<', '&lt;')}\n`,
+    )
     .join('')
 
 function page(): string {
@@ -184,7 +186,8 @@ function page(): string {
   const library = codes.map((code) => {
     const status = toProblem(new ColloquyError(code, ''), {})?.status
     const http = status === undefined ? '' : ` HTTP status ${status}.`
-    return `### ${code}\n\n${MEANINGS[code]}${http}\n\n${listOf(textsOf('ColloquyError', code))}`
+    const texts = textsOf('ColloquyError', code)
+    return `### ${code}\n\n${MEANINGS[code]}${http}\n${texts.length > 0 ? '\n' : ''}${listOf(texts)}`
   })
   const statuses = [...new Set(errors.filter(({ type }) => type === 'HttpProblem').map(({ code }) => code))]
   const http = statuses
