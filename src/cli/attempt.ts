@@ -1,4 +1,7 @@
-/** Runs the work on one thing that the user named, so that its failure costs one line and an exit code, never the rest. */
+/**
+ * Runs the work on one input, so that its failure is one line and an exit code, and other inputs still have
+ * results.
+ */
 
 import { isColloquyError } from '../index.ts'
 import { type Address, hideLogins } from './db/address.ts'
@@ -6,11 +9,11 @@ import { FileError, OldRuntime } from './failure.ts'
 import { type Io, isOfOutput, type Progress, progressOn, writeAll } from './print/io.ts'
 import { hideSecrets, jsonLine, plain, safe } from './print/text.ts'
 
-/** What a result is about. */
+/** The subject of a result. */
 export interface About {
-  /** The name that people are shown. */
+  /** Its name for people. */
   readonly name: string
-  /** How a JSON result names it. */
+  /** Its name in a JSON result. */
   readonly fields: Readonly<Record<string, string>>
   readonly json?: boolean | undefined
 }
@@ -28,9 +31,9 @@ export function aboutStored(
 }
 
 /**
- * Does the work on one thing, with its progress on a terminal. An error is one line on standard error, one JSON object
- * where results are JSON, and exit code 1.
- * @throws ClosedPipe, FailedOutput when what it prints cannot be written.
+ * Does the work on one input, with its progress on a terminal. An error is one line on standard error, one
+ * JSON object where results are JSON, and exit code 1.
+ * @throws ClosedPipe, FailedOutput when its output cannot be written.
  */
 export async function attempt(
   about: About,
@@ -48,7 +51,7 @@ export async function attempt(
   }
 }
 
-/** Reports an error, by the name of what it is about. */
+/** Reports an error with the name of its subject. */
 async function report(error: unknown, { name, fields, json }: About, io: Io): Promise<void> {
   const isKnown = error instanceof FileError || isColloquyError(error) || error instanceof OldRuntime
   const code = isKnown ? error.code : 'unexpected'
@@ -73,7 +76,7 @@ export async function complain(io: Io, message: string): Promise<void> {
   await io.stderr.write(`colloquy: ${message}\n`)
 }
 
-/** The message of an error, on one line, without a stack and without secrets. */
+/** Message of an error, on one line, without a stack and without secrets. */
 export function failureText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   return plain(hideLogins(hideSecrets(text))) || 'something went wrong'

@@ -6,37 +6,37 @@ import { EVENT_KINDS } from '../index.ts'
 import { GRAMMARS } from '../laws/index.ts'
 import { SESSION_FORMATS } from '../sessions/index.ts'
 import { MAX_PAGE_SIZE } from '../store/kit/index.ts'
+import { nearestName } from '../store/kit/query/check-value.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
 import { UsageError } from './failure.ts'
 
-/** The grammars in which requests can be judged. */
 const GRAMMAR_NAMES: readonly string[] = GRAMMARS.map(({ name }) => name)
 
-/** What `messages` can write. */
+/** Formats of `messages`. */
 export const FORMATS: readonly string[] = ['neutral', ...GRAMMAR_NAMES]
 
-/** What a file can be declared to contain. */
+/** Formats of a FILE. */
 export const FROM = ['events', ...SESSION_FORMATS] as const
 export type From = (typeof FROM)[number]
 
-/** What `convert` can write. */
+/** Formats of `convert`. */
 const TARGETS = ['atif', 'otel'] as const
 
 /** The report formats of `check --laws`. */
 const REPORTS = ['text', 'json', 'junit'] as const
 
-/** What `export` can write. */
+/** Formats of `export`. */
 export const LAYOUTS = ['jsonl', 'directory', 'zip'] as const
 export type Layout = (typeof LAYOUTS)[number]
 
-/** The summary of `condense` where the user passes none. */
+/** Default summary of `condense`. */
 export const PLACEHOLDER_SUMMARY = '[Earlier events were left out.]'
 
 /** Parses the text of an option, `--name`. @throws UsageError for an invalid text. */
 type Parse<T> = (text: string, name: string) => T
 
 interface Option<T = unknown> {
-  /** What the help page calls the value; null for an option without one. */
+  /** Name of the value on the help page; null for an option without a value. */
   readonly value: string | null
   readonly parse: Parse<T>
   readonly isRepeated?: boolean
@@ -47,7 +47,7 @@ const FLAG: Option<true> = { value: null, parse: () => true }
 
 const option = <T>(value: string, parse: Parse<T>): Option<T> => ({ value, parse })
 
-/** An option that may be given several times. */
+/** An option that may be repeated. */
 const repeated = <T>(
   value: string,
   parse: Parse<T>,
@@ -128,12 +128,12 @@ const JSON_FLAG = { json: FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
 const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), page: option('CURSOR', asText) }
 
-/** What a command reads from. */
+/** The input of a command. */
 type Input = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
 
 type OptionTable = Readonly<Record<string, Option>>
 
-/** The parsed options of a command; an option that was not given is missing. */
+/** The parsed options of a command; a missing option is absent. */
 type Values<Table extends OptionTable> = {
   readonly [Name in keyof Table as Table[Name] extends { isRequired: true } ? never : Name]?: ReturnType<
     Table[Name]['parse']
@@ -147,10 +147,10 @@ type Values<Table extends OptionTable> = {
 interface Command<Table extends OptionTable> {
   readonly about: string
   readonly input: Input
-  /** An argument behind the files, such as the event of `why`. */
+  /** An argument after the files, such as the event of `why`. */
   readonly operand?: string
   readonly options: Table
-  /** Rejects combinations that make no sense. @throws UsageError */
+  /** Rejects invalid combinations. @throws UsageError */
   readonly check?: (options: Values<Table>, files: readonly string[]) => void
   /** The paragraphs of its help page. */
   readonly more: readonly string[]
@@ -240,7 +240,7 @@ export const COMMANDS = {
     options: { ...FILE, ...STORED, ...LEAF, ...BUDGET, ...JSON_FLAG },
     more: [
       'For an event: what keeps it out of the view, what removed it, what it was paired with and what goes with it, each with the rule or law that it follows from.',
-      'Without EVENT_ID, the findings, the worst first: results that end no call, split batches, duplicate calls, requests that do not begin as the one before, loops, replies that were cut off, abandoned branches, condensations that forgot the task, and what looks like a secret.',
+      'Without EVENT_ID, the findings, the worst first: results that end no call, split batches, duplicate calls, requests that do not extend the previous one, loops, interrupted replies, abandoned branches, condensations that forgot the task, and likely secrets.',
       'With --leaf, as seen from the branch that ends at that event. With --budget, also what a request of TOKENS would leave out.',
       'The exit code is 0 whatever is found; --json reports it.',
     ],
@@ -251,7 +251,7 @@ export const COMMANDS = {
     options: {
       ...FILE,
       ...STORED,
-      // With fewer there is nothing to keep behind a summary.
+      // With fewer there is nothing to keep after a summary.
       'max-events': required(option('N', numberIn(4, Infinity, 'an integer'))),
       summary: option('TEXT', asSummary),
       ...LEAF,
@@ -276,7 +276,7 @@ export const COMMANDS = {
     },
     more: [
       'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. One JSON document for each FILE.',
-      'The spans have the times of the events, and the same ids each time. They contain no text unless --content is given; a trajectory always does.',
+      'The spans have the times of the events, and the same ids each time. They contain text only with --content; a trajectory always does.',
       'With --leaf, the branch that ends at that event.',
     ],
   }),
@@ -321,7 +321,7 @@ export const COMMANDS = {
         throw new UsageError('standard input (-) has no name: add --conversation ID')
     },
     more: [
-      'The id of a conversation is the one in base_state.json or meta.json, else that of --conversation, else the name of its file.',
+      'The id of a conversation is the one in base_state.json or meta.json, else --conversation, else the name of its file.',
       'Timestamps without a zone are read in ZONE (as in Europe/Berlin); the default is UTC.',
       'Importing again adds only what is missing, so an interrupted import is simply repeated.',
       'Creates the database file if it does not exist.',
@@ -384,7 +384,7 @@ export const COMMANDS = {
     input: 'database',
     options: { ...NEEDS_DATABASE, owner: option('ID', asText), ...PAGE, ...JSON_FLAG },
     more: [
-      '--owner lists those of one owner.',
+      '--owner lists the conversations of one owner.',
       `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
       'With --json, one object {"items","next_page_id"} on one line.',
     ],
@@ -408,15 +408,15 @@ export const COMMANDS = {
       'Without --db, the conversations are kept in colloquy.db in the current directory; the file is created if it does not exist.',
       'HOST is 127.0.0.1 and PORT 8000 by default; PORT 0 is any free one.',
       'With COLLOQUY_SESSION_API_KEYS (keys, separated by commas), requests need a key in X-Session-API-Key; without it, only this machine is let in, and HOST must be one of its addresses.',
-      'Pages of this machine may use the service from a browser, whatever their port; with --allow-origin, as in https://app.example.com, also those of that origin, or * for all.',
-      'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes beside it, for a postgres:// URL in colloquy-sandboxes, in DIR or the current directory. The first sandbox creates that folder; a process in a sandbox may do what the service may, and ends with it; its files stay.',
+      'Pages of this machine may use the service from a browser, whatever their port; with --allow-origin, as in https://app.example.com, pages of that origin too, or * for all.',
+      'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes next to it, for a postgres:// URL in colloquy-sandboxes, in DIR or the current directory. The first sandbox creates that folder; a process in a sandbox may do what the service may, and ends with it; its files stay.',
       'Idle conversations may use about MIB mebibytes of memory; the default is 256, or cache_bytes in FILE.',
       'With --redact, API keys, tokens, passwords and private keys are masked in what is written of conversations from then on, so that agents see them masked, too, and in what anybody may read of public ones, whenever it was written; redact in FILE names one of the two alone ("stored", "public").',
       'DIR must exist; with it, clients may create directories below it (/api/file/create_directory).',
       'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), sandbox_workspaces (true: clients may use the files of sandboxes, and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (conversations that may be started in a day, for each organization), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
       'With COLLOQUY_SECRET (16 characters or more), API keys of models are stored, sealed with it; without it, profiles and settings that contain one are refused.',
-      'With --inspect, /inspect shows conversations event by event as they happen; the page asks for a key where one is needed.',
-      'MODULE is a file of JavaScript or TypeScript that exports a step, as those of colloquy/steps (export const step = …, or the default), and may export run, the options of runs (condenser, policy, hooks). Without it, the agent repeats what the user said.',
+      'With --inspect, /inspect shows conversations event by event as they happen; the page requests a key where one is needed.',
+      'MODULE is a file of JavaScript or TypeScript that exports a step, such as one of colloquy/steps (export const step = …, or the default), and may export run, the options of runs (condenser, policy, hooks). Without it, the agent repeats the user message.',
       'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when active work is done.',
     ],
   }),
@@ -451,7 +451,7 @@ export type RequestOf<Name extends CommandName> = {
   [Each in Name]: {
     readonly command: Each
     readonly files: readonly string[]
-    /** The event of `why`, or the command of `help`; null where none was given. */
+    /** The event of `why`, or the command of `help`; null for none. */
     readonly operand: string | null
     readonly options: Options<Each>
   }
@@ -468,7 +468,7 @@ const TABLE = COMMANDS as unknown as Readonly<Record<CommandName, AnyCommand>>
 
 const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
 
-/** The layout of an export: the one named, else the one that its output's name implies. */
+/** The layout of an export: the requested one, else the one that the name of its output implies. */
 export const layoutOf = ({
   format,
   output,
@@ -505,7 +505,7 @@ export function parseRequest(argv: readonly string[]): Request {
   return { command: name, files, operand, options } as Request
 }
 
-/** The command that a command line names, whatever is wrong with the rest of it; empty where it names none. */
+/** The command in an invalid command line; empty for none. */
 export function commandIn(argv: readonly string[]): readonly CommandName[] {
   const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
@@ -548,8 +548,8 @@ function addOption({ name, rawName, value, inlineValue }: OptionToken, given: Ma
   const known = Object.hasOwn(PARSER_OPTIONS, name) ? PARSER_OPTIONS[name] : undefined
   if (known === undefined) throw new UsageError(`unknown option ${rawName}`)
   if (known.type === 'boolean') {
-    if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
-    // No option begins with a digit: `-5` is a number, which the option's own parser may reject.
+    if (value !== undefined) throw new UsageError(`${rawName} does not have a value`)
+    // No option begins with a digit: `-5` is a number, which the option's parser may reject.
   } else if (value === undefined || value === '' || (inlineValue === false && /^-(?!\d)/.test(value)))
     throw new UsageError(`${rawName} needs a value`)
   given.set(name, [...(given.get(name) ?? []), value ?? ''])
@@ -566,7 +566,7 @@ function parseOptions(
     if (known === undefined) throw new UsageError(`${command} has no option --${name}`)
     const { value, parse, isRepeated = false } = known
     if (texts.length > 1 && !isRepeated && value !== null)
-      throw new UsageError(`--${name} is given twice, and takes one value`)
+      throw new UsageError(`--${name} can be used only once`)
     values[name] = isRepeated ? texts.flatMap((text) => parse(text, name)) : parse(texts[0] ?? '', name)
   }
   for (const [name, { value, isRequired = false }] of Object.entries(options))
@@ -581,7 +581,7 @@ function splitWords(name: CommandName, words: readonly string[], options: Readon
   const count = input === 'nothing' || options['db'] !== undefined ? 0 : 1
   if (words.length > count + 1)
     throw new UsageError(
-      input === 'nothing' ? `${name} takes one command` : `${name} takes one FILE and one ${operand}`,
+      input === 'nothing' ? `${name} accepts one command` : `${name} accepts one FILE and one ${operand}`,
     )
   return { files: words.slice(0, count), operand: words[count] ?? null }
 }
@@ -601,11 +601,11 @@ function checkInput(
   if (files.filter((file) => file === '-').length > 1) fail('standard input (-) can be read once only')
   switch (input) {
     case 'nothing':
-      if (files.length > 0) fail(`${name} takes no file`)
+      if (files.length > 0) fail(`${name} accepts no file`)
       return
     case 'files-or-conversation':
     case 'files-or-database':
-      if (hasDatabase && files.length > 0) fail(`${name} takes a FILE or --db, not both`)
+      if (hasDatabase && files.length > 0) fail(`${name} accepts a FILE or --db, not both`)
       if (hasDatabase && options['from'] !== undefined) fail('--from applies to a FILE, not to a database')
       if (!hasDatabase && hasConversation) fail('--conversation needs --db FILE_OR_URL')
       if (!hasDatabase && files.length === 0) fail(`${name} needs a FILE, or - for standard input`)
@@ -617,41 +617,13 @@ function checkInput(
       return
     default:
       // The argument is not quoted: it may be a URL with a password.
-      if (files.length > 0) fail(`${name} takes no FILE, only --db FILE_OR_URL`)
+      if (files.length > 0) fail(`${name} accepts no FILE, only --db FILE_OR_URL`)
   }
 }
 
 function unknownCommand(name: string): UsageError {
-  const meant = nearest(name, Object.keys(COMMANDS))
+  const meant = nearestName(name, Object.keys(COMMANDS))
   return new UsageError(`unknown command '${name}'${meant === null ? '' : `: did you mean ${meant}?`}`)
-}
-
-/** The first of the known words that differs least from a mistyped one, in at most two letters; null for none. */
-function nearest(word: string, known: readonly string[]): string | null {
-  const maximum = Math.min(2, Math.floor(word.length / 3))
-  const near = known
-    .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))
-    .filter(({ distance }) => distance <= maximum)
-    .toSorted((a, b) => a.distance - b.distance)
-  return near[0]?.candidate ?? null
-}
-
-/** Levenshtein distance. O(letters²). */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1]
-    for (const [column, other] of [...to].entries())
-      next.push(
-        Math.min(
-          (row[column + 1] ?? 0) + 1,
-          (next[column] ?? 0) + 1,
-          (row[column] ?? 0) + (letter === other ? 0 : 1),
-        ),
-      )
-    row = next
-  }
-  return row.at(-1) ?? 0
 }
 
 /** The widest line of a help page. */
@@ -688,7 +660,7 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
   const paragraphs = [...more, ...(namesEvent ? [ABOUT_EVENT_IDS] : [])]
   const event = operand === undefined ? [] : [`[${operand}]`]
   const file = operand === undefined ? 'FILE…' : 'FILE'
-  // From files without the options of a database, and from a database without those of files.
+  // From files without the options of a database, and from a database without the options of files.
   const ofFiles = without(options, 'db', 'conversation')
   const ofDatabases = without(options, 'from')
   const isEither = input === 'files-or-conversation' || input === 'files-or-database'
@@ -711,7 +683,7 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
   ]
 }
 
-/** The options of a command as its usage shows them, those that it needs first. */
+/** The options of a command as its usage shows them, required ones first. */
 function usageOf(
   options: OptionTable,
   needed: readonly string[],
@@ -733,7 +705,7 @@ const shownOption = (name: string, { value }: Option): string =>
 const without = (options: OptionTable, ...names: readonly string[]): OptionTable =>
   Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name)))
 
-/** Words on as many lines as they need. */
+/** Wraps text at the width of a page. */
 function wrapped(words: readonly string[], lead = '', indent = ''): string[] {
   const lines: string[] = []
   let line = lead

@@ -126,7 +126,7 @@ export function eventFileName(seq: number, id: string | null): string {
   return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`
 }
 
-/** The name of a conversation's folder in a zip: its UUID without dashes, as agent servers have it, or its id. */
+/** Name of a conversation's folder in a zip: its UUID without dashes, like agent servers, or its id. */
 const folderName = (id: string): string => nameOf(undashed(id))
 
 function nameOf(id: string): string {
@@ -142,16 +142,16 @@ function nameOf(id: string): string {
 const CONTROL = /[\u0000-\u001f]/
 
 /**
- * The text of an entry, on a line among others or in a file of its own: an event as JSON, a quarantined line as it was,
- * or wrapped where import would read it differently. A line that can be read by now is written as it was, so that it is
- * tried again.
+ * Text of an entry, on a line or in its own file: an event as JSON, a quarantined line unchanged, or wrapped
+ * where import would read it differently. A line that has become readable is written unchanged, so that
+ * import tries it again.
  */
 function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
 }
 
-/** The line of an entry for a terminal: nothing in it drives one. */
+/** Line of an entry for a terminal, without control characters. */
 function terminalTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
   const text = textOf(stored, 'line')
   const shown = escapeActive(text)
@@ -159,12 +159,12 @@ function terminalTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
   return escapeActive(wrap(stored.fact))
 }
 
-/** Whether import reads a line that is written as it was as the same quarantined line. */
+/** Whether import reads an unchanged line as the same quarantined line. */
 function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean): boolean {
   const { raw } = fact
   if (/[\ud800-\udfff]/u.test(raw)) return false
   if (where === 'line' && (raw.includes('\n') || raw.trim() === '')) return false
-  // Its bytes were no text; the replacement characters are, and must not be read as the event.
+  // Its bytes were not text; the replacement characters are, and must not be read as the event.
   if (fact.issues.some(({ type }) => type === 'unicode_error')) return false
   const { fact: again, broken } = decodePiece(Buffer.from(raw))
   // The first line decides whether a file is an array, or JSON at all.
@@ -178,7 +178,7 @@ function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean)
   )
 }
 
-/** What an export writes into its directory; a directory with anything else is never replaced. */
+/** The names that an export writes into its directory; a directory with other names is never replaced. */
 const WRITTEN: readonly string[] = ['meta.json', 'base_state.json', 'colloquy.json', 'events']
 
 /** Where to write. */
@@ -189,9 +189,9 @@ interface Target {
 }
 
 /**
- * Writes a file or a directory under a temporary name beside its own, and moves it into place when all went well; a
- * failure leaves what was there before.
- * @throws FileError `exists` for what would be overwritten, and the errors of the file system.
+ * Writes a file or a directory under a temporary name in the same folder, and moves it into place at the end;
+ * a failure leaves the previous content.
+ * @throws FileError `exists` for an existing output, and the errors of the file system.
  */
 export async function writeTo(
   target: Target,
@@ -215,13 +215,13 @@ async function refuseToOverwrite({ output, force }: Target, kind: 'file' | 'dire
   const found = await stat(output).catch(() => null)
   if (found === null) return
   const foundKind = found.isDirectory() ? 'directory' : 'file'
-  if (foundKind !== kind) throw new FileError('exists', `is a ${foundKind} already; give another name`)
+  if (foundKind !== kind) throw new FileError('exists', `is already a ${foundKind}; use another name`)
   const names = found.isDirectory() ? await readdir(output) : [basename(output)]
   if (names.length === 0) return
-  if (!force) throw new FileError('exists', 'exists already; give another name, or add --force')
+  if (!force) throw new FileError('exists', 'already exists; use another name, or add --force')
   const foreign = found.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
   if (foreign !== undefined)
-    throw new FileError('exists', `contains ${foreign}, which no export wrote; give another name`)
+    throw new FileError('exists', `contains ${foreign}, which no export wrote; use another name`)
 }
 
 async function placeFile(temporary: string, output: string, force: boolean): Promise<void> {

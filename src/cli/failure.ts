@@ -1,17 +1,14 @@
-/**
- * What keeps a command from being carried out: a wrong command line, a runtime that is too old, or a file that cannot
- * be read.
- */
+/** Errors that prevent a command: a wrong command line, an old runtime, or a file that cannot be read. */
 
 import type { ErrorCode } from '../index.ts'
 
-/** A command that makes no sense: one line on standard error and exit code 2. */
+/** An invalid command line: one line on standard error and exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
 /**
- * A runtime that lacks what the command needs. The message goes on after the command's name: one line, and exit code 1.
+ * A runtime without a required feature. The message follows the command's name: one line, and exit code 1.
  */
 export class OldRuntime extends Error {
   override readonly name = 'OldRuntime'
@@ -43,7 +40,7 @@ export type FileErrorCode =
 export class FileError extends Error {
   override readonly name = 'FileError'
   readonly code: FileErrorCode | ErrorCode
-  /** What it is about; null for the file that the command was given. */
+  /** Its subject; null for the file of the command. */
   readonly subject: string | null
 
   constructor(code: FileErrorCode | ErrorCode, message: string, subject: string | null = null) {
@@ -53,7 +50,7 @@ export class FileError extends Error {
   }
 }
 
-/** The error of a file as the file system gives it, in words and without its path. */
+/** The error of the file system, as a sentence without its path. */
 export function fromFileSystem(error: unknown, file?: string): FileError {
   const what = file === undefined ? '' : `${file}: `
   const code = codeOf(error)
@@ -65,11 +62,11 @@ export function fromFileSystem(error: unknown, file?: string): FileError {
   return new FileError('unreadable', `${what}cannot be read (${code})`)
 }
 
-/** The error of a file that was to be written; what has another cause stays as it is. */
+/** The error of a file to be written; an unrelated error is returned unchanged. */
 export function fromWriting(error: unknown): unknown {
   const code = codeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR')
-    return new FileError('not_found', 'cannot be written: its folder is not there')
+    return new FileError('not_found', 'cannot be written: its folder does not exist')
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new FileError('unwritable', `cannot be written: the disk is full (${code})`)
   if (code === 'EEXIST' || code === 'ENOTEMPTY') return new FileError('exists', 'exists already')
@@ -79,7 +76,7 @@ export function fromWriting(error: unknown): unknown {
 /** The error of a service that could not listen. */
 export function notListening(error: Error): FileError {
   const inUse = codeOf(error.cause) === 'EADDRINUSE'
-  return new FileError('unexpected', `${error.message}${inUse ? ': give --port PORT, or 0 for any' : ''}`)
+  return new FileError('unexpected', `${error.message}${inUse ? ': use --port PORT, or 0 for any' : ''}`)
 }
 
 const codeOf = (error: unknown): string =>

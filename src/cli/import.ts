@@ -1,4 +1,4 @@
-/** Copies conversations from files into a database, and reports what became of each. */
+/** Copies conversations from files into a database, and reports the result for each. */
 
 import { createHash } from 'node:crypto'
 import { basename, extname, relative, resolve } from 'node:path'
@@ -57,9 +57,9 @@ import { heading, type Page } from './show/page.ts'
 type Request = RequestOf<'import'>
 
 /**
- * Imports the files in the order given; the worst exit code counts. All of them are imported, also when the reader of
- * the reports is gone.
- * @throws FailedOutput, in the end, when a report could not be written for another reason than that.
+ * Imports the files in order; the worst exit code counts. All of them are imported, even when the reader of
+ * the reports has gone.
+ * @throws FailedOutput at the end, when a report could not be written for another reason.
  */
 export async function importFiles(request: Request, io: Io, page: Page): Promise<number> {
   const stdout = lasting(io.stdout)
@@ -116,7 +116,7 @@ async function importFolder(name: string, files: readonly SessionFile[], job: Jo
   return worst
 }
 
-/** Imports a file; `name` is that of a conversation that has none in the file. */
+/** Imports a file; `name` is the fallback name of its conversation. */
 async function importFile(
   file: string,
   { request, io, page }: Job,
@@ -152,7 +152,7 @@ interface Copy {
   readonly progress: Progress
 }
 
-/** Copies the conversation of a file, and the others in it, each behind its parent. */
+/** Copies the conversation of a file, and the others in it, each after its parent. */
 async function copyAll(copy: Copy, name: string, source: Source): Promise<ImportReport[]> {
   const { session, sidecarFiles, form, facts } = source
   if (session === null) {
@@ -180,7 +180,7 @@ async function copyConversation(
   const report = newReport(file, form, plan)
   const batches = batchesOf(facts, report)[Symbol.asyncIterator]()
   try {
-    // Nothing is created, no database either, before something worth it was read.
+    // Nothing is created, not even a database, before something importable was read.
     const first = await batches.next()
     const known = await findConversation(store, plan.id)
     report.conversation = known?.id ?? plan.id
@@ -194,7 +194,7 @@ async function copyConversation(
   }
 }
 
-/** The results of an iterator whose first one was taken already. */
+/** The results of an iterator whose first one was already read. */
 async function* resumed<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncIterableIterator<T> {
   for (let next = first; next.done !== true; next = await rest.next()) yield next.value
 }
@@ -213,7 +213,7 @@ async function create(
   } catch (error) {
     if (!hasCode(error, 'invalid_argument') || !String(error.data['field']).startsWith('metadata'))
       throw error
-    report.notes.push(`its documents cannot be kept: ${error.message}`)
+    report.notes.push(`its documents cannot be stored: ${error.message}`)
     return await store.createConversation({ ...made, metadata: {} })
   }
 }
@@ -232,11 +232,11 @@ async function checkZone(
   )
 }
 
-/** What a file becomes. */
+/** The planned conversation of a file. */
 interface Plan {
   readonly id: string
   readonly description: Description
-  /** HEAD in base_state.json: an id, null for the empty HEAD, undefined where it has none. */
+  /** HEAD in base_state.json: an id, null for the empty HEAD, undefined for none. */
   readonly head: string | null | undefined
   /** The zone that the user requested. */
   readonly timeZone: string | null
@@ -244,7 +244,7 @@ interface Plan {
   readonly notes: readonly string[]
 }
 
-/** The conversation of the file that contains a session, and the number of the session among its children. */
+/** The parent of a session, and the number of the session among its children. */
 interface Parent {
   readonly id: string
   readonly childNumber: number
@@ -287,7 +287,8 @@ function planImport(file: string, sidecarFiles: SidecarFiles | null, { options }
   const documents = { meta: read('meta.json'), baseState: read('base_state.json') }
   const own = read('colloquy.json')
   const ownDescription = own === null ? null : describeOwn(own)
-  if (own !== null && ownDescription === null) notes.push('colloquy.json is of another version, and left out')
+  if (own !== null && ownDescription === null)
+    notes.push('colloquy.json is of another version, and is ignored')
   const description = ownDescription ?? describeDocuments(documents)
   const name = sidecarFiles?.folder ?? basename(resolve(file), extname(file))
   const id = description.id ?? conversation ?? idOfName(name)
@@ -315,7 +316,7 @@ function parseDocument(name: string, bytes: Buffer | undefined, notes: string[])
   } catch {
     // Reported below.
   }
-  notes.push(`${name} is no JSON object, and left out`)
+  notes.push(`${name} is not a JSON object, and is ignored`)
   return null
 }
 
@@ -334,7 +335,7 @@ function listed(names: readonly string[]): string {
   return more > 0 ? `${shown} and ${more} more` : shown
 }
 
-/** How much is appended at a time: this many facts, or this many bytes of them. */
+/** Maximum size of an append: facts, or bytes of them. */
 const BATCH = { facts: 200, bytes: 1 << 22 }
 
 /** After this many lines without any JSON, a file is of another kind. */
@@ -451,8 +452,8 @@ async function append(
 }
 
 /**
- * Moves HEAD to its place in the conversation's documents, where its log alone would replay to another. Only the log
- * decides where HEAD is (design D7), so the move is an event of the log; the same one each time.
+ * Moves HEAD to its position in the conversation's documents, if the log alone would replay to another. Only
+ * the log decides where HEAD is (design D7), so the move is an event of the log, always the same one.
  */
 async function moveHead(
   store: Store,
@@ -480,7 +481,7 @@ async function moveHead(
   }
 }
 
-/** The entry that HEAD is at after a move to an event: the nearest on its path that is no state update. */
+/** HEAD after a move to an event: the nearest entry on its path that is not a state update. */
 async function anchorOf(store: Store, id: string, wanted: string | null): Promise<string | null | undefined> {
   if (wanted === null) return null
   let event = await store.get(id, wanted)
@@ -504,7 +505,7 @@ function headMove(conversation: string, position: number, value: string | null):
 
 /** The repairs of the log, with the codes of `replay`. */
 const REPAIRS = {
-  duplicate_id: { what: 'repeated id', detail: 'kept beside the tree' },
+  duplicate_id: { what: 'repeated id', detail: 'kept outside the tree' },
   unknown_parent: { what: 'unknown parent', detail: 'follows HEAD' },
   unreadable_timestamp: { what: 'unreadable time', detail: 'has the time of the event before it' },
 }
@@ -512,7 +513,7 @@ const REPAIRS = {
 /** Maximum number of issues that are listed: a file of the wrong kind has as many as lines. */
 const MAX_ISSUES = 1000
 
-/** What became of one file. It grows while the file is read. */
+/** The result for one file; it grows while the file is read. */
 interface ImportReport {
   readonly file: string
   readonly form: Form
@@ -528,11 +529,11 @@ interface ImportReport {
   quarantined: number
   broken: Broken | null
   readonly issues: LineIssue[]
-  /** What is wrong with events that were added all the same. */
+  /** Problems of events that were added anyway. */
   readonly warnings: LineIssue[]
   readonly upcasts: Map<string, Tally>
   readonly repairs: Map<keyof typeof REPAIRS, Tally>
-  /** Where HEAD was moved to, by base_state.json; undefined when it was not. */
+  /** The new position of HEAD from base_state.json; undefined when it was not moved. */
   head: { readonly value: string | null; readonly added: boolean } | undefined
   readonly notes: string[]
 }
@@ -567,7 +568,7 @@ function addIssues(list: LineIssue[], more: readonly LineIssue[]): void {
   list.push(...more.slice(0, MAX_ISSUES - list.length))
 }
 
-/** Notes how the store has repaired a fact. */
+/** Notes how the store repaired a fact. */
 function noteStored({ repairs }: ImportReport, line: number, fact: Fact, stored: StoredEvent): void {
   const parent = fact.parent_id ?? null
   if (!stored.inTree && stored.id !== null) tally(repairs, 'duplicate_id', line)

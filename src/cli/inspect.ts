@@ -30,13 +30,13 @@ import { counted, plain, safe } from './print/text.ts'
 
 /** The logs of a page, each read when it is opened. */
 interface Logs {
-  /** How the user named them. */
+  /** Their name on the command line. */
   readonly name: string
   readonly titles: readonly LogTitle[]
   readonly read: (index: number) => Promise<LogDocument>
 }
 
-/** Opens the page. Resolves to the exit code; for a page that is served, once the command is asked to end. */
+/** Opens the page. Resolves to the exit code; a served page ends when the command is asked to end. */
 export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io): Promise<number> {
   const { db, conversation, html } = options
   return attempt(aboutFile(db?.label ?? files.join(', ')), io, async (progress) => {
@@ -55,7 +55,9 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io):
   })
 }
 
-/** Where the build puts the page: next to the command in the package, in `dist` for one that runs from its sources. */
+/**
+ * Location of the built page: next to the command in the package, in `dist` when it runs from its sources.
+ */
 const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
 /** The page of the inspector. @throws FileError where it was not built. */
@@ -92,10 +94,10 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, io
   return { name: files.join(', '), titles: logs.map(titleOf), read }
 }
 
-/** Maximum number of conversations of a database that can be chosen from. */
+/** Maximum number of conversations of a database to choose from. */
 const MAX_CONVERSATIONS = 2000
 
-/** The named conversation with those that it has started, or all of them. */
+/** The named conversation with those that it started, or all of them. */
 async function storedLogs(store: Store, options: Options<'inspect'>, io: Io): Promise<Logs> {
   const { db, conversation, redact = false } = options
   const root = conversation === undefined ? null : await getConversation(store, conversation)
@@ -121,7 +123,7 @@ async function recordsOf(
   io: Io,
 ): Promise<readonly ConversationRecord[]> {
   const records: ConversationRecord[] = root === null ? [] : [root]
-  // The conversations that one has started may be anywhere among all.
+  // The conversations that one started may be anywhere in the list.
   const maximum = root === null ? MAX_CONVERSATIONS : Infinity
   let count = 0
   let cursor: string | null = null
@@ -148,7 +150,7 @@ function recordTitle(record: ConversationRecord, redact: boolean): LogTitle {
   return { title: plain(title ?? id), conversation: id, name: id, parent }
 }
 
-/** The logs of a file: its own, then those of the sessions in it. */
+/** The logs of a file: its own, then the logs of the sessions in it. */
 function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
   const { session, file } = recording
   const title = redactedText(session?.title ?? basename(file), redact)
@@ -171,7 +173,7 @@ function documentOf(recording: Recording, title: LogTitle, redact: boolean): Log
     redact,
   )
   const loaded = redact ? redactLoaded(recording.loaded, facts) : recording.loaded
-  // Findings quote names and texts of the facts that are shown.
+  // Findings quote names and texts of the shown facts.
   const state = redact ? replay(facts, { conversationId: conversation }) : recording.state
   return {
     ...title,
@@ -183,7 +185,7 @@ function documentOf(recording: Recording, title: LogTitle, redact: boolean): Log
   }
 }
 
-/** What was loaded, without secrets, which the texts of issues may quote. */
+/** The loaded facts without secrets, which the texts of issues may quote. */
 const redactLoaded = (loaded: readonly Loaded[], facts: readonly Fact[]): Loaded[] =>
   loaded.map(({ fact, upcasts, warnings }, index) => ({
     fact: facts[index] ?? fact,
@@ -195,7 +197,7 @@ const redactLoaded = (loaded: readonly Loaded[], facts: readonly Fact[]): Loaded
     })),
   }))
 
-/** The sessions in the file of another, each behind its parent. */
+/** The sessions in the file of another, each after its parent. */
 function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] {
   return children.flatMap((child, index) => {
     const title = child.title ?? child.id ?? `${parent.title}, child ${index + 1}`
@@ -223,7 +225,7 @@ const notesOf = (session: Session | null, redact: boolean): string[] =>
 const redactedText = (text: string, redact: boolean): string =>
   redact ? redactRecord({ title: text }, redactionRules()).title : text
 
-/** Facts without secrets. A fact that has no id gets the one that its log derived from the whole of it. */
+/** Facts without secrets. A fact without an id gets the one that its log derived. */
 function shownFacts(
   facts: readonly Fact[],
   conversationId: string,

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `colloquy` command: looks at the runtime before it loads what an older one has not. */
+/** The `colloquy` command: checks the runtime before it loads modules that an older one lacks. */
 
 import { isOlder, readPackage } from './package.ts'
 

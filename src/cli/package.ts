@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 
-/** What the command knows of its package. */
+/** The required fields of the package. */
 export interface Package {
   readonly version: string
   /** As in 22.13. */
@@ -19,15 +19,15 @@ export async function readPackage(): Promise<Package> {
 }
 
 /**
- * Whether a version comes before another, number by number.
+ * Whether a version is older than another, number by number.
  * @example
  * isOlder('22.9.1', '22.13') // true
  */
 export function isOlder(version: string, least: string): boolean {
   const numbers = version.split('.').map(Number)
-  for (const [at, wanted] of least.split('.').map(Number).entries()) {
-    const is = numbers[at] ?? 0
-    if (is !== wanted) return is < wanted
+  for (const [index, required] of least.split('.').map(Number).entries()) {
+    const actual = numbers[index] ?? 0
+    if (actual !== required) return actual < required
   }
   return false
 }

@@ -1,4 +1,4 @@
-/** The command as a function of its arguments and the world around it, so that tests run it as a shell would. */
+/** The command as a function of its arguments and its surroundings, so that tests can run it like a shell. */
 
 import { relative } from 'node:path'
 import type { Writable } from 'node:stream'
@@ -55,13 +55,13 @@ import { showWhy, whyJson } from './show/why.ts'
 /** Width of a line without a terminal, and the minimum. */
 const COLUMNS = { default: 100, minimum: 40 }
 
-type Answer = Readonly<Record<string, unknown>>
+type Result = Readonly<Record<string, unknown>>
 
 type FileRequest = RequestOf<FileCommand>
 
-/** What a command shows of a recording, as JSON and for people. */
+/** Output of a command for a recording, as JSON and for people. */
 interface View<Name extends FileCommand> {
-  readonly json: (recording: Recording, request: RequestOf<Name>) => Answer
+  readonly json: (recording: Recording, request: RequestOf<Name>) => Result
   readonly show: (page: Page, recording: Recording, request: RequestOf<Name>) => Iterable<string>
 }
 
@@ -77,7 +77,7 @@ const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
   convert: { json: convertJson, show: showConverted },
 }
 
-/** The view of a request; its command says that it takes it. */
+/** The view of a request's command. */
 const viewOf = (request: FileRequest): View<FileCommand> => VIEWS[request.command] as View<FileCommand>
 
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
@@ -125,7 +125,7 @@ async function perform(request: Request, io: Io): Promise<number> {
   }
 }
 
-/** What is done with each recording of a request. */
+/** The work on each recording of a request. */
 interface Work {
   readonly request: FileRequest
   readonly io: Io
@@ -136,7 +136,7 @@ interface Work {
   readonly judged: Judged[]
 }
 
-/** Shows the conversation of a database, or the files in the order given; the worst exit code counts. */
+/** Shows the conversation of a database, or the files in order; the worst exit code counts. */
 async function showRecordings(request: FileRequest, io: Io): Promise<number> {
   const format = request.command === 'check' ? request.options.format : undefined
   const json = request.options.json === true || format === 'json'
@@ -169,17 +169,17 @@ async function showEach(work: Work): Promise<number> {
   return worst
 }
 
-/** Writes the result, and reports what of the conversation could not be read. */
+/** Writes the result, and reports quarantined lines. */
 async function showOne(recording: Recording, progress: Progress, work: Work): Promise<number> {
   const code = await writeResult(recording, progress, work)
-  // A check shows what is quarantined itself.
+  // A check shows quarantined lines itself.
   const isCheck = work.request.command === 'check'
   const note = isCheck ? brokenNote(recording) : quarantineNote(recording, recording.lines.length)
   if (note !== null) await complain(work.io, `${safe(titleOf(recording))}: ${note}`)
   return note === null ? code : 1
 }
 
-/** Writes the result, or keeps it for the one document of all. Resolves to the exit code. */
+/** Writes the result, or adds it to the document of all. Resolves to the exit code. */
 async function writeResult(recording: Recording, progress: Progress, work: Work): Promise<number> {
   const { request, io, judged } = work
   progress.step('working')
@@ -187,7 +187,8 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
   const laws = isCheck && request.options.laws === true ? judge(recording, request.options) : null
   if (laws !== null) judged.push(laws)
   if (work.json) {
-    // Everything that can fail happens before the first byte, so that no line holds half a result and an error.
+    // Everything that can fail runs before the first byte, so that no line contains half a result and an
+    // error.
     const { session } = recording
     const value = {
       ...fieldsOf(recording),

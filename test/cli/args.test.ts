@@ -9,7 +9,7 @@ describe('a command that makes no sense', () => {
     { argv: ['--json'], says: 'no command given' },
     {
       argv: ['check', '--db', 'mysql://h/d', '--conversation', 'c'],
-      says: '--db takes a file or a postgres:// URL',
+      says: '--db must be a file or a postgres:// URL',
     },
     { argv: ['frobnicate'], says: "unknown command 'frobnicate'" },
     { argv: ['chek', SAMPLE], says: "unknown command 'chek': did you mean check?" },
@@ -33,7 +33,7 @@ describe('a command that makes no sense', () => {
     { argv: ['replay', SAMPLE, '--at'], says: '--at needs a value' },
     { argv: ['replay', SAMPLE, '--at='], says: '--at needs a value' },
     { argv: ['replay', '--at', '--json', SAMPLE], says: '--at needs a value' },
-    { argv: ['check', '--json=yes', SAMPLE], says: '--json takes no value' },
+    { argv: ['check', '--json=yes', SAMPLE], says: '--json does not have a value' },
     {
       argv: ['messages', '--format', 'xml', SAMPLE],
       says: "unknown --format 'xml': use one of neutral, openai-chat",
@@ -44,7 +44,7 @@ describe('a command that makes no sense', () => {
     },
     {
       argv: ['view', SAMPLE, '--leaf', 'a', '--leaf=b'],
-      says: '--leaf is given twice, and takes one value (see: colloquy help view)',
+      says: '--leaf can be used only once (see: colloquy help view)',
     },
     {
       argv: ['--at', 'view', 'replay'],
@@ -52,9 +52,9 @@ describe('a command that makes no sense', () => {
     },
     { argv: ['search', '--text', 'view'], says: '(see: colloquy help search)' },
     { argv: ['check', '-', '-'], says: 'standard input (-) can be read once only' },
-    { argv: ['demo', SAMPLE], says: 'demo takes no file' },
+    { argv: ['demo', SAMPLE], says: 'demo accepts no file' },
     { argv: ['help', 'frobnicate'], says: "unknown command 'frobnicate'" },
-    { argv: ['help', 'check', 'view'], says: 'help takes one command' },
+    { argv: ['help', 'check', 'view'], says: 'help accepts one command' },
   ])('$argv exits with 2 and one line', async ({ argv, says }) => {
     const { code, out, err } = await colloquy(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })

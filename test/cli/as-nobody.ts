@@ -1,12 +1,6 @@
-/**
- * Runs commands in a process of its own for a user who may do little: lists of arguments come in as JSON, what each command left behind goes
- * out as JSON. With `hold FILE` it says that it reads a database, and reads on once it is told to.
- */
+/** Runs commands in a process of its own for a user with few rights: lists of arguments in, their outcomes out, both as JSON. */
 
-import { once } from 'node:events'
 import { flushCompileCache } from 'node:module'
-import { addressOf } from '../../src/cli/db/address.ts'
-import { withStore } from '../../src/cli/db/store.ts'
 import type { Sink } from '../../src/cli/print/io.ts'
 import { run } from '../../src/cli/run.ts'
 
@@ -23,19 +17,6 @@ if (process.getuid?.() === 0) {
   process.setuid?.(NOBODY)
 }
 
-async function hold(file: string): Promise<object> {
-  const read = withStore(addressOf(file), { write: false }, async (store) => {
-    await store.getConversation('c')
-    process.stdout.write('reading\n')
-    await once(process.stdin, 'data')
-    return store.getConversation('c')
-  })
-  return read.then(
-    (record) => ({ version: record?.version }),
-    (error: Error) => ({ error: error.message }),
-  )
-}
-
 async function outcomeOf(argv: readonly string[]): Promise<object> {
   let [out, err] = ['', '']
   const stdout: Sink = { isTTY: false, write: async (text) => void (out += text) }
@@ -44,9 +25,7 @@ async function outcomeOf(argv: readonly string[]): Promise<object> {
   return { code, out, err }
 }
 
-const [first = '', file = ''] = process.argv.slice(2)
-const said: object[] = []
-if (first === 'hold') said.push(await hold(file))
-else for (const argv of JSON.parse(first) as string[][]) said.push(await outcomeOf(argv))
-process.stdout.write(`${JSON.stringify(first === 'hold' ? said[0] : said)}\n`)
+const outcomes: object[] = []
+for (const argv of JSON.parse(process.argv[2] ?? '[]') as string[][]) outcomes.push(await outcomeOf(argv))
+process.stdout.write(`${JSON.stringify(outcomes)}\n`)
 process.stdin.destroy()

@@ -81,7 +81,7 @@ describe('a path', () => {
     const before = namesIn(at())
     const again = await exported(at, ...argv)
     expect(again).toMatchObject({ code: 1, out: '' })
-    expect(again.err).toMatch(/^colloquy: [^\n]*exists already[^\n]*--force\n$/)
+    expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
     expect((await exported(at, ...argv, '--force')).code).toBe(0)
     // No other name is left, hidden or not.
     expect(namesIn(at())).toEqual(before)
@@ -109,9 +109,9 @@ describe('a path', () => {
   })
 
   it.each([
-    { argv: ['--format', 'zip', '--output', 'dir', '--force'], says: 'is a directory already' },
-    { argv: ['--format', 'directory', '--output', 'x.db', '--force'], says: 'is a file already' },
-    { argv: ['--output', 'none/out.jsonl'], says: 'its folder is not there' },
+    { argv: ['--format', 'zip', '--output', 'dir', '--force'], says: 'is already a directory' },
+    { argv: ['--format', 'directory', '--output', 'x.db', '--force'], says: 'is already a file' },
+    { argv: ['--output', 'none/out.jsonl'], says: 'its folder does not exist' },
   ])('that cannot be written is one line: $says', async ({ argv, says }) => {
     const at = await filled()
     mkdirSync(at('dir'))

@@ -146,8 +146,8 @@ describe('a directory', () => {
     const { code, report } = await imported([at('c'), '--db', at('x.db'), '--conversation', 'c'])
     expect({ code, report }).toMatchObject({ code: 0, report: { conversation: 'c', added: 3 } })
     expect(report.notes).toEqual([
-      'meta.json is no JSON object, and left out',
-      'base_state.json is no JSON object, and left out',
+      'meta.json is not a JSON object, and is ignored',
+      'base_state.json is not a JSON object, and is ignored',
     ])
   })
 })

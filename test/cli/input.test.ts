@@ -155,7 +155,7 @@ describe('a directory', () => {
     expect(await ids(folder({ 'events/notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
     expect(await ids(folder({ 'a.jsonl': A, 'b/c.json': '[]' })())).toEqual({
       code: 'no_events',
-      message: 'the directory holds 2 session files; give the files, or `colloquy import` them',
+      message: 'the directory contains 2 session files; pass the files, or `colloquy import` them',
     })
   })
 

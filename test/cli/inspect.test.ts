@@ -95,8 +95,8 @@ describe('inspect --html', () => {
   it('names the file that it cannot write, not what it reads', async () => {
     const at = folder({ 'a.jsonl': lines(said('m', 'hi')), 'there.html': '' })
     for (const [name, says] of [
-      ['there.html', 'exists already; give another name, or add --force'],
-      ['none/x.html', 'cannot be written: its folder is not there'],
+      ['there.html', 'already exists; use another name, or add --force'],
+      ['none/x.html', 'cannot be written: its folder does not exist'],
     ] as const) {
       const { code, out, err } = await colloquy(['inspect', at('a.jsonl'), '--html', at(name)])
       expect([code, out, err]).toEqual([1, '', `colloquy: ${at(name)}: ${says}\n`])

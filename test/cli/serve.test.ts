@@ -91,7 +91,7 @@ describe('colloquy serve', () => {
     expect([code, out, err]).toEqual([
       1,
       '',
-      `colloquy: port ${port} of 127.0.0.1 is in use: give --port PORT, or 0 for any\n`,
+      `colloquy: port ${port} of 127.0.0.1 is in use: use --port PORT, or 0 for any\n`,
     ])
   })
 
@@ -106,7 +106,7 @@ describe('colloquy serve', () => {
     ['a wildcard without keys', ['--host', '::'], {}, 2, /lets other machines in/],
     ['keys that are none', [], { [KEYS]: ' , ' }, 2, /is set and contains no key/],
     ['a port that is none', ['--port', '65536'], {}, 2, /--port must be a number from 0 to 65535/],
-    ['a file', ['a.jsonl'], {}, 2, /takes no FILE/],
+    ['a file', ['a.jsonl'], {}, 2, /accepts no FILE/],
     ['a database in memory', ['--db', ':memory:'], {}, 2, /needs a file/],
     [
       'an address of another machine',
@@ -120,7 +120,7 @@ describe('colloquy serve', () => {
       ['--db', '/nowhere/at/all.db'],
       {},
       1,
-      /^colloquy: \/nowhere\/at\/all\.db: cannot be made: its folder is not there$/m,
+      /^colloquy: \/nowhere\/at\/all\.db: cannot be created: its folder does not exist$/m,
     ],
     ['a folder', ['--db', '.'], {}, 1, /^colloquy: \.: is a directory, not a database$/m],
     [

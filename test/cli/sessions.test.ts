@@ -179,7 +179,9 @@ describe('importing sessions', () => {
     })
     const first = await colloquy(['import', '--db', at('x.db'), at('all')])
     expect(first.out).toContain('5 files read, 1 file with something wrong, 1 file with quarantined lines')
-    expect(first.err).toContain('notes.json: the file holds an object, not an array of events nor a session')
+    expect(first.err).toContain(
+      'notes.json: the file contains an object, not an array of events nor a session',
+    )
     const listed = await colloquy(['conversations', '--db', at('x.db'), '--json'])
     const { items } = JSON.parse(listed.out) as { items: { id: string; parent_conversation_id?: string }[] }
     expect(items.map(({ id }) => id).toSorted()).toEqual(['only', 'q-chat', 'r-chat', 's', 's-helper'])

@@ -134,7 +134,7 @@ describe('a command over a database that makes no sense', () => {
       says: 'without control characters',
     },
     { argv: ['import', SAMPLE, '--db', ':memory:'], says: 'needs a file' },
-    { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], says: 'takes a file or a postgres:// URL' },
+    { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], says: 'must be a file or a postgres:// URL' },
     { argv: ['export', '--db', 'x.db'], says: 'export needs --conversation ID' },
     {
       argv: ['export', '--db', 'x.db', '--conversation', 'c', '--format', 'zip'],
@@ -146,7 +146,7 @@ describe('a command over a database that makes no sense', () => {
     },
     { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--output', 'x.json'], says: 'PATH.jsonl' },
     { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--force'], says: '--force needs --output' },
-    { argv: ['export', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'export takes no FILE' },
+    { argv: ['export', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'export accepts no FILE' },
     {
       argv: ['export', '--db', 'x.db', '--conversation', 'c', '--json'],
       says: 'export has no option --json',

@@ -67,6 +67,6 @@ describe('a file of another form', () => {
     const { code, err } = await colloquy(['check', folder({ 'a.zip': bytes })('a.zip')])
     expect(code).toBe(1)
     expect(err).toContain('zips of sessions are not read')
-    expect((await colloquy(['check', '-'], { stdin: bytes })).err).toContain('a zip: give it as a file')
+    expect((await colloquy(['check', '-'], { stdin: bytes })).err).toContain('a zip: pass it as a file')
   })
 })

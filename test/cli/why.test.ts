@@ -49,7 +49,7 @@ describe('why FILE EVENT_ID', () => {
       err: expect.stringContaining('no event'),
     })
     const many = await colloquy(['why', SAMPLE, '01KJW2'])
-    expect(many).toMatchObject({ code: 1, err: expect.stringContaining('and 22 more: give more of the id') })
+    expect(many).toMatchObject({ code: 1, err: expect.stringContaining('and 22 more: type more of the id') })
     expect(await colloquy(['why', SAMPLE, 'a', 'b'])).toMatchObject({ code: 2 })
   })
 })
@@ -75,7 +75,7 @@ describe('replay --at and a --leaf', () => {
 
   it('refuse what is not told apart, what is not there, and a line beside the tree', async () => {
     for (const [typed, says] of [
-      ['01KJW2', 'and 22 more: give more of the id'],
+      ['01KJW2', 'and 22 more: type more of the id'],
       ['nope', 'no event "nope" in this conversation'],
       ['99', 'no event "99" in this conversation'],
     ] as const)
@@ -85,7 +85,9 @@ describe('replay --at and a --leaf', () => {
           err: expect.stringContaining(says),
         })
     const file = folder({ 'a.jsonl': `${lines({ id: 'p', kind: 'PauseEvent' })}oops\n` })('a.jsonl')
-    expect((await colloquy(['view', file, '--leaf', '2'])).err).toContain('line 2 holds no event of the tree')
+    expect((await colloquy(['view', file, '--leaf', '2'])).err).toContain(
+      'line 2 is not an event of the tree',
+    )
   })
 })
 

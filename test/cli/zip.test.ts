@@ -97,10 +97,10 @@ describe('an archive that is', () => {
     {
       name: 'without events',
       zip: makeZip({ 'readme.txt': 'x' }),
-      says: 'holds no event',
+      says: 'contains no event',
       code: 'no_events',
     },
-    { name: 'empty', zip: makeZip({}), says: 'holds no event', code: 'no_events' },
+    { name: 'empty', zip: makeZip({}), says: 'contains no event', code: 'no_events' },
   ])('$name is one clear line', async ({ zip, says, code = 'not_a_zip' }) => {
     const at = folder({})
     writeFileSync(at('x.zip'), zip)

@@ -1,15 +1,15 @@
-/** Parses `--db`; what is shown of an address never holds its password. */
+/** Parses `--db`; the printed form of an address never contains its password. */
 
 import { UsageError } from '../failure.ts'
 
 /** A database that the user named. */
 export interface Address {
   readonly kind: 'sqlite' | 'postgres'
-  /** As given: a path, or a URL with whatever password stands in it. */
+  /** As typed: a path, or a URL with any password in it. */
   readonly target: string
-  /** The same, fit to be printed: without the password. */
+  /** The printed form: without the password. */
   readonly label: string
-  /** A text of a driver's making, without the password. */
+  /** Removes the password from a driver's text. */
   readonly withoutPassword: (text: string) => string
 }
 
@@ -20,9 +20,7 @@ const HIDDEN = '***'
 /** Parameters of a URL that are secrets. */
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
-/**
- * A password and what follows it in a line up to its last @, as where a URL was given in the place of something else.
- */
+/** A password and the rest of the line up to its last @, for a URL in the place of another argument. */
 const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 
 /** Whether a text is the URL of a database. */
@@ -38,12 +36,12 @@ function hideLogin(line: string): string {
 }
 
 /**
- * The database that a text names.
- * @throws UsageError for a URL of another kind, and for a database that would end with the command.
+ * Parses a database address.
+ * @throws UsageError for another kind of URL, and for a database in memory.
  */
 export function addressOf(target: string): Address {
   if (POSTGRES.test(target)) return postgresAddress(target)
-  if (SCHEME.test(target)) throw new UsageError('--db takes a file or a postgres:// URL')
+  if (SCHEME.test(target)) throw new UsageError('--db must be a file or a postgres:// URL')
   if (target === ':memory:')
     throw new UsageError('--db needs a file: a database in memory ends with the command')
   return { kind: 'sqlite', target, label: target, withoutPassword: (text) => text }
@@ -62,7 +60,7 @@ function postgresAddress(target: string): Address {
   const secrets = [password, ...parameters].flatMap((text) => [text, decoded(text)]).filter(Boolean)
   const shown = rest.replaceAll(SECRET_PARAMETER, `$1${HIDDEN}`)
   const label = `${scheme}${user}${password === '' ? '' : `:${HIDDEN}`}${end < 0 ? '' : '@'}${shown}`
-  // The longest first: one secret may begin as another does.
+  // The longest first: one secret may be a prefix of another.
   const hidden = [...new Set(secrets)].toSorted((a, b) => b.length - a.length)
   return {
     kind: 'postgres',

@@ -1,9 +1,8 @@
 /** Opens the store of an address; reading never creates a database. */
 
-import { access, constants, open, realpath, stat } from 'node:fs/promises'
+import { access, constants, realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { pathToFileURL } from 'node:url'
 import {
   ColloquyError,
   type ConversationRecord,
@@ -17,50 +16,38 @@ import { readPackage } from '../package.ts'
 import { quoted } from '../print/text.ts'
 import type { Address } from './address.ts'
 
-/** What the store is for. */
+/** How to open a store. */
 export interface Access {
   readonly write: boolean
   /** Whether to watch what other processes append. */
   readonly listen?: boolean
 }
 
-/**
- * Does some work on a store, and closes it. Errors contain no password, and those of the database itself name it.
- */
+/** Does some work on a store, and closes it. Errors contain no password, and those of the database name it. */
 export async function withStore<T>(
   address: Address,
   access: Access,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const { store, close, checkIntegrity } = await openStore(address, access).catch((error: unknown) => {
-    throw error instanceof FileError ? about(address, error) : cleanError(error, address, access)
-  })
+  let opened: Opened | null = null
   try {
-    const result = await work(store)
-    await throwIfDamaged()
-    return result
+    opened = await openStore(address, access)
+    return await work(opened.store)
   } catch (error) {
-    if (isColloquyError(error)) await throwIfDamaged()
+    if (opened === null && error instanceof FileError) throw about(address, error)
     throw cleanError(error, address, access)
   } finally {
-    await close().catch(() => undefined)
-  }
-
-  async function throwIfDamaged(): Promise<void> {
-    const failure = await checkIntegrity?.()
-    if (failure) throw about(address, failure)
+    await opened?.close().catch(() => undefined)
   }
 }
 
-async function openStore({ kind, target }: Address, access: Access): Promise<Opened> {
-  const { write, listen = false } = access
+async function openStore({ kind, target }: Address, { write, listen = false }: Access): Promise<Opened> {
   switch (kind) {
     case 'sqlite':
       return write ? openToWrite(target) : openToRead(target)
     case 'postgres': {
       const { postgresStore } = await import('../../store/postgres/index.ts')
-      const store = postgresStore({ url: target, listen })
-      return { store, close: () => store.close() }
+      return opened(postgresStore({ url: target, listen }))
     }
   }
 }
@@ -72,22 +59,21 @@ const about = ({ label }: Address, { code, message }: Pick<FileError, 'code' | '
 /** Errors about the contents of a database. */
 const LACKS = ['unknown_conversation', 'no_conversations']
 
-/** SQLite's codes for a database that cannot be read, since the files beside it cannot be created or used. */
-const SHUT = [14, 264, 520, 1288, 1544]
+/** SQLite's codes for a database whose files next to it cannot be created or used. */
+const FOLDER_CODES = [14, 264, 520, 1288, 1544]
 
 /** The error as the command reports it: without secrets, and with advice for its user. */
 function cleanError(error: unknown, address: Address, { write }: Access): unknown {
   const { label, withoutPassword } = address
   if (hasCode(error, 'store_read_only') && error.data['missing'] === 'schema') {
-    const message = 'holds no conversations'
-    return about(address, { code: 'no_conversations', message })
+    return about(address, { code: 'no_conversations', message: 'contains no conversations' })
   }
   if (isColloquyError(error)) {
     if (!error.code.startsWith('store_'))
       return new ColloquyError(error.code, messageOf(error, withoutPassword), error.data)
-    // That the file exists and may be read was checked before.
-    if (!write && SHUT.some((code) => code === error.data['sqlite']))
-      return about(address, { code: 'unreadable', message: SHUT_FOLDER })
+    // The file was readable.
+    if (!write && FOLDER_CODES.some((code) => code === error.data['sqlite']))
+      return about(address, { code: 'unreadable', message: READ_ONLY_FOLDER })
     return about(address, { code: error.code, message: messageOf(error, withoutPassword) })
   }
   if (error instanceof FileError) return LACKS.includes(error.code) ? about(address, error) : error
@@ -96,7 +82,7 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
     ['ClosedPipe', 'FailedOutput', 'UsageError', 'OldRuntime'].includes(error.name)
   )
     return error
-  return new Error(withoutPassword(error.message) || `${label} gives an error`)
+  return new Error(withoutPassword(error.message) || `${label} failed without a reason`)
 }
 
 /** The message of an error. A driver that tried several addresses has its reasons in the cause. */
@@ -108,7 +94,7 @@ function messageOf(error: ColloquyError, withoutPassword: (text: string) => stri
 }
 
 const codeOf = (cause: unknown): string =>
-  cause instanceof Error && 'code' in cause ? String(cause.code) : 'no reason was given'
+  cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
 
 /** Number of events that are read at a time: a body may be megabytes long. */
 const BATCH = 64
@@ -157,67 +143,42 @@ export function otherUuidForm(id: string): string | null {
   return id === dashed(id) ? undashed(id) : dashed(id)
 }
 
-/** A store, and how it ends. */
-export interface Opened {
+/** A store, and how to close it. */
+interface Opened {
   readonly store: Store
-  /** Leaves nothing of its own beside the database. */
   readonly close: () => Promise<void>
-  /** What is wrong with everything that was read, where that shows at the end only. */
-  readonly checkIntegrity?: () => Promise<FileError | null>
 }
 
-/** Why a database cannot be read that its reader may not write beside. */
-export const SHUT_FOLDER =
-  'cannot be read: SQLite needs files beside it, and permission to write there is denied; get that, or copy the database with them'
+/** Advice where SQLite cannot read a database because it may not create files next to it. */
+const READ_ONLY_FOLDER =
+  'cannot be read: SQLite needs files next to it, and permission to write there is denied; get that, or copy the database'
 
-/** To be read and written; made when it is not there. @throws FileError; OldRuntime. */
-export async function openToWrite(file: string): Promise<Opened> {
+/** Opens a database for reading and writing, and creates a missing one. @throws FileError; OldRuntime. */
+async function openToWrite(file: string): Promise<Opened> {
   await loadDriver()
   await checkToWrite(file)
-  const store = await storeOf({ file })
-  return { store, close: () => store.close() }
+  return opened(await storeOf({ file }))
 }
 
-/** To be read only. @throws FileError; OldRuntime. */
-export async function openToRead(file: string): Promise<Opened> {
+/** Opens a database for reading. @throws FileError; OldRuntime. */
+async function openToRead(file: string): Promise<Opened> {
   const Driver = await loadDriver()
-  const { path, isShut } = await checkToRead(file)
-  const log = await logSize(path)
-  if (isShut && log === null && (await keepsLog(path))) return openStill(path, Driver)
+  await checkToRead(file)
+  const path = await realpath(file)
+  const hadLog = await hasLog(path)
   const store = await storeOf({ file, readOnly: true })
   return {
     store,
     async close() {
       await store.close()
-      if (!isShut) await tidy(path, log, Driver)
+      if (!hadLog && (await hasLog(path))) removeLog(path, Driver)
     },
   }
 }
 
-/**
- * A database in write-ahead mode that no process writes just now, whose reader may make no files beside it: without
- * them SQLite reads it as one that cannot change. It can all the same, which is looked for at the end.
- */
-async function openStill(path: string, Driver: Driver): Promise<Opened> {
-  const before = await traceOf(path)
-  const database = openImmutable(path, Driver)
-  const store = await storeOf({ database, readOnly: true })
-  return {
-    store,
-    async close() {
-      await store.close()
-      database.close()
-    },
-    checkIntegrity: async () =>
-      (await logSize(path)) === null && (await traceOf(path)) === before
-        ? null
-        : new FileError('unreadable', 'was changed while it was read; ask again'),
-  }
-}
+const opened = (store: Store): Opened => ({ store, close: () => store.close() })
 
-type Source = { readonly file: string } | { readonly database: DatabaseSync }
-
-async function storeOf(options: Source & { readonly readOnly?: boolean }): Promise<Store> {
+async function storeOf(options: { readonly file: string; readonly readOnly?: boolean }): Promise<Store> {
   const { sqliteStore } = await import('../../store/sqlite/index.ts')
   return sqliteStore(options)
 }
@@ -233,23 +194,8 @@ async function loadDriver(): Promise<Driver> {
   }
 }
 
-function openImmutable(path: string, Driver: Driver): DatabaseSync {
-  try {
-    return new Driver(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true })
-  } catch {
-    // Node takes no such address before 22.15.
-    throw new FileError('unreadable', SHUT_FOLDER)
-  }
-}
-
-/**
- * A connection that only reads makes files that it cannot remove. One that may write does so when it is the last to
- * close, and SQLite knows whether it is. A log that was there before is left to whom it belongs, unless nothing stands
- * in it.
- */
-async function tidy(path: string, before: bigint | null, Driver: Driver): Promise<void> {
-  const log = await logSize(path)
-  if (log === null || (log > 0n && before !== null)) return
+/** A reading connection cannot remove the files that it creates; a writing one does if it is the last. */
+function removeLog(path: string, Driver: Driver): void {
   try {
     const database = new Driver(path)
     try {
@@ -258,99 +204,53 @@ async function tidy(path: string, before: bigint | null, Driver: Driver): Promis
       database.close()
     }
   } catch {
-    // Another process is at work, and closes later.
+    // Another process uses the database, and closes later.
   }
 }
 
-/** Whether the database is in write-ahead mode, by its header. */
-async function keepsLog(path: string): Promise<boolean> {
-  const file = await open(path)
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(20), 0, 20, 0)
-    return bytesRead === 20 && buffer[18] === 2
-  } finally {
-    await file.close()
-  }
+/** Whether a database has a write-ahead log. */
+const hasLog = (path: string): Promise<boolean> => isAllowed(`${path}-wal`, constants.F_OK)
+
+/** @throws FileError for a file that is missing, is a directory, or may not be read. */
+async function checkToRead(file: string): Promise<void> {
+  const stats = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a database')
+  const refusal = await refusalOf(file, constants.R_OK)
+  if (refusal !== null) throw new FileError('unreadable', `permission denied (${refusal})`)
 }
 
-/** What is another as soon as a process has written. */
-async function traceOf(path: string): Promise<string> {
-  const { ino, size, mtimeNs } = await stat(path, { bigint: true })
-  return [ino, size, mtimeNs].join()
-}
-
-/** A file that may be read. */
-export interface Readable {
-  /** Without links: what SQLite keeps beside it stands there. */
-  readonly path: string
-  /** Whether the file or its folder may not be written. */
-  readonly isShut: boolean
-}
-
-/** @throws FileError for what is not there, is no file, or may not be read. */
-export async function checkToRead(file: string): Promise<Readable> {
-  const found = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
-  refuseDirectory(found)
-  refuseToRead(await refusal(file, constants.R_OK))
+/** @throws FileError for a file that may not be written or created. */
+async function checkToWrite(file: string): Promise<void> {
+  if (!(await isAllowed(file, constants.F_OK))) return checkFolder(file)
+  await checkToRead(file)
   const path = await realpath(file)
-  const refused = (await refusal(path, constants.W_OK)) ?? (await refusal(dirname(path), constants.W_OK))
-  return { path, isShut: refused !== null }
-}
-
-/** @throws FileError for what may not be written, or, where it is not there, may not be made. */
-export async function checkToWrite(file: string): Promise<void> {
-  const found = await stat(file).catch(noneThere)
-  if (found === null) return checkFolder(file)
-  refuseDirectory(found)
-  refuseToRead(await refusal(file, constants.R_OK))
-  const refused = (await refusal(file, constants.W_OK)) ?? (await refusalBeside(file))
-  if (refused !== null)
-    throw new FileError('unwritable', `cannot be written: permission is denied (${refused})`)
-}
-
-/** Bytes of the write-ahead log; null when there is none. */
-export async function logSize(path: string): Promise<bigint | null> {
-  const found = await stat(`${path}-wal`, { bigint: true }).catch(() => null)
-  return found?.size ?? null
+  const refusal =
+    (await refusalOf(file, constants.W_OK)) ??
+    ((await hasLog(path)) ? null : await refusalOf(dirname(path), constants.W_OK))
+  if (refusal !== null)
+    throw new FileError('unwritable', `cannot be written: permission is denied (${refusal})`)
 }
 
 async function checkFolder(file: string): Promise<void> {
   const folder = dirname(resolve(file))
-  const found = await stat(folder).catch(noneThere)
-  if (found?.isDirectory() !== true)
-    throw new FileError('not_found', 'cannot be made: its folder is not there')
-  const refused = await refusal(folder, constants.W_OK | constants.X_OK)
-  if (refused !== null)
+  const stats = await stat(folder).catch(() => null)
+  if (stats?.isDirectory() !== true)
+    throw new FileError('not_found', 'cannot be created: its folder does not exist')
+  const refusal = await refusalOf(folder, constants.W_OK | constants.X_OK)
+  if (refusal !== null)
     throw new FileError(
       'unwritable',
-      `cannot be made: permission to write in its folder is denied (${refused})`,
+      `cannot be created: permission to write in its folder is denied (${refusal})`,
     )
 }
 
-/** Why no files may be made beside a database; null where they may, or are there already. */
-async function refusalBeside(file: string): Promise<string | null> {
-  const path = await realpath(file)
-  return (await logSize(path)) === null ? refusal(dirname(path), constants.W_OK) : null
-}
+const isAllowed = async (path: string, mode: number): Promise<boolean> =>
+  (await refusalOf(path, mode)) === null
 
-/** Null, or the reason why not. */
-async function refusal(path: string, mode: number): Promise<string | null> {
+/** Null, or the code of the refusal. */
+async function refusalOf(path: string, mode: number): Promise<string | null> {
   return access(path, mode).then(
     () => null,
     (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown'),
   )
-}
-
-function refuseToRead(refused: string | null): void {
-  if (refused !== null) throw new FileError('unreadable', `permission denied (${refused})`)
-}
-
-function refuseDirectory(found: { isDirectory(): boolean }): void {
-  if (found.isDirectory()) throw new FileError('unreadable', 'is a directory, not a database')
-}
-
-function noneThere(error: unknown): null {
-  const failure = fromFileSystem(error)
-  if (failure.code === 'not_found') return null
-  throw failure
 }

@@ -1,4 +1,4 @@
-/** Decodes one piece of a file, whatever its bytes are: what is no event is quarantined. */
+/** Decodes one piece of a file, whatever its bytes are; a piece that is not an event is quarantined. */
 
 import { isUtf8 } from 'node:buffer'
 import { isLegalId, type Issue, type Loaded, type Quarantined } from '../../event/index.ts'
@@ -6,16 +6,16 @@ import { type Fact, isQuarantined, loadLine } from '../../index.ts'
 
 /** A fact, and whether its text could be read at all. */
 export interface Decoded extends Loaded {
-  /** Why the text is no JSON; null when it is. */
+  /** Why the text is not JSON; null when it is. */
   readonly broken: 'not JSON' | 'not UTF-8' | null
-  /** How many bytes it takes in the file; null where it shares them with others. */
+  /** Number of its bytes in the file; null where it shares them with others. */
   readonly bytes: number | null
 }
 
 const BOM = '\ufeff'
 const REPLACED = '\ufffd'
 
-/** Reads the event in a piece of text. Never throws; what cannot be read is quarantined. */
+/** Reads the event in a piece of text. Never throws; an unreadable piece is quarantined. */
 export function decodePiece(bytes: Buffer): Decoded {
   return { ...readPiece(bytes), bytes: bytes.length }
 }
@@ -39,7 +39,8 @@ function textOf(bytes: Buffer): string {
 }
 
 /**
- * A line whose bytes are no text: quarantined, but still in its place in the tree where the damage left that readable.
+ * A line whose bytes are not text: quarantined, but in its position in the tree where the damage left that
+ * readable.
  */
 function notUtf8(raw: string, fact: Fact): Quarantined {
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
@@ -57,17 +58,17 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
 const isWhole = (text: string | null | undefined): text is string =>
   typeof text === 'string' && !text.includes(REPLACED)
 
-/** The kind of a line that keeps another. No event has it, so that a reader that does not know it quarantines it. */
+/** Kind of a line that wraps another. No event has it, so a reader that does not know it quarantines it. */
 const KIND = 'colloquy.quarantined'
 
 const START = `{"kind":${JSON.stringify(KIND)},`
 
-/** A line of JSON that keeps the other. */
+/** Wraps a quarantined line as a line of JSON. */
 export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {
   return JSON.stringify({ kind: KIND, id, parent_id, event_kind, raw, issues })
 }
 
-/** The line that a text keeps, or null for any other text. */
+/** Returns the wrapped line, or null for any other text. */
 export function unwrap(text: string): Quarantined | null {
   if (!text.startsWith(START)) return null
   let value: Readonly<Record<string, unknown>>

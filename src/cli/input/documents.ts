@@ -1,30 +1,30 @@
-/** Reads and writes the documents that agent servers keep beside a conversation's events. */
+/** Reads and writes the documents that agent servers store with a conversation's events. */
 
 import { canonicalJson, isLegalId, type JsonObject, type JsonValue, parseInstant } from '../../event/index.ts'
 import type { ConversationRecord } from '../../index.ts'
 import type { NewConversation } from '../../store/kit/index.ts'
 import { dashed, undashed } from '../db/store.ts'
 
-/** What a record is made of, and when it was; `id` is null where nothing says it. */
+/** The fields of a record, and its creation time; `id` is null where no document has it. */
 export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'createdAt'>> & {
   readonly id: string | null
   /** ISO 8601; null for now. */
   readonly createdAt: string | null
 }
 
-/** The parsed documents of agent servers; null for one that is not there. */
+/** The parsed documents of agent servers; null for a missing one. */
 export interface Documents {
   readonly meta: JsonObject | null
   readonly baseState: JsonObject | null
 }
 
-/** The key of a record's metadata under which the documents are kept, so that an export writes them back. */
+/** Key in a record's metadata for the documents, so that an export writes them back. */
 const KEPT = 'persisted'
 
 const TAG = /^[A-Za-z0-9][A-Za-z0-9_]{0,99}$/
-const MOST_TAGS = 100
+const MAX_TAGS = 100
 
-/** What the documents say, as far as a record has a place for it; all of them is kept in its metadata. */
+/** The fields of a record that the documents contain; all of the documents are stored in its metadata. */
 export function describeDocuments({ meta, baseState }: Documents): Description {
   const kept = { ...(meta !== null && { meta }), ...(baseState !== null && { base_state: baseState }) }
   const created = meta?.['created_at']
@@ -49,7 +49,7 @@ function keptDocuments({ metadata }: Pick<ConversationRecord, 'metadata'>): Docu
   return { meta: asObject(kept?.['meta']), baseState: asObject(kept?.['base_state']) }
 }
 
-/** HEAD as base_state.json has it: an id, null for the empty HEAD, undefined where it does not say. */
+/** HEAD in base_state.json: an id, null for the empty HEAD, undefined for none. */
 export function headIn({ baseState }: Documents): string | null | undefined {
   if (baseState?.['head_is_empty'] === true) return null
   const leaf = baseState?.['leaf_event_id']
@@ -57,8 +57,8 @@ export function headIn({ baseState }: Documents): string | null | undefined {
 }
 
 /**
- * The documents of a record as an export writes them: as they were kept, with what has changed since, and what an agent
- * server needs to find it.
+ * The documents of a record as an export writes them: the stored documents with later changes, and the fields
+ * that an agent server needs to find it.
  */
 export function documentsOf(record: ConversationRecord): { meta: JsonObject; baseState: JsonObject } {
   const kept = keptDocuments(record)
@@ -110,18 +110,18 @@ export function titleIn(value: JsonValue | undefined): string | null {
   return typeof value === 'string' && value !== '' && isKeepable(value, 200) ? value : null
 }
 
-/** Those tags that a record can have, the first of them where there are too many. */
+/** The valid tags, up to the maximum number. */
 export function tagsIn(value: JsonValue | undefined): Readonly<Record<string, string>> {
   const fit = Object.entries(asObject(value) ?? {}).filter(
     (entry): entry is [string, string] =>
       TAG.test(entry[0]) && typeof entry[1] === 'string' && isKeepable(entry[1], 256),
   )
-  return Object.fromEntries(fit.slice(0, MOST_TAGS))
+  return Object.fromEntries(fit.slice(0, MAX_TAGS))
 }
 
-/** What a store keeps as it is; the rest stays in the documents. */
-const isKeepable = (text: string, most: number): boolean =>
-  !text.includes('\u0000') && !/[\ud800-\udfff]/u.test(text) && [...text].length <= most
+/** Whether a store accepts it; anything else stays in the documents. */
+const isKeepable = (text: string, max: number): boolean =>
+  !text.includes('\u0000') && !/[\ud800-\udfff]/u.test(text) && [...text].length <= max
 
 const sameInstant = (before: string | null, now: string): boolean =>
   before !== null && parseInstant(before) === parseInstant(now)
@@ -134,12 +134,12 @@ const sameTags = (a: Readonly<Record<string, string>>, b: Readonly<Record<string
 /** Raised when a field changes its meaning. */
 const VERSION = 1
 
-/** `colloquy.json`, or null where the other documents say all of it. */
+/** `colloquy.json`, or null where the other documents contain all of it. */
 export function ownDocument(
   record: ConversationRecord,
   documents: { readonly meta: JsonObject; readonly baseState: JsonObject },
 ): JsonObject | null {
-  if (isSaid(record, describeDocuments(documents))) return null
+  if (isComplete(record, describeDocuments(documents))) return null
   const { id, title, tags, metadata, createdAt } = record
   return {
     version: VERSION,
@@ -156,7 +156,7 @@ export function ownDocument(
   }
 }
 
-/** What the document says of a record; it holds, whatever the others say. Null for one that cannot be read. */
+/** Reads `colloquy.json`, which overrides the other documents. Null if it is unreadable. */
 export function describeOwn(document: JsonObject): Description | null {
   const {
     id,
@@ -184,20 +184,20 @@ export function describeOwn(document: JsonObject): Description | null {
   }
 }
 
-function isSaid(record: ConversationRecord, said: Description): boolean {
+function isComplete(record: ConversationRecord, description: Description): boolean {
   const { id, title, tags, metadata, timeZone, parentConversationId: parent, createdAt } = record
   const now = [id, title, record.public, tags, metadata, timeZone, parent, record.sandboxId, record.owner]
   const then = [
-    said.id,
-    said.title,
-    said.public,
-    said.tags,
-    said.metadata,
-    said.timeZone,
-    said.parentConversationId,
-    said.sandboxId,
-    said.owner,
+    description.id,
+    description.title,
+    description.public,
+    description.tags,
+    description.metadata,
+    description.timeZone,
+    description.parentConversationId,
+    description.sandboxId,
+    description.owner,
   ]
-  if (canonicalJson(now) !== canonicalJson(then) || said.createdAt === null) return false
-  return parseInstant(said.createdAt) === parseInstant(createdAt)
+  if (canonicalJson(now) !== canonicalJson(then) || description.createdAt === null) return false
+  return parseInstant(description.createdAt) === parseInstant(createdAt)
 }

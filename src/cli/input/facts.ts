@@ -1,4 +1,4 @@
-/** Opens what the user named as facts, whatever its form: events, or the session of another agent. */
+/** Opens any input as facts: events, or the session of another agent. */
 
 import { isQuarantined } from '../../index.ts'
 import { detectSession, readSession, type Session, type SessionRecord } from '../../sessions/index.ts'
@@ -18,7 +18,7 @@ export interface ReadFact extends Decoded {
 export interface Source {
   readonly form: Form
   readonly facts: AsyncIterable<readonly ReadFact[]>
-  /** The files beside the events of a persisted conversation; null for a plain file. */
+  /** The files of a persisted conversation besides its events; null for a plain file. */
   readonly sidecarFiles: SidecarFiles | null
   /** The session that it holds; null for events. */
   readonly session: Session | null
@@ -28,8 +28,8 @@ export interface Source {
 const DETECTION_RECORDS = 32
 
 /**
- * Opens what the user named. Events are read as they stream in. A session is read as a whole, since a reply may be
- * spread over its lines.
+ * Opens the input. Events are read as a stream. A session is read as a whole, because a reply may span
+ * several lines.
  * @throws FileError when it does not exist, cannot be read, or is neither.
  */
 export async function openFacts(
@@ -74,7 +74,7 @@ async function* decoded(pieces: AsyncIterable<readonly Piece[]>): AsyncIterableI
   for await (const some of pieces) yield some.map(({ line, bytes }) => ({ line, ...decodePiece(bytes) }))
 }
 
-/** The pieces that were read already, then the rest. */
+/** The pieces that were already read, then the rest. */
 async function* joined(
   first: readonly Piece[],
   rest: AsyncIterator<readonly Piece[]> | null,
@@ -88,10 +88,10 @@ async function* joined(
   }
 }
 
-/** Explains why a `.json` file that is no array has no result. */
+/** Explains why a `.json` file that is not an array has no result. */
 function rejectDocument([piece]: readonly Piece[]): never {
   const value = piece === undefined ? undefined : valueOf(piece.bytes)
   if (value === undefined) throw new FileError('not_json', 'the file is not JSON')
   const what = value !== null && typeof value === 'object' ? 'an object' : 'a single value'
-  throw new FileError('not_an_array', `the file holds ${what}, not an array of events nor a session`)
+  throw new FileError('not_an_array', `the file contains ${what}, not an array of events nor a session`)
 }

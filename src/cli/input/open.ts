@@ -1,4 +1,4 @@
-/** Opens what the user named, whatever it is: a file, a directory, a zip or standard input. */
+/** Opens any input: a file, a directory, a zip or standard input. */
 
 import { createReadStream } from 'node:fs'
 import { open, readdir, readFile, stat } from 'node:fs/promises'
@@ -18,14 +18,14 @@ import {
 } from './split.ts'
 import type { FileTree } from './zip.ts'
 
-/** How a file is divided: known by its extension, else by its first characters. */
+/** How a file is divided, by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 
 /** A file about to be read. */
 export interface Opened {
   readonly form: Form
   readonly pieces: AsyncIterable<Piece[]>
-  /** The files beside the events of a persisted conversation; null for a plain file. */
+  /** The files of a persisted conversation besides its events; null for a plain file. */
   readonly sidecarFiles: SidecarFiles | null
 }
 
@@ -38,11 +38,11 @@ const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]
 /** How many bytes are read at a time. */
 const CHUNK = 1 << 20
 
-/** How other files begin, so that they are named instead of being read as text. */
+/** First bytes of other formats, so that they are named instead of being read as text. */
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
   { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
   { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
-  { start: Buffer.from('PK\u0003\u0004'), what: 'a zip: give it as a file, not on standard input' },
+  { start: Buffer.from('PK\u0003\u0004'), what: 'a zip: pass it as a file, not on standard input' },
   { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text: save it as UTF-8' },
   { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
 ]
@@ -52,7 +52,7 @@ const DETECTION_BYTES = 16
 
 /**
  * Opens a file, a directory, a zip or, for `-`, standard input.
- * @throws FileError when it does not exist, cannot be read, is of another form, or is no array where it should be one.
+ * @throws FileError when it does not exist, cannot be read, or has another format.
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   if (name === '-') return openText('', io.stdin)
@@ -64,8 +64,8 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
   if (!(await isZip(name))) return openText(extname(name).toLowerCase(), fileChunks(name))
   const tree = await (await import('./zip.ts')).openZip(name)
   const hasSessions = tree.paths.some((path) => /\.jsonl?$/i.test(path))
-  const hint = hasSessions ? '; zips of sessions are not read: unpack it, and give the files' : ''
-  const empty = new FileError('no_events', `the zip holds no event-NNNNN-<id>.json${hint}`)
+  const hint = hasSessions ? '; zips of sessions are not read: unpack it, and pass the files' : ''
+  const empty = new FileError('no_events', `the zip contains no event-NNNNN-<id>.json${hint}`)
   return openTree('zip', tree, null, () => empty)
 }
 
@@ -95,7 +95,7 @@ async function* only(piece: Piece): AsyncIterableIterator<Piece[]> {
   yield [piece]
 }
 
-/** Whether a file is all white space; false for one that cannot be read: opening it for its events reports why. */
+/** Whether a file is all white space; false for an unreadable one, whose error is reported later. */
 export async function isBlank(name: string): Promise<boolean> {
   try {
     const { iterator, first } = await begin(fileChunks(name))
@@ -106,7 +106,7 @@ export async function isBlank(name: string): Promise<boolean> {
   }
 }
 
-/** All of it as one piece. */
+/** The whole text as one piece. */
 async function* wholeOf(chunks: Chunks): AsyncIterableIterator<Piece[]> {
   const parts: Uint8Array[] = []
   for await (const chunk of chunks) parts.push(chunk)
@@ -139,9 +139,9 @@ async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {
 /** A stream whose first bytes were read. */
 interface Begun {
   readonly iterator: AsyncIterator<Uint8Array>
-  /** What was read, without a byte order mark. */
+  /** The bytes read so far, without a byte order mark. */
   readonly head: Buffer
-  /** The first byte that is no white space; null when there is none. */
+  /** The first byte that is not white space; null for none. */
   readonly first: number | null
 }
 
@@ -176,14 +176,14 @@ async function* follow(
   }
 }
 
-/** The documents of a conversation: those of agent servers, and the one with what has no place in them. */
+/** The documents of a conversation: two of agent servers, and one for the fields that they lack. */
 export const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 
 export type DocumentName = (typeof DOCUMENTS)[number]
 
-/** The files beside the events of a conversation. */
+/** The files of a conversation besides its events. */
 export interface SidecarFiles {
-  /** The name of its folder, which agent servers call by the conversation's id; null where there is none. */
+  /** Name of its folder, which agent servers name by the conversation's id; null for none. */
   readonly folder: string | null
   /** The bytes of its documents. */
   readonly documents: Readonly<Partial<Record<DocumentName, Buffer>>>
@@ -194,7 +194,7 @@ export interface SidecarFiles {
 /** Agent servers write `event-00000-<id>.json`, the hosted service `event_000000_<id>.json`. */
 const EVENT_FILE = /^event([-_])(\d{5}\d*)\1.+\.json$/
 
-/** Files that agent servers keep beside a conversation for themselves. */
+/** Files that agent servers store for themselves. */
 const SERVER_FILES = new Set(['events', 'owner_lease.json', '.owner_lease.lock', '.eventlog.lock'])
 
 /** The number in the name of an event file; null for any other name. */
@@ -208,7 +208,7 @@ const isDocument = (name: string): name is DocumentName => (DOCUMENTS as readonl
 const isKnown = (name: string): boolean =>
   isDocument(name) || SERVER_FILES.has(name) || eventNumber(name) !== null
 
-/** How many files are read at a time, and after how many bytes the work goes on. */
+/** Number of files to read at a time, and of bytes to pass on at a time. */
 const BATCH = { files: 64, bytes: 1 << 20 }
 
 interface EventFile {
@@ -236,7 +236,7 @@ async function namesIn(directory: string): Promise<string[]> {
   return names.toSorted()
 }
 
-/** A file with the name of the folder holds no events. */
+/** A file with the name of the folder contains no events. */
 function noneOfFile(error: unknown): string[] {
   if (error instanceof FileError && error.code === 'not_found') return []
   throw error
@@ -246,22 +246,23 @@ async function noEventsIn(directory: string): Promise<FileError> {
   const sessions = (await sessionFilesIn(directory)) ?? []
   const why =
     sessions.length === 0
-      ? 'the directory holds no event-NNNNN-<id>.json, nor does its subfolder events, nor a session (.jsonl or .json) to import'
+      ? 'the directory contains no event-NNNNN-<id>.json, nor does its subfolder events, nor a session (.jsonl or .json) to import'
       : sessions.length === 1
-        ? 'the directory holds a session file; give the file, or `colloquy import` the directory'
-        : `the directory holds ${sessions.length} session files; give the files, or \`colloquy import\` them`
+        ? 'the directory contains a session file; pass the file, or `colloquy import` the directory'
+        : `the directory contains ${sessions.length} session files; pass the files, or \`colloquy import\` them`
   return new FileError('no_events', why)
 }
 
-/** The folder of the conversation that an event file is of. */
+/** The folder of an event file's conversation. */
 function conversationFolderOf(path: string): string {
   const folder = folderOf(path)
   return baseOf(folder) === 'events' ? folderOf(folder) : folder
 }
 
 /**
- * The conversation in a tree of files: event files, also in a subfolder `events`, and the documents beside them.
- * @throws FileError when it holds none, or several.
+ * Opens the conversation in a tree of files: event files, possibly in a subfolder `events`, and the documents
+ * next to them.
+ * @throws FileError when it contains none, or several.
  */
 async function openTree(
   form: 'directory' | 'zip',
@@ -279,7 +280,7 @@ async function openTree(
   if (folders.size > 1)
     throw new FileError(
       'several_conversations',
-      `the zip holds ${folders.size} folders with conversations: unpack it and import them one by one`,
+      `the zip contains ${folders.size} folders with conversations: unpack it and import them one by one`,
     )
   const [folder = '.'] = folders
   const documents: Partial<Record<DocumentName, Buffer>> = {}
@@ -316,15 +317,15 @@ async function* readEvents(tree: FileTree, events: readonly EventFile[]): AsyncI
   if (batch.length > 0) yield batch
 }
 
-/** A file that may be a session, and the name of its conversation where the file itself has none. */
+/** A file that may be a session, and the fallback name of its conversation. */
 export interface SessionFile {
   readonly file: string
   readonly name: string
 }
 
 /**
- * The files of a folder and its subfolders that may be sessions, in the order of their names; null for what is no
- * folder, and for one that holds the events of a conversation, in itself or in `events`.
+ * The files of a folder and its subfolders that may be sessions, sorted by name; null for a file, and for a
+ * folder with the events of a conversation, in itself or in `events`.
  */
 export async function sessionFilesIn(name: string): Promise<SessionFile[] | null> {
   const isFolder = await stat(name).then(
@@ -349,5 +350,7 @@ export async function sessionFilesIn(name: string): Promise<SessionFile[] | null
   })
 }
 
-/** A file has the same name by itself and in its folder; only files of one name are named by their paths. */
+/**
+ * A file has the same name by itself and in its folder; only files with equal names are named by their paths.
+ */
 const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))

@@ -1,4 +1,4 @@
-/** A recorded conversation, folded, with the line of each event: the input of all commands that show something. */
+/** A folded conversation with the line of each event: the input of all commands that show something. */
 
 import { decodeEvent, type Issue, type Loaded } from '../../event/index.ts'
 import {
@@ -44,7 +44,7 @@ export interface Broken {
   readonly line: number
   readonly why: string
   readonly count: number
-  /** Whether it is the end of the file, as after an interrupted write. */
+  /** Whether it is the end of the file, such as after an interrupted write. */
   readonly isLast: boolean
 }
 
@@ -54,9 +54,9 @@ export interface Tally {
   readonly line: number
 }
 
-/** A conversation as a file or a store holds it. */
+/** A conversation of a file or a store. */
 export interface Recording {
-  /** As the user typed it; `-` for standard input; for a database without its password. */
+  /** As typed; `-` for standard input; for a database without its password. */
   readonly file: string
   /** Its id in the database; null for one in a file. */
   readonly conversation: string | null
@@ -66,14 +66,14 @@ export interface Recording {
   readonly session: Session | null
   /** The folded log; empty unless the fold was requested. */
   readonly state: State
-  /** What was loaded, with its warnings; empty unless the fold was requested. */
+  /** The loaded facts with their warnings; empty unless the fold was requested. */
   readonly loaded: readonly Loaded[]
   /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
   /** Number of lines that could not be read as events. */
   readonly quarantined: number
   readonly issues: readonly LineIssue[]
-  /** What is wrong with events that load all the same. */
+  /** Problems of events that load anyway. */
   readonly warnings: readonly LineIssue[]
   readonly broken: Broken | null
   /** How often each upcaster changed an event. */
@@ -124,7 +124,7 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
 
 type Collected = Omit<Recording, 'file' | 'conversation' | 'form' | 'session'>
 
-/** Gathers what all facts of a log say; folds them into a state where one is passed. */
+/** Collects the facts of a log; folds them into a state if one is passed. */
 async function collect(
   facts: AsyncIterable<readonly ReadFact[]>,
   form: Form | null,
@@ -176,7 +176,7 @@ export function issuesOf(fact: Fact, line: number): LineIssue[] {
   return fact.issues.map((issue) => ({ line, kind: fact.event_kind ?? null, issue }))
 }
 
-/** What is wrong with an event that loads all the same. */
+/** The problems of an event that loads anyway. */
 export const warningsOf = (fact: Fact, warnings: readonly Issue[], line: number): LineIssue[] =>
   isQuarantined(fact) ? [] : warnings.map((issue) => ({ line, kind: fact.kind, issue }))
 
@@ -210,7 +210,7 @@ export function quarantineNote(
   return `${all} quarantined; see colloquy check`
 }
 
-/** The note for a user about text that is not JSON; null when there is none. */
+/** The note for a user about text that is not JSON; null for none. */
 export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>): string | null {
   if (broken === null) return null
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
@@ -222,11 +222,11 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
 
 type Log = Pick<Recording, 'state' | 'lines'>
 
-/** The state on the branch that ends at an event, at HEAD where none is given. @throws ColloquyError `unknown_event` */
+/** The state on the branch that ends at an event, by default HEAD. @throws ColloquyError `unknown_event` */
 export const stateOnBranch = (log: Log, leaf: string | undefined): State =>
   leaf === undefined ? log.state : switchTo(log.state, resolveEventId(log, leaf))
 
-/** The state as it was at an event, the latest where none is given. @throws ColloquyError `unknown_event` */
+/** The state as it was at an event, by default the latest. @throws ColloquyError `unknown_event` */
 export const stateAtEvent = (log: Log, event: string | undefined): State =>
   event === undefined ? log.state : stateAt(log.state, resolveEventId(log, event))
 
@@ -234,8 +234,8 @@ export const stateAtEvent = (log: Log, event: string | undefined): State =>
 const LISTED_IDS = 3
 
 /**
- * Finds the event that a user means by an id, the beginning of an id, or a line. Returns an id or a position, and the
- * typed text where it is neither. O(n).
+ * Finds an event by an id, the start of an id, or a line. Returns an id or a position, and the typed text
+ * where it is neither. O(n).
  * @throws ColloquyError `unknown_event` for an ambiguous prefix.
  */
 export function resolveEvent({ state, lines }: Log, typed: string): string | number {
@@ -248,7 +248,7 @@ export function resolveEvent({ state, lines }: Log, typed: string): string | num
   if (ids.size > 1) {
     const some = [...ids].slice(0, LISTED_IDS).map((id) => quoted(id ?? ''))
     const more = ids.size > LISTED_IDS ? ` and ${ids.size - LISTED_IDS} more` : ''
-    throw unknownEvent(typed, `${quoted(typed)} begins ${some.join(', ')}${more}: give more of the id`)
+    throw unknownEvent(typed, `${quoted(typed)} begins ${some.join(', ')}${more}: type more of the id`)
   }
   const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
   return seq < 0 ? typed : seq
@@ -259,7 +259,7 @@ function resolveEventId(log: Log, typed: string): string {
   if (typeof event === 'string') return event
   const entry = log.state.log.entries.get(event)
   if (entry !== undefined && entry.inTree && entry.id !== null) return entry.id
-  throw unknownEvent(typed, `line ${typed} holds no event of the tree`)
+  throw unknownEvent(typed, `line ${typed} is not an event of the tree`)
 }
 
 const unknownEvent = (typed: string, message: string): ColloquyError =>

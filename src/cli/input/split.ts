@@ -1,9 +1,9 @@
-/** One event of a file, still as bytes, and the number by which people find it. */
+/** Splits a file into the bytes of its events, each with the number by which people find it. */
 
 import type { JsonValue } from '../../event/index.ts'
 import { FileError } from '../failure.ts'
 
-/** Where an event's JSON text stands in its source. */
+/** JSON text of an event in its source. */
 export interface Piece {
   /** Line number from 1; in an array the index plus 1; in a directory the number in the file's name. */
   readonly line: number
@@ -22,7 +22,7 @@ export const isSpace = (byte: number): boolean => SPACES.includes(byte)
 /** Whether there is nothing but white space. */
 export const isWhitespace = (bytes: Uint8Array): boolean => bytes.every(isSpace)
 
-/** The value that a text stands for; undefined for what is no JSON. */
+/** The JSON value of a text; undefined for an invalid one. */
 export function valueOf(bytes: Buffer): JsonValue | undefined {
   try {
     return JSON.parse(bytes.toString('utf8')) as JsonValue
@@ -35,7 +35,7 @@ export function valueOf(bytes: Buffer): JsonValue | undefined {
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Gathers the bytes of a piece that spans chunks, without copying them more than once. */
+/** Gathers the bytes of a piece that spans chunks, and copies them once. */
 export class Rest {
   #parts: Buffer[] = []
 
@@ -43,7 +43,7 @@ export class Rest {
     if (part.length > 0) this.#parts.push(part)
   }
 
-  /** What was gathered, ended by a last part; empty from then on. */
+  /** The gathered bytes with a last part; empty from then on. */
   take(last: Buffer): Buffer {
     if (this.#parts.length === 0) return last
     const all = Buffer.concat([...this.#parts, last])
@@ -53,7 +53,7 @@ export class Rest {
 }
 
 /**
- * Splits a stream into lines (LF or CRLF), as many at a time as one chunk ends; blank ones are counted and left out.
+ * Splits a stream into lines (LF or CRLF), those of one chunk at a time; blank ones are counted and skipped.
  * Memory for one chunk and one line.
  */
 export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
@@ -84,8 +84,8 @@ const END = 0x5d
 const CLOSE: readonly number[] = [END, 0x7d]
 
 /**
- * Splits an array into its elements, as many at a time as one chunk ends. Follows brackets and strings only: whether an
- * element is JSON is for the reader to find out, so that an array of any size is never one text in memory.
+ * Splits an array into its elements, those of one chunk at a time. It follows only brackets and strings, and
+ * the reader checks the elements, so that a large array is never one text in memory.
  * @throws FileError `not_an_array` or `not_json`.
  */
 export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
@@ -133,25 +133,25 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
 /** The first byte of an object. */
 export const OPEN_BRACE = 0x7b
 
-/** A longer text is read as lines: a document is one string in memory, and the engine has no longer one. */
+/** A longer text is read as lines, because a document is one string, whose length is limited. */
 const MAX_DOCUMENT_BYTES = 1 << 28
 
-/** What was read of a text, and all of it where that is one document. */
+/** The chunks that were read, and the document if the text is one. */
 interface Beginning {
   readonly read: readonly Buffer[]
   readonly document: Piece | null
 }
 
 /**
- * Finds one document in a text that begins as an object or as an array: all of it, where its first line is not JSON by
- * itself. An object on the first line alone is a line, an array there is a document if nothing follows.
- * Reads no further than the first line where that is an object; O(length of what it reads).
+ * Finds one document in a text that begins as an object or as an array: all of it, where its first line is
+ * not JSON by itself. An object on the first line alone is a line; an array there is a document if nothing
+ * follows. Reads no further than the first line where that is an object; O(length of what it reads).
  */
 export async function findDocument(head: Buffer, iterator: AsyncIterator<Uint8Array>): Promise<Beginning> {
   const from = head.findIndex((byte) => !isSpace(byte))
   const read = [head]
   let size = head.length
-  /** Reads until a chunk is enough, or all; returns whether it is within the maximum of a document. */
+  /** Reads until a chunk is enough, or all; returns whether the size is within the maximum of a document. */
   const readOn = async (isEnough: (chunk: Buffer) => boolean): Promise<boolean> => {
     while (size <= MAX_DOCUMENT_BYTES) {
       const next = await iterator.next()

@@ -1,4 +1,4 @@
-/** Reads and writes zips. What is read is taken as hostile: sizes, counts, names and checksums are checked. */
+/** Reads and writes zips. Input is hostile: sizes, counts, names and checksums are checked. */
 
 import { open, readFile, stat } from 'node:fs/promises'
 import { crc32, deflateRawSync } from 'node:zlib'
@@ -45,7 +45,7 @@ interface Entry {
 
 /**
  * Opens a zip. Nothing is ever written under the names in it.
- * @throws FileError when it is no zip, is damaged, or would unpack to too much.
+ * @throws FileError when it is not a zip, is damaged, or would unpack to too much.
  */
 export async function openZip(file: string): Promise<FileTree> {
   const { size } = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
@@ -61,7 +61,7 @@ export async function openZip(file: string): Promise<FileTree> {
     packed += entry.packed
     unpacked += entry.unpacked
   }
-  // Small archives fill a disk by files that share their bytes, and by bytes that unpack to thousands.
+  // Small archives can fill a disk with files that share their bytes, or bytes that unpack to thousands.
   if (packed > size || unpacked > Math.max(MAX_UNPACKED.bytes, MAX_UNPACKED.ratio * size))
     throw new FileError('not_a_zip', 'the zip would unpack to far more than it holds; unpack it yourself')
   return {
@@ -76,7 +76,9 @@ export async function openZip(file: string): Promise<FileTree> {
   }
 }
 
-/** Parses the archive's directory, without its folders. Throws for anything that it does not contain as it claims. */
+/**
+ * Parses the archive's directory, without its folders. Throws where the directory contradicts the archive.
+ */
 function entriesOf(zip: Buffer): Map<string, Entry> {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')
@@ -113,7 +115,7 @@ function entriesOf(zip: Buffer): Map<string, Entry> {
   return entries
 }
 
-/** Replaces numbers that need 64 bits by those of the extra field in which they are kept. */
+/** Replaces numbers that need 64 bits by those in the extra field. */
 function withLargeNumbers(fields: readonly number[], extra: Buffer): number[] {
   let at = 0
   while (at + 4 <= extra.length && extra.readUInt16LE(at) !== 1) at += 4 + extra.readUInt16LE(at + 2)
@@ -132,7 +134,7 @@ function unpack(zip: Buffer, { isEncrypted, method, crc, packed, unpacked, offse
   if (zip.readUInt32LE(offset) !== SIGNATURES.file) throw new Error('its header is damaged')
   const start = offset + 30 + zip.readUInt16LE(offset + 26) + zip.readUInt16LE(offset + 28)
   const body = zip.subarray(start, start + packed)
-  // Never more than the directory claims: the rest does not fit into the output.
+  // Never more than the directory specifies: the rest does not fit into the output.
   const bytes = method === METHODS.stored ? body : inflateSync(body, { out: new Uint8Array(unpacked) })
   if (bytes.length !== unpacked) throw new Error('not enough bytes')
   if (crc32(bytes) !== crc) throw new Error('its checksum is wrong')
@@ -156,7 +158,7 @@ export interface NewFile {
   readonly time: number
 }
 
-/** Writes files under a folder of a new zip, one at a time; memory holds one file and the names of all. */
+/** Writes files into a folder of a new zip, one at a time; memory holds one file and the names of all. */
 export async function writeZip(path: string, folder: string, files: AsyncIterable<NewFile>): Promise<void> {
   const file = await open(path, 'wx')
   try {
@@ -204,7 +206,7 @@ export async function writeZip(path: string, folder: string, files: AsyncIterabl
   }
 }
 
-/** The end of an archive, also in the larger form where the plain one has no room for the number of files. */
+/** The end of an archive, in the larger form where the plain one cannot hold the number of files. */
 function endOf(count: number, start: number, length: number): Buffer {
   const plain = Buffer.alloc(22)
   plain.writeUInt32LE(SIGNATURES.end, 0)

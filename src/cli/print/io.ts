@@ -1,10 +1,10 @@
-/** The world as the command line sees it, so that a test can stand in for a process. */
+/** The command line's view of the process, so that a test can replace it. */
 
 import { fit, safe } from './text.ts'
 
 /** Where text goes. */
 export interface Sink {
-  /** Resolves once the text is taken; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
+  /** Resolves once the text is written; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
   write(text: string): Promise<void>
   readonly isTTY: boolean
   /** Width in columns; undefined where there is no terminal. */
@@ -18,32 +18,33 @@ export interface Io {
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
   /**
-   * Calls back when the command is asked to end, as by Ctrl-C; at most once. Without it, it ends when its work does.
+   * Calls back when the command is asked to end, such as by Ctrl-C; at most once. Without it, the command
+   * ends with its work.
    */
   readonly onStop?: (stop: () => void) => void
 }
 
-/** The reader of a pipe went away, as `head` does: the end of the work, not a failure. */
+/** The reader of a pipe has gone, such as `head`: the end of the work, not a failure. */
 export class ClosedPipe extends Error {
   override readonly name = 'ClosedPipe'
 }
 
-/** What a command prints could not be written, as on a full disk: no fault of what it was given. */
+/** Output could not be written, such as on a full disk. */
 export class FailedOutput extends Error {
   override readonly name = 'FailedOutput'
 }
 
-/** Whether an error is about where results are printed, and so about none of the things that were named. */
+/** Whether an error concerns the output, and so none of the inputs. */
 export const isOfOutput = (error: unknown): boolean =>
   error instanceof ClosedPipe || error instanceof FailedOutput
 
-/** A sink that takes everything. */
+/** A sink that never fails. */
 export interface LastingSink extends Sink {
   /** Why it first dropped something; null while it has not. */
   readonly failure: () => unknown
 }
 
-/** The sink for work that must not stop half way: what cannot be written is dropped. */
+/** Wraps the sink for work that must not stop half way: unwritable output is dropped. */
 export function lasting(sink: Sink): LastingSink {
   let failed: { readonly error: unknown } | null = null
   return {
@@ -80,13 +81,13 @@ function* ended(lines: Iterable<string>): IterableIterator<string> {
   for (const line of lines) yield `${line}\n`
 }
 
-/** Called with the work as it goes on. */
+/** Receives the progress of the work. */
 export interface Progress {
-  /** So many events are read. */
+  /** Number of events read. */
   tick(events: number): void
-  /** A step begins that cannot say how far it is. */
+  /** Starts a step of unknown length. */
   step(name: string): void
-  /** Takes the line off the screen. */
+  /** Clears the line. */
   done(): void
 }
 
@@ -103,7 +104,7 @@ export function progressOn(file: string, { stderr }: Pick<Io, 'stderr'>): Progre
     if (!stderr.isTTY || Date.now() - last < EVERY_MS) return
     last = Date.now()
     shown = true
-    // Progress is worth nothing to a reader who is gone.
+    // Nobody reads progress that cannot be written.
     stderr.write(CLEAR + fit(`${safe(file)}: ${text}`, (stderr.columns || 80) - 1)).catch(() => {})
   }
   return {

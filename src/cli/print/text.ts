@@ -1,4 +1,4 @@
-/** Text that is safe on a terminal and of known width, wherever it came from. */
+/** Text that is safe on a terminal and of known width, from any source. */
 
 import { styleText } from 'node:util'
 import { hideSecrets, onOneLine, safe, type Tone } from '../../inspector/index.ts'
@@ -11,7 +11,7 @@ const WIDE =
   /^[\p{Emoji_Presentation}\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]$/u
 const ELLIPSIS = '…'
 
-/** The text on one line: runs of white space become one space, and nothing drives the terminal. */
+/** The text on one line: runs of white space become one space, and control characters are replaced. */
 export function plain(text: string): string {
   return safe(onOneLine(text))
 }
@@ -21,7 +21,7 @@ const columnsOf = (char: string): number => {
   return ZERO_WIDTH.test(char) ? 0 : WIDE.test(char) ? 2 : 1
 }
 
-/** How many columns a text takes on a terminal. */
+/** Width of a text on a terminal, in columns. */
 export function width(text: string): number {
   if (PRINTABLE_ASCII.test(text)) return text.length
   let columns = 0
@@ -29,10 +29,10 @@ export function width(text: string): number {
   return columns
 }
 
-/** The text cut to so many columns, with … where something is missing. */
+/** Cuts a text to a width, with … for the missing part. */
 export function fit(text: string, columns: number): string {
   if (columns <= 0) return ''
-  // The second condition stops letters under a tower of marks that take no column.
+  // The second condition stops letters with many combining marks, which have no width.
   if (text.length <= columns * 4 && width(text) <= columns) return text
   let used = 0
   let end = 0
@@ -44,33 +44,35 @@ export function fit(text: string, columns: number): string {
   return text.slice(0, end).trimEnd() + ELLIPSIS
 }
 
-/** The text filled up with spaces to so many columns. */
+/** Pads a text with spaces to a width. */
 export function pad(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - width(text)))
 }
 
-/** The text filled up in front. */
+/** Pads a text in front. */
 export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - width(text))) + text
 }
 
-/** A text of unknown origin in quotes, short enough for a message; what prints the message makes it safe. */
+/**
+ * A text of unknown origin in quotes, short enough for a message; the printer of the message makes it safe.
+ */
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
 }
 
-// What a terminal or a line reader may act upon, and JSON.stringify leaves as it is.
+// Characters that a terminal or a line reader may act upon, and JSON.stringify does not escape.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
-/** JSON of a value that holds no secret under its own name; secrets that its texts quote are hidden here. */
+/** JSON of a value without secrets under their own names; secrets quoted in its texts are hidden here. */
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)
   return escapeActive(hidden)
 }
 
-/** JSON with escapes for what a terminal may act upon: it stands inside strings only, where an escape says the same. */
+/** JSON with escapes for active characters, which occur only inside strings. */
 export const escapeActive = (json: string): string =>
   json.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -108,39 +110,20 @@ export function* jsonLine(value: unknown): IterableIterator<string> {
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** Where the library names an event by its position. */
-const PLACE = /(the event|already exists|is later in the log,) at position (\d{1,15})/g
+/** A quoted text, or the position of an event in a sentence of the library. */
+const QUOTE_OR_POSITION =
+  /"(?:[^"\\]|\\.)*"|(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
-/**
- * A sentence of the library with the line of each event that it names by its position. What it quotes stays as it is,
- * whatever stands there. O(length).
- */
-export function inLines(text: string, lines: readonly number[]): string {
-  let isQuoted = false
-  const pieces = text.split('"').map((piece) => {
-    const shown = isQuoted ? piece : withLines(piece, lines)
-    if (!isQuoted || !endsEscaped(piece)) isQuoted = !isQuoted
-    return shown
+/** Replaces the positions of events in a sentence of the library by their lines. O(length). */
+export const inLines = (text: string, lines: readonly number[]): string =>
+  text.replaceAll(QUOTE_OR_POSITION, (all, event: string | undefined, seq: string) => {
+    const line = event === undefined ? undefined : lines[Number(seq)]
+    return line === undefined ? all : `${event} on line ${line}`
   })
-  return pieces.join('"')
-}
-
-const withLines = (text: string, lines: readonly number[]): string =>
-  text.replaceAll(PLACE, (all, who: string, seq: string) => {
-    const line = lines[Number(seq)]
-    return line === undefined ? all : `${who} on line ${line}`
-  })
-
-/** Whether a mark behind it belongs to the quoted text. */
-function endsEscaped(piece: string): boolean {
-  let from = piece.length
-  while (piece[from - 1] === '\\') from -= 1
-  return (piece.length - from) % 2 === 1
-}
 
 export type { Tone } from '../../inspector/index.ts'
 
-/** Gives a text the look of a tone. */
+/** Styles a text by its tone. */
 export type Paint = (tone: Tone, text: string) => string
 
 const LOOKS = {

@@ -8,18 +8,18 @@ import { EVENT_KINDS } from '../../index.ts'
 import { fromFileSystem } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 
-/** What a service is made with, beside its database and address. */
+/** Options of a service besides its database and address. */
 export interface Config {
-  /** Null where the file has none. */
+  /** Null for none. */
   readonly sandboxSpecs: NonNullable<Settings['sandbox_specs']> | null
-  /** Absolute; null where the file names none. */
+  /** Absolute; null for none. */
   readonly sandboxDirectory: string | null
   readonly maxSandboxes: number | null
   /** Whether clients may use the files of sandboxes, and run commands in them. */
   readonly givesFiles: boolean
   /** Where secrets are masked. */
   readonly redact: NonNullable<Settings['redact']>
-  /** In the library's names; what was left out is left out, and the library's default holds. */
+  /** With the library's names; a missing option has the library's default. */
   readonly options: Camel<Pick<Settings, 'max_profiles' | 'max_body_bytes' | 'cache_bytes'>> & {
     readonly quota?: Camel<NonNullable<Settings['quota']>>
     readonly live?: Camel<NonNullable<Settings['live']>>
@@ -34,8 +34,8 @@ type Editor = NonNullable<Settings['editor']>
 type Webhook = NonNullable<Settings['webhooks']>[number]
 
 /**
- * Reads it; without a file, nothing is configured. Folders are looked for from where the file is.
- * @throws FileError for a file that cannot be read.
+ * Reads the file; without a file, nothing is configured. Relative folders start at the file.
+ * @throws FileError for an unreadable file.
  */
 export async function readConfig(
   file: string | undefined,
@@ -47,7 +47,7 @@ export async function readConfig(
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (error) {
-    // What a parser says quotes the text, which may hold a secret: its place is enough.
+    // A parser's message quotes the text, which may contain a secret: the position is enough.
     const place = / \(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0] ?? ''
     return { problems: [`${file}: is not JSON${place}`] }
   }
@@ -66,7 +66,7 @@ export async function readConfig(
   return problems.length > 0 ? { problems } : { config }
 }
 
-/** What a variable holds that is named at a place of the file, and should hold so many characters. */
+/** Reads a variable named in the file, with a minimum length. */
 type ReadVariable = (place: string, name: string, least: number) => string
 
 function configOf(settings: Settings, folder: string, read: ReadVariable): Config {
@@ -124,28 +124,28 @@ export const camelCased = <T extends object>(value: T): Camel<T> =>
     ]),
   ) as Camel<T>
 
-/** Most milliseconds that a timer can wait, and no other option needs more. */
-const MOST = 2 ** 31 - 1
+/** Maximum number of milliseconds of a timer; no other option needs more. */
+const MAX_COUNT = 2 ** 31 - 1
 
-/** Most bytes of a body: it is read as one text. */
-const MOST_BODY = 2 ** 28
+/** Maximum bytes of a body, which is read as one text. */
+const MAX_BODY = 2 ** 28
 
-/** What the service itself sets in the environment of every sandbox. */
-const TAKEN = ['PORT', 'SESSION_API_KEY', 'OH_SESSION_API_KEYS_0', 'SANDBOX_ID', 'COLLOQUY_SANDBOX_OWNER']
+/** Variables that the service sets in every sandbox. */
+const RESERVED = ['PORT', 'SESSION_API_KEY', 'OH_SESSION_API_KEYS_0', 'SANDBOX_ID', 'COLLOQUY_SANDBOX_OWNER']
 
-const whole = (most = Number.MAX_SAFE_INTEGER) => {
-  const must = `must be a whole number ${most === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${most}`}`
-  return z.number(must).refine((value) => Number.isSafeInteger(value) && value >= 1 && value <= most, must)
+const whole = (max = Number.MAX_SAFE_INTEGER) => {
+  const must = `must be a whole number ${max === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${max}`}`
+  return z.number(must).refine((value) => Number.isSafeInteger(value) && value >= 1 && value <= max, must)
 }
 
-const count = whole(MOST)
+const count = whole(MAX_COUNT)
 
-/** A text that a command line, an environment and a path can hold. */
+/** A text that a command line, an environment and a path can contain. */
 const string = z.string().refine((value) => !value.includes('\u0000'), 'must not hold NUL')
 
 const text = string.min(1, 'must not be empty')
 
-/** The name of an environment variable that holds what no file should. */
+/** The name of an environment variable with a secret. */
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not its value')
@@ -157,13 +157,11 @@ const sandboxSpec = z.strictObject({
     .record(
       text
         .refine((name) => !name.includes('='), 'must not hold =')
-        .refine((name) => !TAKEN.includes(name), 'is set by the service'),
+        .refine((name) => !RESERVED.includes(name), 'is set by the service'),
       string,
     )
     .exactOptional(),
-  working_dir: text
-    .refine(isWithin, 'must be a folder within that of the sandbox, as in workspace')
-    .exactOptional(),
+  working_dir: text.refine(isWithin, 'must be a folder within the sandbox, as in workspace').exactOptional(),
   health: string.regex(/^\/(?!\/)/, 'must be a path, as in /health').exactOptional(),
 })
 
@@ -195,7 +193,8 @@ const webhook = z
 
 const areUnique = (names: readonly string[]): boolean => new Set(names).size === names.length
 
-const settings = z.strictObject({
+/** The schema of the file. */
+export const settings = z.strictObject({
   sandbox_specs: z
     .array(sandboxSpec)
     .min(1, 'must hold at least one; leave it out for a working directory alone')
@@ -218,7 +217,7 @@ const settings = z.strictObject({
   editor: z
     .strictObject({ port: whole(65_535), token_env: variable, base_path: string.exactOptional() })
     .exactOptional(),
-  max_body_bytes: whole(MOST_BODY).exactOptional(),
+  max_body_bytes: whole(MAX_BODY).exactOptional(),
   cache_bytes: whole().exactOptional(),
   redact: z.array(z.enum(['stored', 'public'])).exactOptional(),
   live: z
@@ -232,12 +231,12 @@ const settings = z.strictObject({
     .exactOptional(),
 })
 
-/** What the file says. */
+/** The content of the file. */
 export type Settings = z.output<typeof settings>
 
-/** What is wrong at one place. */
+/** A problem and its path. */
 export interface ConfigIssue {
-  /** As in `webhooks[0].url`; empty for the whole. */
+  /** Such as `webhooks[0].url`; empty for the whole. */
   readonly place: string
   readonly problem: string
 }
@@ -253,13 +252,8 @@ export function checkSettings(
 function configIssuesOf(issue: z.core.$ZodIssue): ConfigIssue[] {
   const place = placeOf(issue.path)
   switch (issue.code) {
-    case 'unrecognized_keys': {
-      const fields = fieldsAt(issue.path).join(', ')
-      return issue.keys.map((key) => ({
-        place: placeOf([...issue.path, key]),
-        problem: `unknown field; those that are known ${place === '' ? '' : `in ${place} `}are ${fields}`,
-      }))
-    }
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => ({ place: placeOf([...issue.path, key]), problem: 'unknown field' }))
     case 'invalid_value':
       return [{ place, problem: `must be one of ${issue.values.join(', ')}` }]
     case 'invalid_key':
@@ -280,21 +274,6 @@ const NOUNS: Readonly<Record<string, string>> = {
   string: 'a text',
 }
 
-/** The fields of the object at a place. */
-function fieldsAt(path: readonly PropertyKey[]): readonly string[] {
-  let schema: unknown = settings
-  const open = (): void => {
-    while (schema instanceof z.ZodExactOptional || schema instanceof z.ZodNullable) schema = schema.unwrap()
-  }
-  for (const part of path) {
-    open()
-    if (schema instanceof z.ZodArray) schema = schema.element
-    else if (schema instanceof z.ZodObject) schema = schema.shape[String(part)]
-  }
-  open()
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
-}
-
 const placeOf = (path: readonly PropertyKey[]): string =>
   path.reduce(
     (place: string, part) =>
@@ -307,14 +286,14 @@ function isReceiver(text: string): boolean {
   return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === ''
 }
 
-/** What a webhook is called: a query is no part of it. */
+/** The id of a webhook; a query is not part of it. */
 function nameOf({ id, url }: { readonly id?: string; readonly url: string }): string {
   if (id !== undefined || !URL.canParse(url)) return id ?? url
   const { origin, pathname } = new URL(url)
   return origin + pathname
 }
 
-/** Below the folder that it is joined to, and not that folder itself. */
+/** Whether a path is strictly below the folder that it is joined to. */
 function isWithin(path: string): boolean {
   const parts = path.split(/[/\\]/)
   return (

@@ -1,4 +1,4 @@
-/** Runs a service over a database until it is asked to end, and releases all that it holds before it exits. */
+/** Runs a service over a database until it is asked to end, and releases everything before it exits. */
 
 import { stat } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
@@ -20,7 +20,7 @@ import { type Config, readConfig } from './config-schema.ts'
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 const SECRET = 'COLLOQUY_SECRET'
 
-/** Minimum number of characters of a secret: what is sealed with it is as safe as it is hard to guess. */
+/** Minimum number of characters of a secret: sealed values are as safe as it is hard to guess. */
 const MIN_SECRET_LENGTH = 16
 
 const PORT = 8000
@@ -122,7 +122,7 @@ async function inspectorText(): Promise<string> {
   return [...inspectorPage(await readTemplate(), [], source)].join('')
 }
 
-/** What the user who starts the service should know. */
+/** Information for the user who starts the service. */
 function startLines(
   { agent, inspect, workspace }: Options<'serve'>,
   { givesFiles, options }: Config,
@@ -136,7 +136,7 @@ function startLines(
       ? `  no key is needed: only this machine is let in (${KEYS} sets keys)`
       : `  ${keys === 1 ? 'the key' : `one of ${keys} keys`} is needed in X-Session-API-Key`,
     agent === undefined
-      ? '  its agent repeats what users say (--agent names another)'
+      ? '  its agent repeats user messages (--agent names another)'
       : `  its agent is ${agent}`,
     `  sandboxes are processes of this machine, in ${directory}`,
     ...(givesFiles ? ['  clients may use the files of sandboxes, and run commands in them'] : []),
@@ -150,7 +150,7 @@ function startLines(
   ]
 }
 
-/** @throws UsageError for a variable that is set and names no key: a service must not be open by mistake. */
+/** @throws UsageError for a variable that is set without a key: a service must not be open by mistake. */
 function keysOf({ env }: Io): string[] {
   const text = env[KEYS]
   if (text === undefined) return []
@@ -162,7 +162,7 @@ function keysOf({ env }: Io): string[] {
   return keys
 }
 
-/** @throws UsageError for a secret that is too short. */
+/** @throws UsageError for a short secret. */
 function secretOf({ env }: Io): string | null {
   const secret = env[SECRET]
   if (secret === undefined || secret.length >= MIN_SECRET_LENGTH) return secret ?? null
@@ -201,7 +201,8 @@ async function loadAgent(file: string): Promise<AgentModule> {
 }
 
 /**
- * The folder of the sandboxes' folders: beside the database file; for another database in the workspace, or here.
+ * The folder of the sandboxes' folders: next to the database file; for another database in the workspace, or
+ * here.
  * @returns an absolute path, which need not exist yet.
  */
 export function sandboxFolder(db: Address, workspace: string | undefined): string {

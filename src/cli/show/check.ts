@@ -1,6 +1,4 @@
-/**
- * Shows what is wrong with a recording: the lines that do not load, and what a correct server would not have written.
- */
+/** Shows the problems of a recording: lines that do not load, and what a correct server would not write. */
 
 import { UPCASTERS } from '../../event/index.ts'
 import { findEvent, isToolResult, listWarnings, type State, switchTo } from '../../index.ts'
@@ -78,9 +76,9 @@ export interface Repair {
   readonly detail: string
 }
 
-/** One that no log of a correct server has. */
+/** A repair that no log of a correct server needs. */
 export interface Breach extends Repair {
-  /** Stable name of what is wrong. */
+  /** Stable name of the problem. */
   readonly code: string
 }
 
@@ -99,7 +97,7 @@ const DROPPED = {
   orphan_result: 'stray result',
 } as const
 
-/** What may be wrong with an event that loads; any other type is that of a payload. */
+/** Losses of parsing; any other type concerns a payload. */
 const LOSSES: ReadonlyMap<string, string> = new Map([
   ['number_changed', 'number changed'],
   ['duplicate_key', 'repeated key'],
@@ -109,8 +107,8 @@ const LOSSES: ReadonlyMap<string, string> = new Map([
 export const REPAIR_WIDTH = 16
 
 /**
- * What else is odd about a log that loads, all branches alike: its warnings, results that end no call, payloads that do
- * not fit their kind and what a line's JSON loses. O(n), and for each branch O(results dropped on it).
+ * The other problems of a log that loads, on all branches: its warnings, results that end no call, payloads
+ * that do not fit their kind and losses of JSON. O(n), and O(dropped results) for each branch.
  */
 export function breachesOf(recording: Recording): Breach[] {
   const { state, warnings } = recording
@@ -126,7 +124,7 @@ export function breachesOf(recording: Recording): Breach[] {
   return [...odd, ...logRepairs(recording, state), ...dropped.values()].toSorted((a, b) => a.line - b.line)
 }
 
-/** Everything that was repaired in the log up to a state, and on its branch. */
+/** The repairs of the log up to a state, and on its branch. */
 export function repairsOf(recording: Recording, state: State = recording.state): Repair[] {
   const end = recording.lines[state.log.entries.length - 1] ?? 0
   const upcasts = upcastRepairs(recording).filter(({ line }) => line <= end)
@@ -135,7 +133,7 @@ export function repairsOf(recording: Recording, state: State = recording.state):
   )
 }
 
-/** What loading did: events of older shapes, upcast to today's. */
+/** Events of older shapes, which loading upcast. */
 export function upcastRepairs({ upcasts }: Recording): Repair[] {
   return Array.from(upcasts, ([name, { count, line }]) => {
     const description = UPCASTERS.find((upcaster) => upcaster.name === name)?.description ?? ''
@@ -153,7 +151,7 @@ function logRepairs({ lines }: Recording, state: State): Breach[] {
     const detail = (): string => {
       if (code === 'quarantined') return reasonOf(state.log.entries.get(seq)?.quarantined ?? null)
       const existing = code === 'duplicate_id' && id !== null ? findEvent(state, id) : undefined
-      // The core counts positions; people look for lines.
+      // The core counts positions; people need lines.
       return glimpse(
         existing === undefined
           ? message
@@ -185,7 +183,7 @@ export interface Finding extends Pick<LawViolation, 'law' | 'id' | 'message'> {
   readonly line: number
 }
 
-/** A recording that was held to the laws. */
+/** A recording that was checked by the laws. */
 export interface Judged {
   readonly recording: Pick<Recording, 'file' | 'conversation' | 'form'>
   readonly title: string
@@ -193,7 +191,7 @@ export interface Judged {
   readonly findings: readonly Finding[]
 }
 
-/** Holds a recording to the laws. */
+/** Checks a recording by the laws. */
 export function judge(recording: Recording, { ended, grammar = [] }: Options<'check'>): Judged {
   const { file, conversation, form, lines, loaded } = recording
   const found = checkLog(loaded, {
@@ -218,7 +216,7 @@ export function judge(recording: Recording, { ended, grammar = [] }: Options<'ch
 /** The findings of each law that is broken, in the order of their first. */
 const byLaw = (findings: readonly Finding[]) => Map.groupBy(findings, ({ law }) => law)
 
-/** How many events are shown of each law; `--json` gives all. */
+/** Number of events to show for each law; `--json` lists all. */
 const SHOWN = 5
 
 /** Shows what is wrong with a log. */
@@ -243,7 +241,7 @@ export function* showLaws(page: Page, { title, events, findings }: Judged): Iter
   }
 }
 
-/** One document of all recordings; a log that breaks no law is a suite with one case that has passed. */
+/** One document of all recordings; a log without violations is a suite with one passed case. */
 export function* junitOf(judged: readonly Judged[]): IterableIterator<string> {
   const cases = judged.map(({ findings }) => [...byLaw(findings)])
   const failures = cases.reduce((sum, laws) => sum + laws.length, 0)
@@ -273,7 +271,7 @@ function* failed(suite: string, law: string, findings: readonly Finding[]): Iter
   yield '    </testcase>'
 }
 
-// What XML has no place for, and what could drive a terminal.
+// Characters that XML does not allow, or that a terminal acts upon.
 const UNFIT = /[\p{Cc}\p{Cs}\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]/gu
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -290,13 +288,13 @@ const escaped = (text: string): string =>
 /** How many repairs, and how many pending calls, are listed. */
 export const LISTED = 12
 
-/** What became of records of a session that gave no event of their own. */
+/** Records of a session that became no event. */
 export function* sessionNotes(page: Page, { session }: Recording): IterableIterator<string> {
   for (const { what, count, line } of session?.notes ?? [])
     yield page.paint('dim', `  note: line ${line}  ${glimpse(what)}${count === 1 ? '' : `, ${count} times`}`)
 }
 
-/** Repairs, one line each; the first dozen, as real logs can need the same one on every line. */
+/** The first dozen repairs, one line each: some logs need one on every line. */
 export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]): IterableIterator<string> {
   const lineColumns = String(repairs.at(-1)?.line ?? 0).length
   for (const { line, what, detail } of repairs.slice(0, LISTED)) {

@@ -1,19 +1,18 @@
-/** Shows on one page what colloquy makes of a log, with the sample conversation. */
+/** Shows the state, tree, view and repairs of the sample conversation on one page. */
 
 import type { Recording } from '../input/recording.ts'
 import { pad, width } from '../print/text.ts'
 import { repairRows, repairsOf } from './check.ts'
 import { heading, type Page } from './page.ts'
 import { stateRows } from './replay.ts'
-import { showCompactTree, treeRows } from './tree.ts'
-import { pendingRows, viewRows } from './view.ts'
+import { treeLines, type TreeRow, treeRows } from './tree.ts'
+import { viewRows } from './view.ts'
 
-/** A whole program: it asks a model, and prints what that has said. */
+/** A whole program: it calls a model, and prints the reply. */
 const AGENT = [
   "import Anthropic from '@anthropic-ai/sdk'",
   "import { createEngine, memoryStore } from 'colloquy'",
   "import { anthropicStep } from 'colloquy/steps'",
-  '',
   'const client = new Anthropic() // with ANTHROPIC_API_KEY',
   "const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 1024 })",
   'const conversation = await createEngine({ store: memoryStore() }).create()',
@@ -22,34 +21,36 @@ const AGENT = [
   'console.log((await conversation.messages()).at(-1))',
 ]
 
-/** Shows the demo. `command` is how colloquy is called here, `file` how the sample is reached from here. */
+/** Shows the demo. `command` is how to call colloquy here, `file` the path of the sample. */
 export function* showDemo(
   page: Page,
   recording: Recording,
   command: string,
   file: string,
 ): IterableIterator<string> {
-  const { state, lines } = recording
+  const { state } = recording
   yield heading(page, 'State', 'what the log means, folded event by event')
   yield* stateRows(page, state)
   yield ''
-  yield heading(page, 'Tree', '● leads to HEAD   ○ on a branch that was left   [a change of state]')
-  yield* showCompactTree(page, treeRows(state), lines, state.log.head)
+  yield heading(page, 'Tree', '● leads to HEAD   ○ on an abandoned branch')
+  yield* treeLines(page, recording, (row) => isMinor(row) && row.entry !== state.log.head)
   yield ''
   yield heading(page, 'What the model sees')
   yield* viewRows(page, state, false)
-  yield page.paint('dim', '  pending, out of the view until it has results:')
-  yield* pendingRows(page, state, false)
   yield ''
   yield heading(page, 'What was repaired')
   yield* repairRows(page, repairsOf(recording))
   yield ''
   yield heading(page, 'An agent of your own', 'with tools, streams and other models: docs/steps.md')
-  yield* AGENT.map((line) => (line === '' ? '' : `  ${line}`))
+  yield* AGENT.map((line) => `  ${line}`)
   yield ''
   yield heading(page, 'Try next')
   yield* suggestions(page, command, file, endOfOtherBranch(recording))
 }
+
+/** Rows that the demo leaves out to fit on a page. */
+const isMinor = ({ isRemark, entry }: TreeRow): boolean =>
+  isRemark || ['ObservationEvent', 'CondensationRequest'].includes(entry.event?.kind ?? '')
 
 function* suggestions(
   { paint }: Page,
@@ -68,7 +69,7 @@ function* suggestions(
   for (const [line, why] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
 }
 
-/** The id at the end of a branch that HEAD is not on. */
+/** The id at the end of a branch without HEAD. */
 function endOfOtherBranch({ state }: Recording): string {
   for (const { isEnd, onHeadPath, entry } of treeRows(state)) if (isEnd && !onHeadPath) return entry.id ?? ''
   return state.log.head?.id ?? ''

@@ -23,7 +23,7 @@ interface PageOf<Item> {
   readonly next_page_id: string | null
 }
 
-/** A list: how a page of it is found, and how an item and the rows of a page are shown. */
+/** A list: its query, and the forms of its items. */
 interface List<Item> {
   readonly about: About
   readonly db: Address
@@ -31,7 +31,7 @@ interface List<Item> {
   readonly find: (store: Store) => Promise<PageOf<Item>>
   readonly json: (item: Item) => object
   readonly rows: (items: readonly Item[]) => Iterable<string>
-  /** The options of the command for the next page, but `--page`. */
+  /** The options of the command for the next page, except `--page`. */
   readonly options: readonly (readonly [name: string, value: string | number | true | undefined])[]
 }
 
@@ -164,7 +164,7 @@ const recordJson = (record: ConversationRecord): object => ({
 })
 
 function* recordRows(page: Page, items: readonly ConversationRecord[]): IterableIterator<string> {
-  // Whole where there is room: an id is there to be typed.
+  // Whole where it fits: an id is shown to be typed.
   const ids = Math.min(Math.max(0, ...items.map(({ id }) => width(safe(id)))), Math.floor(page.columns / 2))
   const events = Math.max(0, ...items.map(({ version }) => version.toLocaleString('en').length))
   for (const { id, version, createdAt, title } of items) {
@@ -179,13 +179,13 @@ function* recordRows(page: Page, items: readonly ConversationRecord[]): Iterable
 /** A time in ISO 8601 to the second. */
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
-/** A command with its options as a shell takes them; what is undefined is left out. */
+/** A command with its options for a shell; undefined ones are omitted. */
 function commandLine(command: string, options: List<never>['options']): string {
   const words = options.flatMap(([name, value]) => {
     if (value === undefined) return []
     if (value === true) return [`--${name}`]
     const text = String(value)
-    // A value that begins as an option does must be in one word with its name.
+    // A value that begins like an option must be in one word with its name.
     return text.startsWith('-') ? [inShell(`--${name}=${text}`)] : [`--${name}`, inShell(text)]
   })
   return [CALLED, command, ...words].join(' ')

@@ -1,4 +1,4 @@
-/** What every rendering needs to know of the place where it will be read, and the row that they share. */
+/** The page of a rendering, and the row that all share. */
 
 import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'
 import { fit, glimpse, pad, type Paint, safe, width } from '../print/text.ts'
@@ -8,14 +8,14 @@ export interface Page {
   readonly paint: Paint
   /** How many columns a line has. */
   readonly columns: number
-  /** Whether people read it as it is printed, rather than a parser. */
+  /** Whether people read it directly, rather than a parser. */
   readonly isTTY: boolean
 }
 
-/** The widest id that is shown whole: a UUID. `--json` gives all of any id. */
+/** Maximum width of an id: a UUID. `--json` prints whole ids. */
 const ID_WIDTH = 36
 
-/** How wide a column of these ids has to be, and may be: less than half of the page. */
+/** Width of a column of ids: less than half of the page. */
 export function idWidth({ columns }: Page, ids: Iterable<string | null>): number {
   let widest = 0
   for (const id of ids) widest = Math.max(widest, width(id ?? ''))
@@ -25,7 +25,7 @@ export function idWidth({ columns }: Page, ids: Iterable<string | null>): number
 /** An id, safe to print and cut to its column. */
 export const shownId = (id: string | null, columns = ID_WIDTH): string => fit(safe(id ?? ''), columns)
 
-/** A row of a list of events: what stands in front, the role, a few words, and the id at the right edge. */
+/** A row of a list of events: a lead, the role, a short text, and the id at the right edge. */
 export interface Row {
   /** Painted dim, in front of everything. */
   readonly lead?: string
@@ -34,7 +34,7 @@ export interface Row {
   readonly id: string | null
   /** Width of the id column; 0 for none. */
   readonly idColumns: number
-  /** A few words that follow the text whatever its length, not yet painted. */
+  /** A note after the text, never cut, not yet painted. */
   readonly note?: string
 }
 
@@ -73,7 +73,7 @@ export function heading({ paint }: Page, title: string, remark = ''): string {
   return paint('strong', title) + (remark === '' ? '' : `  ${paint('dim', remark)}`)
 }
 
-/** A text on as many lines as it takes, behind what leads it. */
+/** Wraps a text after its lead. */
 export function* wrapped(
   { columns }: Page,
   lead: string,
@@ -93,5 +93,5 @@ export function* wrapped(
   yield before + line
 }
 
-/** How colloquy is called here: in its own repository it is no command of the shell. */
+/** How to call colloquy here: in its own repository it is not a command of the shell. */
 export const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'

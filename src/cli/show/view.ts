@@ -32,7 +32,7 @@ export function viewJson(recording: Recording, { options }: RequestOf<'view'>) {
 /** The ids of the branch's pending calls, in log order. */
 export const pendingIds = (state: State): string[] => listPendingCalls(state).map(({ entry }) => entry.id)
 
-/** Shows the view, what is pending, and what was left out. */
+/** Shows the view, pending calls, and dropped results. */
 export function* showView(
   page: Page,
   recording: Recording,
@@ -77,7 +77,7 @@ const itemRow = (
 
 const CUT = '✂'
 
-/** The events of the view, with their positions and, if wanted, their ids. */
+/** The events of the view with their positions and, optionally, ids. */
 export function* viewRows(page: Page, state: State, ids: boolean): IterableIterator<string> {
   const { view } = state.branch
   const units = [...view.units].filter((unit) => !isPending(unit))
@@ -144,10 +144,10 @@ interface Condensed {
   readonly after: State
 }
 
-/** Number of events that stay first, as the library's default; fewer where the limit leaves no room for them. */
+/** Number of events that stay first, the library's default; fewer where the limit leaves no room for them. */
 const KEPT_FIRST = 2
 
-/** Condenses a state as a rolling condenser would, with the summary given. */
+/** Condenses a state like a rolling condenser, with the passed summary. */
 function condensed(recording: Recording, { options }: RequestOf<'condense'>): Condensed {
   const { 'max-events': maxEvents, summary, leaf } = options
   const before = stateOnBranch(recording, leaf)

@@ -26,7 +26,7 @@ const IDS = 4
 
 const TONES: Readonly<Record<Finding['severity'], Tone>> = { error: 'bad', warning: 'warn', note: 'dim' }
 
-/** The explanation of one event, or the findings of a conversation where none is named. */
+/** The explanation of one event, or the findings of a conversation. */
 type Why =
   | { readonly type: 'event'; readonly explanation: Explanation }
   | { readonly type: 'findings'; readonly findings: readonly Finding[] }
@@ -107,7 +107,7 @@ export function* showWhy(
   }
 }
 
-/** The sentences of a rule and of the law that is broken, each once on a page. */
+/** The sentences of a rule and of the broken law, each once on a page. */
 function* sentenceRows(
   page: Page,
   { rule, law }: { readonly rule: string | null; readonly law: string | null },
@@ -146,7 +146,7 @@ function* findingRows(
   }
 }
 
-/** A sentence, with the ids that it is about and does not name. */
+/** A sentence, with the ids that it does not mention. */
 function withIds({ text, ids }: { readonly text: string; readonly ids: readonly string[] }): string {
   const unnamed = ids.filter((id) => !text.includes(JSON.stringify(id)))
   if (unnamed.length === 0) return text

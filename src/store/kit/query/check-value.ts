@@ -39,6 +39,12 @@ export function checkOptionNames(
   }
 }
 
+/** The known name that is most like a mistyped one; null where none is similar. O(names · letters²). */
+export function nearestName(typed: string, known: readonly string[]): string | null {
+  const [nearest] = known.toSorted((a, b) => unlikeness(typed, a) - unlikeness(typed, b))
+  return nearest !== undefined && unlikeness(typed, nearest) <= 1 ? nearest : null
+}
+
 /** Levenshtein distance, less what both begin with. O(letters²). */
 function unlikeness(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
