@@ -3,11 +3,11 @@
  * to find the 450 modules one by one. They stay TypeScript by name, so that the command calls itself as it does unbuilt.
  */
 
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { rolldown } from 'rolldown'
 import type { TestProject } from 'vitest/node'
+import { bundleLibrary } from '../src/build/library.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -31,20 +31,6 @@ const CHILDREN = [
   'testing/colloquy-agent',
 ]
 
-interface Manifest {
-  readonly exports: Readonly<Record<string, string | { readonly default: string }>>
-}
-
-/** The package's entries, as paths in `src` without their ending; by the names under which they are published. */
-export function entries(): Map<string, string> {
-  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
-  return new Map(
-    Object.entries(exports).flatMap(([name, entry]) =>
-      typeof entry === 'string' ? [] : [[name, entry.default.replace(/^\.\/dist\/(.*)\.js$/, '$1')] as const],
-    ),
-  )
-}
-
 /** Most children of tests are killed, and a process keeps what it compiled for the next one when it ends by itself. */
 const banner = ({ name }: { readonly name: string }): string =>
   name.startsWith('test/') ? "setImmediate(process.getBuiltinModule('node:module').flushCompileCache)" : ''
@@ -56,25 +42,17 @@ export async function setup(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-built-'))
   // Also for a process of another user.
   chmodSync(folder, 0o755)
-  const paths = ['cli/main', ...entries().values()]
-  const bundle = await rolldown({
-    input: {
-      ...Object.fromEntries(paths.map((path) => [path, join(ROOT, `src/${path}.ts`)])),
-      ...Object.fromEntries(
-        CHILDREN.map((path) => [`test/${basename(path)}`, join(ROOT, `test/${path}.ts`)]),
-      ),
-    },
-    platform: 'node',
+  await bundleLibrary(join(folder, 'src'), {
+    ending: 'ts',
+    more: Object.fromEntries(
+      CHILDREN.map((path) => [`test/${basename(path)}`, join(ROOT, `test/${path}.ts`)]),
+    ),
     // What a user installs beside the package.
     external: ['pg', 'fast-check', '@opentelemetry/api', 'better-sqlite3'],
-    logLevel: 'silent',
+    banner,
   })
-  const names = { entryFileNames: '[name].ts', chunkFileNames: 'cli/[name].ts' }
-  await bundle.write({ dir: join(folder, 'src'), format: 'es', banner, ...names })
-  await bundle.close()
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'dir')
-  for (const name of ['package.json', 'src/cli/sample.jsonl'])
-    copyFileSync(join(ROOT, name), join(folder, name))
+  copyFileSync(join(ROOT, 'package.json'), join(folder, 'package.json'))
   project.provide('built', join(folder, 'src'))
   return () => rmSync(folder, { recursive: true, force: true })
 }

@@ -17,7 +17,11 @@ const bin = (name: string): string => join(ROOT, 'node_modules/.bin', name)
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 
 let project = ''
-let packed: { readonly filename: string; readonly files: readonly { readonly path: string }[] }
+let packed: {
+  readonly filename: string
+  readonly size: number
+  readonly files: readonly { readonly path: string }[]
+}
 
 const npm = (args: readonly string[], cwd: string) => run('npm', [...args], { cwd, maxBuffer: 1 << 26 })
 
@@ -39,8 +43,7 @@ const without = (lines: readonly string[], others: ReadonlySet<string>): string[
 
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'colloquy-package-'))
-  // The types of the sources are checked by a command of their own.
-  await npm(['run', 'build', '--', '--noCheck', '--singleThreaded'], ROOT)
+  await npm(['run', 'build'], ROOT)
   const { stdout } = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', project], ROOT)
   packed = JSON.parse(stdout.slice(stdout.indexOf('[\n')))[0]
   await writeFile(
@@ -82,11 +85,21 @@ describe('the packed package', () => {
     expect(
       paths.filter(
         (path) =>
-          !/^(dist\/|LICENSE|README\.md|docs\/(?!site\/)|examples\/store-json\/|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(
+          !/^(dist\/|LICENSE|README\.md|docs\/(?!site\/)|examples\/(?:store-json\/|chat\.ts|terminal\.ts)|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(
             path,
           ),
       ),
     ).toEqual([])
+    expect(paths.length).toBeLessThanOrEqual(1_000)
+    expect(packed.size).toBeLessThanOrEqual(1_400_000)
+  })
+
+  it('names its placeholders, which the first publication replaces', async () => {
+    const { author, bugs, homepage, repository } = JSON.parse(
+      await readFile(join(ROOT, 'package.json'), 'utf8'),
+    )
+    expect(author).toBe('The Colloquy authors')
+    for (const url of [bugs.url, homepage, repository.url]) expect(url).toContain('//colloquy.example/')
   })
 
   it('publishes what test/api.txt says, which `npm run api` writes anew', async () => {

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
-import { entries } from './built.ts'
+import { entries } from '../src/build/library.ts'
 
 export const ROOT = resolve(import.meta.dirname, '..')
 
@@ -59,6 +59,7 @@ export const samplesOfPages = (): { readonly name: string; readonly file: string
 const OTHERS = [
   '@types/node',
   '@types/ws',
+  '@anthropic-ai/claude-agent-sdk',
   '@anthropic-ai/sdk',
   '@google/genai',
   'ai',

@@ -14,7 +14,7 @@ export interface Found {
 }
 
 /** Folders that meet no text of a user: the kit of tests, and what puts the inspector's page together when it is built. */
-const OUTSIDE = ['testing/', 'inspector/bundle/']
+const OUTSIDE = ['testing/', 'build/']
 
 /** Those of all other files. */
 export function regexesOfSource(): Found[] {

@@ -42,6 +42,10 @@ const RECIPES: Readonly<Record<string, (place: Place) => Promise<void>>> = {
   },
   'ai-sdk': async ({ folder, env }) =>
     deepStrictEqual(run(process.execPath, ['ai-sdk.ts'], folder, env), 'finished 2 5\n'),
+  drizzle: async ({ folder, env }) =>
+    deepStrictEqual(run(process.execPath, ['drizzle.ts'], folder, env), 'refused u1 1 1\n'),
+  kysely: async ({ folder, env }) =>
+    deepStrictEqual(run(process.execPath, ['kysely.ts'], folder, env), 'refused u1 1 1\n'),
   langgraph: async ({ folder, env }) =>
     deepStrictEqual(run(process.execPath, ['langgraph.ts'], folder, env), 'finished It is nine.\n'),
 }

@@ -43,7 +43,8 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
   return {
     name: 'json',
 
-    async append(id, facts, options) {
+    async append(id, facts, options = {}) {
+      kit.refuseWithin(options)
       return commit((state) => {
         const kept = get(state, id)
         const { events, added, opened, tip } = kit.decideAppend(contextOf(kept), facts, options)
@@ -59,19 +60,25 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 
     async read(id, options = {}) {
       const { events } = get(opened().latest(), id)
-      const { from, backward, limit } = kit.checkReadOptions(options)
-      if (!backward) return events.slice(from ?? 0, (from ?? 0) + limit)
-      const end = Math.min(events.length, (from ?? events.length) + 1)
-      return events.slice(Math.max(0, end - limit), end).toReversed()
+      const { from, backward, limit, refs } = kit.checkReadOptions(options)
+      const end = backward ? Math.min(events.length, (from ?? events.length) + 1) : (from ?? 0) + limit
+      const part = events.slice(backward ? Math.max(0, end - limit) : (from ?? 0), end)
+      return (backward ? part.toReversed() : part).map((event) => shown(event, refs))
     },
 
-    async get(conversationId, id) {
-      return eventOf(find(conversationId), id)
+    async get(conversationId, id, options) {
+      const refs = kit.checkGetOptions(options)
+      const event = eventOf(find(conversationId), id)
+      return event && shown(event, refs)
     },
 
-    async getMany(conversationId, ids) {
+    async getMany(conversationId, ids, options) {
+      const refs = kit.checkGetOptions(options)
       const kept = find(conversationId)
-      return ids.map((id) => eventOf(kept, id))
+      return ids.map((id) => {
+        const event = eventOf(kept, id)
+        return event && shown(event, refs)
+      })
     },
 
     async search(query) {
@@ -186,6 +193,15 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       })
     },
 
+    async readBlob(id, hash, range) {
+      return kit.findBlob(find(id)?.events ?? [], hash, range)
+    },
+
+    async auditBlobs() {
+      opened()
+      return kit.NO_BLOBS
+    },
+
     async feed(query) {
       const checked = kit.checkFeedQuery(query)
       const { feed, conversations } = opened().latest()
@@ -230,6 +246,9 @@ function get({ conversations }: State, id: string): Kept {
   if (kept === undefined) throw kit.unknownConversation(id)
   return kept
 }
+
+const shown = (event: kit.StoredEvent, refs: boolean): kit.StoredEvent =>
+  refs ? kit.withReferences(event) : event
 
 function eventOf(kept: Kept | undefined, id: string): kit.StoredEvent | null {
   const node = kept?.nodes.get(id)

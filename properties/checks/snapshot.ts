@@ -20,7 +20,7 @@ import {
   readSnapshot,
   type SnapshotPart,
 } from '../../src/state/snapshot.ts'
-import type { Found } from '../../src/state/snapshot/open.ts'
+import type { StoredFact } from '../../src/state/snapshot/open.ts'
 import type { State } from '../../src/state/state.ts'
 import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import { type Across, across } from './across.ts'
@@ -119,11 +119,11 @@ function open(
 }
 
 /** The log as a store gives it. */
-const foundIn = ({ log }: State, facts: readonly Fact[]): Map<number, Found> =>
+const foundIn = ({ log }: State, facts: readonly Fact[]): Map<number, StoredFact> =>
   new Map([...log.entries].map(({ seq, id }) => [seq, { id, fact: facts[seq] as Fact }]))
 
 /** A state with all that its parts ask for; none where the log lacks a body, or has another one there. */
-function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, Found>): State | null {
+function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, StoredFact>): State | null {
   const saved = readSnapshot(parts, '')
   if (saved === null) return null
   const { lacking } = saved

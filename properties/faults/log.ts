@@ -12,8 +12,8 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'an unknown parent makes a root',
     file: 'log/place.ts',
-    find: 'parent = found === undefined ? log.head : found',
-    replace: 'parent = found ?? null',
+    find: 'parent = known === undefined ? log.head : known',
+    replace: 'parent = known ?? null',
   },
   {
     name: 'a second event under a known id stands in the tree',
@@ -36,8 +36,8 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'an unknown parent is not reported',
     file: 'log/place.ts',
-    find: 'if (found === undefined) {',
-    replace: 'if (found === undefined && log.head === null) {',
+    find: 'if (known === undefined) {',
+    replace: 'if (known === undefined && log.head === null) {',
   },
   {
     name: 'HEAD cannot be emptied',
@@ -54,8 +54,9 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'ancestry jumps too far',
     file: 'log/ancestry.ts',
-    find: 'at = at.jump !== null && at.jump.depth >= above.depth ? at.jump : at.parent',
-    replace: 'at = at.jump !== null && at.jump.depth >= above.depth - 1 ? at.jump : at.parent',
+    find: 'current = current.jump !== null && current.jump.depth >= above.depth ? current.jump : current.parent',
+    replace:
+      'current = current.jump !== null && current.jump.depth >= above.depth - 1 ? current.jump : current.parent',
   },
   {
     name: 'a response of a duplicate counts in another version',
@@ -72,8 +73,8 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'the id index knows one position per id',
     file: 'log/log.ts',
-    find: 'if (found !== seq) this.#positions.set(key, found < seq ? [found, seq] : [seq, found])',
-    replace: 'if (found !== seq) this.#positions.set(key, seq)',
+    find: 'if (known !== seq) this.#positions.set(key, known < seq ? [known, seq] : [seq, known])',
+    replace: 'if (known !== seq) this.#positions.set(key, seq)',
   },
   {
     name: 'an answer by call id goes to any open call',

@@ -206,7 +206,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'the result of a forgotten call is not shown',
     file: 'state/read.ts',
-    find: "found === null || typeof found === 'string' ? null : found.entry.seq",
-    replace: 'found === null ? null : null',
+    find: "match === null || typeof match === 'string' ? null : match.entry.seq",
+    replace: 'match === null ? null : null',
   },
 ]

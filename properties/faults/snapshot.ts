@@ -18,8 +18,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'the fold goes on where nothing is held',
     file: 'state/snapshot.ts',
-    find: 'return isFine(entry.parent) && isFine(head)',
-    replace: 'return isFine(entry.parent)',
+    find: 'return isLoaded(entry.parent) && isLoaded(head)',
+    replace: 'return isLoaded(entry.parent)',
   },
   {
     name: 'isEvicted forgets that headers are evicted too',
@@ -30,13 +30,13 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a state update is taken for an entry that is not held',
     file: 'state/snapshot/open.ts',
-    find: 'return anchor < 0 || anchor === this.#held.head',
-    replace: 'return this.seq === this.#held.head',
+    find: 'return anchor < 0 || anchor === this.#loaded.head',
+    replace: 'return this.seq === this.#loaded.head',
   },
   {
     name: 'what was let go has an empty branch',
     file: 'state/snapshot/open.ts',
-    find: 'if (!this.hasBranch) throw evicted(this)\n    // A state update changes no branch, and what is out of the tree has none.\n    return this.columns.anchor(this.seq) < 0',
+    find: 'if (!this.hasBranch) throw evicted(this)\n    // State updates do not change the branch, and entries outside the tree have none.\n    return this.columns.anchor(this.seq) < 0',
     replace: 'return !this.hasBranch',
   },
   {
@@ -78,13 +78,13 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot takes a second answer for an orphan',
     file: 'state/dropped.ts',
-    find: "hasCall(log, answeredId(entry), isAbove) ? 'duplicate_result'",
-    replace: "hasCall(log, answeredId(entry), () => false) ? 'duplicate_result'",
+    find: "hasCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result'",
+    replace: "hasCall(log, toolCallIdOf(entry), () => false) ? 'duplicate_result'",
   },
   {
     name: 'calls below a snapshot answer nobody',
     file: 'state/dropped.ts',
-    find: 'at.evicted.eachCall(note)\n',
+    find: 'entry.evicted.eachCall(record)\n',
     replace: '\n',
   },
   {
@@ -120,8 +120,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a batch of a snapshot holds its answers as calls of their own',
     file: 'state/snapshot/record.ts',
-    find: '({ entry: at(seq), call: at(call) })',
-    replace: '({ entry: at(seq), call: at(seq) })',
+    find: '({ entry: entryAt(seq), call: entryAt(call) })',
+    replace: '({ entry: entryAt(seq), call: entryAt(seq) })',
   },
   {
     name: 'an entry of a snapshot is made anew each time',
@@ -138,7 +138,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'the index of a snapshot finds the first call of an id only',
     file: 'log/columnar/columns.ts',
-    find: 'next[at] = heads[slot] as number',
-    replace: 'next[at] = -1',
+    find: 'next[index] = heads[slot] as number',
+    replace: 'next[index] = -1',
   },
 ]

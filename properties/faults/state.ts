@@ -42,8 +42,8 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: "a rejection by a hook is the user's",
     file: 'state/header.ts',
-    find: "return afterAnswer(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')",
-    replace: "return afterAnswer(status, step, 'idle')",
+    find: "return afterResult(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')",
+    replace: "return afterResult(status, step, 'idle')",
   },
   {
     name: 'an image that has a text field speaks',

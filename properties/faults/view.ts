@@ -18,7 +18,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'an answered batch takes in a call',
     file: 'view/batch.ts',
-    find: 'if (!isPending(batch) && !(batch.onlyErrors && !bringsThought(call.event))) return false',
+    find: 'if (!isPending(batch) && !(batch.onlyErrors && !hasThought(call.event))) return false',
     replace: '',
   },
   {
@@ -78,14 +78,14 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a pending batch goes on with a loop',
     file: 'view/stretches.ts',
-    find: 'thinks && isBatch && !thinking && !isPending(unit)',
-    replace: 'thinks && isBatch && !thinking',
+    find: 'isThinkingLoop && isBatch && !thinking && !isPending(unit)',
+    replace: 'isThinkingLoop && isBatch && !thinking',
   },
   {
     name: 'a pending batch is parted from the reply that it goes on with',
     file: 'view/stretches.ts',
-    find: 'if (reply === null || !(goesOn || isOfLoop)) start = index',
-    replace: 'if (reply === null || isPending(unit) || !(goesOn || isOfLoop)) start = index',
+    find: 'if (reply === null || !(isContinued || isOfLoop)) start = index',
+    replace: 'if (reply === null || isPending(unit) || !(isContinued || isOfLoop)) start = index',
   },
   {
     name: 'something goes on with a pending batch',
@@ -96,14 +96,14 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a paused reply is parted from the one that goes on with it',
     file: 'view/stretches.ts',
-    find: 'goesOn = isPaused || waits > 0',
-    replace: 'goesOn = waits > 0',
+    find: 'isContinued = isPaused || waits > 0',
+    replace: 'isContinued = waits > 0',
   },
   {
     name: 'a reply whose calls wait is parted from the one that goes on with it',
     file: 'view/stretches.ts',
-    find: 'goesOn = isPaused || waits > 0',
-    replace: 'goesOn = isPaused',
+    find: 'isContinued = isPaused || waits > 0',
+    replace: 'isContinued = isPaused',
   },
   {
     name: 'results that were waited for are waited for still',
@@ -114,8 +114,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'cut points lie inside stretches',
     file: 'view/stretches.ts',
-    find: 'if (count > 0 && at > 0 && !inside) points.push(at)',
-    replace: 'if (count > 0 && at > 0) points.push(at)',
+    find: 'if (count > 0 && length > 0 && !inside) points.push(length)',
+    replace: 'if (count > 0 && length > 0) points.push(length)',
   },
   {
     name: 'a pending batch is shown',
@@ -132,7 +132,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a reply stands behind what it never saw',
     file: 'view/reply-place.ts',
-    find: 'if (!isSummary) place = at\n',
+    find: 'if (!isSummary) index = position\n',
     replace: '\n',
   },
   {
@@ -144,8 +144,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a reply passes what it saw',
     file: 'view/reply-place.ts',
-    find: 'unit.first <= asked',
-    replace: 'unit.first < asked',
+    find: 'unit.first <= requestedAt',
+    replace: 'unit.first < requestedAt',
   },
   {
     name: 'a summary stops a reply',

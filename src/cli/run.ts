@@ -211,7 +211,7 @@ async function writeResult(recording: Recording, progress: Progress, work: Work)
 }
 
 async function demo(io: Io): Promise<number> {
-  const path = fileURLToPath(new URL('sample.jsonl', import.meta.url))
+  const path = fileURLToPath(new URL('../cli/sample.jsonl', import.meta.url))
   const recording = await readRecording(path, io, progressOn('sample.jsonl', io))
   const near = relative(process.cwd(), path)
   await writeLines(io.stdout, showDemo(pageFor(io), recording, CALLED, near.startsWith('..') ? path : near))

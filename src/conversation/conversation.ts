@@ -8,7 +8,7 @@ import { toMessages } from '../messages/neutral.ts'
 import { stateAt } from '../state/at.ts'
 import type { State } from '../state/state.ts'
 import { isStatus, type Status, STATUSES } from '../state/status.ts'
-import type { ExpectedVersion } from '../store/contract/store.ts'
+import type { AppendOptions } from '../store/contract/store.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { EventQuery, Page } from '../store/contract/query.ts'
@@ -54,6 +54,8 @@ export interface SendOptions {
   readonly key?: string
   /** Name of the author, in conversations with several users. */
   readonly sender?: string
+  /** Writes rows of the caller's own in the same transaction: see `AppendOptions.within`. */
+  readonly within?: NonNullable<AppendOptions['within']>
 }
 
 /**
@@ -144,13 +146,14 @@ export class Conversation {
    * Appends events, all or none. Missing ids, times and parents are filled in. Appending an event again under
    * its id changes nothing. With `expected`, the loser of a race gets `version_conflict` and can retry on the
    * new `state()`; without it, the append succeeds whatever others append. The result of a call on another
-   * branch is appended to that branch, and HEAD stays. O(log n) per event.
+   * branch is appended to that branch, and HEAD stays. `within` writes the caller's own rows in the same
+   * transaction: see `AppendOptions.within`. O(log n) per event.
    * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`,
    * `unknown_parent`, `unknown_event`.
    */
   async append(
     input: Event | readonly Event[],
-    options: { readonly expected?: ExpectedVersion } = {},
+    options: Pick<AppendOptions, 'expected' | 'within'> = {},
   ): Promise<readonly LoggedEvent[]> {
     const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
     return this.#engine.use(this.id, (replica) =>
@@ -163,13 +166,14 @@ export class Conversation {
 
   /** Appends a user's message: text, or a whole message. */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
-    const { key, sender } = options
+    const { key, sender, within } = options
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
-    return this.append({
+    const message = {
       ...userMessage(content),
       ...(id !== undefined && { id }),
       ...(sender !== undefined && { sender }),
-    })
+    }
+    return this.append(message, within === undefined ? {} : { within })
   }
 
   /** Stops a run after its current step. */

@@ -41,6 +41,7 @@ export interface CommitOptions {
    */
   readonly depends?: boolean
   readonly lease?: NonNullable<AppendOptions['lease']>
+  readonly within?: NonNullable<AppendOptions['within']>
 }
 
 /** Milliseconds before a failed poll is retried. */
@@ -153,7 +154,7 @@ export class Replica {
    */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
     return this.#inOrder(async () => {
-      const { expected = 'any', depends = false, lease } = options
+      const { expected = 'any', depends = false, lease, within } = options
       const redecides = depends && expected === 'any'
       // Prefer to decide on the expected version.
       if (depends && expected !== 'any' && versionOf(expected) !== this.#state.log.entries.length)
@@ -168,6 +169,7 @@ export class Replica {
             // A log that was deleted and created again has other events at the same version.
             ...(redecides && { createdAt: this.#createdAt }),
             ...(lease !== undefined && { lease }),
+            ...(within !== undefined && { within }),
           })
         } catch (error) {
           // Another process may have attached the same late result: only its id is known.

@@ -1,11 +1,11 @@
 /**
- * Ancestry in the tree in O(log depth), by jump pointers: paths are compared at every event, so walking them would
- * turn a fold quadratic.
+ * Ancestry in O(log depth), by jump pointers. Paths are compared at every event, so walking them would make a
+ * fold quadratic.
  */
 
 import type { Entry } from './entry.ts'
 
-/** The jump pointer of a new child: skew-binary, so that any ancestor is O(log depth) hops away. */
+/** Jump pointer of a new child: skew-binary, so that any ancestor is O(log depth) hops away. */
 export function jumpFrom(parent: Entry | null): Entry | null {
   if (parent === null) return null
   const near = parent.jump
@@ -15,22 +15,18 @@ export function jumpFrom(parent: Entry | null): Entry | null {
   return even ? far : parent
 }
 
-/**
- * Whether `above` lies on the path from `entry` to its root; an entry lies on its own path. O(log depth).
- */
+/** Whether `above` is on the path from `entry` to its root. An entry is on its own path. O(log depth). */
 export function isOnPathIn(above: Entry, entry: Entry | null): boolean {
-  let at = entry
-  while (at !== null && at.depth > above.depth) {
-    at = at.jump !== null && at.jump.depth >= above.depth ? at.jump : at.parent
+  let current = entry
+  while (current !== null && current.depth > above.depth) {
+    current = current.jump !== null && current.jump.depth >= above.depth ? current.jump : current.parent
   }
-  return at === above
+  return current === above
 }
 
-/**
- * The entries from the root down to `entry`, both included; empty for null. O(depth), law T.
- */
+/** Entries from the root to `entry`, both included. Empty for null. O(depth), law T. */
 export function pathToEntry(entry: Entry | null): Entry[] {
   const path: Entry[] = []
-  for (let at = entry; at !== null; at = at.parent) path.push(at)
+  for (let current = entry; current !== null; current = current.parent) path.push(current)
   return path.toReversed()
 }

@@ -10,14 +10,14 @@ export interface LogIndex {
   readonly ids: IndexMap
   readonly calls: IndexMap
   readonly responses: IndexMap
-  /** What the log began with, when it began with a snapshot. */
+  /** The columnar log at the beginning, if it was opened from a snapshot. */
   readonly columns: ColumnarLog | null
 }
 
-/** Facts in order with HEAD; every version stays valid (design D6). */
+/** Facts in order with HEAD. Every version stays valid (design D6). */
 export interface Log<E extends Entry = Entry> {
   readonly entries: Vector<E>
-  /** The entry that the next unstamped event hangs on; null when the tree is empty or HEAD was moved off it. */
+  /** Parent of the next event without a parent. Null when the tree is empty or HEAD was moved off it. */
   readonly head: E | null
   readonly index: LogIndex
 }
@@ -34,59 +34,54 @@ export function emptyLog<E extends Entry>(): Log<E> {
   return { entries: Vector.empty(), head: null, index: newIndex(null) }
 }
 
-/**
- * A log that begins with a columnar log, which must make entries of this type; HEAD where the caller says. O(length /
- * 32).
- */
+/** A log that begins with a columnar log, which must make entries of this type. O(length / 32). */
 export function logOver<E extends Entry>(columns: ColumnarLog, head: E | null): Log<E> {
   const leafAt = (start: number) => columns.leaf(start) as readonly E[]
   return { entries: lazyVector(columns.length, leafAt), head, index: newIndex(columns) }
 }
 
-/** How many entries at the beginning of the log are those of its columnar log. O(1). */
+/** Number of entries at the beginning that belong to the columnar log. O(1). */
 export function columnarLength(log: Log): number {
   return Math.min(log.index.columns?.length ?? 0, log.entries.length)
 }
 
-/**
- * The entry in the tree with this id, or undefined. O(log n).
- */
+/** Returns the entry in the tree with this id, or undefined. O(log n). */
 export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undefined {
-  const seq = log.index.ids.find(id, (at) => {
-    const entry = log.entries.get(at)
+  const seq = log.index.ids.find(id, (seq) => {
+    const entry = log.entries.get(seq)
     return entry !== undefined && entry.inTree && entry.id === id
   })
   return log.entries.get(seq)
 }
 
-/** Whether there is a call with this tool call id that `accept` confirms. O(such calls). */
+/** Whether a call has this tool call id and `accept` confirms it. O(such calls). */
 export function hasCall(log: Log, toolCallId: string, accept: (seq: number) => boolean): boolean {
-  const confirm = (at: number): boolean => {
-    const entry = log.entries.get(at)
-    return entry !== undefined && callIdOf(entry) === toolCallId && accept(at)
+  const confirm = (seq: number): boolean => {
+    const entry = log.entries.get(seq)
+    return entry !== undefined && callIdOf(entry) === toolCallId && accept(seq)
   }
   return log.index.calls.find(toolCallId, confirm) >= 0
 }
 
-/** Whether an action of this LLM response is in the log at position `from` or later. O(log n). */
+/** Whether the log has an action of this LLM response at position `from` or later. O(log n). */
 export function hasResponse(log: Log, responseId: string, from = 0): boolean {
-  const confirm = (at: number): boolean => {
-    const entry = log.entries.get(at)
-    // In another version of the log the same action may stand at this position, and be a duplicate in this one.
+  const confirm = (seq: number): boolean => {
+    const entry = log.entries.get(seq)
+    // Another version of the log may have the same action at this position.
     return entry !== undefined && responseIdOf(entry) === responseId
   }
   return log.index.responses.find(responseId, confirm, from) >= 0
 }
 
-/** The log with one more entry, HEAD where the caller says. O(1) amortised. */
+/** Returns the log with one more entry. O(1) amortised. */
 export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | null): Log<E> {
-  // A log that starts anew gets an index of its own, so that an empty log can be shared for ever.
+  // A new log gets its own index, so that the empty log can be shared.
   const index = log.entries.length === 0 ? newIndex(null) : log.index
   if (entry.inTree && entry.id !== null) {
     index.ids.add(entry.id, entry.seq)
     if (entry.event?.kind === 'ActionEvent') {
       index.calls.add(entry.event.tool_call_id, entry.seq)
-      // What the columnar log knows is not asked for here: that would cost, and to know a response twice costs nothing.
+      // The columnar log is not searched: adding a known response is harmless, and the search costs more.
       if (!hasResponse(log, entry.event.llm_response_id, index.columns?.length)) {
         index.responses.add(entry.event.llm_response_id, entry.seq)
       }
@@ -95,33 +90,33 @@ export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | nu
   return { entries: log.entries.push(entry), head, index }
 }
 
-/** The log as it stood when it had `length` entries, HEAD where the caller says. O(log n). */
+/** Returns the log at an earlier length. O(log n). */
 export function logPrefix<E extends Entry>(log: Log<E>, length: number, head: E | null): Log<E> {
   return { entries: log.entries.prefix(length), head, index: log.index }
 }
 
-/** The warnings of the whole log, in log order. O(n); for a snapshot's part O(its warnings). */
+/** Returns the warnings of the whole log, in log order. O(n); for a snapshot's part O(its warnings). */
 export function listWarningsIn(log: Log): LogWarning[] {
   const known = columnarLength(log)
   const before = log.index.columns?.warnings(known) ?? []
   return [...before, ...log.entries.slice(known).flatMap((entry) => entry.warnings)]
 }
 
-/** The positions of a part of the log that was there before the map, all of them before those of the map. */
+/** Positions in the part of the log before the map's own. */
 interface IndexBase {
-  /** The position after the last that it knows. */
+  /** Number of positions that it covers. */
   readonly length: number
   readonly find: (key: string, accept: (seq: number) => boolean, from?: number) => number
 }
 
 /**
- * Positions by key, shared by every version of one log (design D6). Two versions that went on differently may have put
- * the same key at different positions, so a position is a hit only when the asking version confirms it.
+ * Positions by key, shared by every version of one log (design D6). Versions that diverged may have different
+ * keys at one position, so a position only counts when the caller's version confirms it.
  */
 class IndexMap {
   readonly #positions = new Map<string, number | number[]>()
   readonly #base: IndexBase | null
-  /** The key that was asked for last and is not there: mostly it is added next, and need not be looked for again. */
+  /** The last key that was not found. It is usually added next, which saves a lookup. */
   #missed: string | null = null
 
   constructor(base: IndexBase | null = null) {
@@ -129,30 +124,32 @@ class IndexMap {
   }
 
   /**
-   * Adds a position under a key. O(1) for the latest position, as in one version only; O(positions of the key)
-   * otherwise.
+   * Adds a position under a key. O(1) for the latest position, as in one version; otherwise O(positions of
+   * the key).
    */
   add(key: string, seq: number): void {
-    const found = key === this.#missed ? undefined : this.#positions.get(key)
+    const known = key === this.#missed ? undefined : this.#positions.get(key)
     work.probes += 1
-    if (found === undefined) {
+    if (known === undefined) {
       this.#missed = null
       this.#positions.set(key, seq)
-    } else if (typeof found === 'number') {
-      if (found !== seq) this.#positions.set(key, found < seq ? [found, seq] : [seq, found])
-    } else insert(found, seq)
+    } else if (typeof known === 'number') {
+      if (known !== seq) this.#positions.set(key, known < seq ? [known, seq] : [seq, known])
+    } else insert(known, seq)
   }
 
-  /** The latest position under a key, none before `from`, that `accept` confirms, or -1. O(positions tried). */
+  /**
+   * Returns the latest position of a key from `from` on that `accept` confirms, or -1. O(positions tried).
+   */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
-    const found = this.#positions.get(key)
+    const known = this.#positions.get(key)
     work.probes += 1
-    if (found === undefined) this.#missed = key
-    if (typeof found === 'number') {
-      if (found >= from && accept(found)) return found
-    } else if (found !== undefined) {
-      for (let at = found.length - 1; at >= 0; at -= 1) {
-        const seq = found[at] as number
+    if (known === undefined) this.#missed = key
+    if (typeof known === 'number') {
+      if (known >= from && accept(known)) return known
+    } else if (known !== undefined) {
+      for (let index = known.length - 1; index >= 0; index -= 1) {
+        const seq = known[index] as number
         if (seq < from) break
         work.probes += 1
         if (accept(seq)) return seq
@@ -162,9 +159,9 @@ class IndexMap {
   }
 }
 
-/** Puts a position into an ascending list, once. */
+/** Inserts a position into an ascending list, once. */
 function insert(list: number[], seq: number): void {
-  let at = list.length
-  while (at > 0 && (list[at - 1] as number) > seq) at -= 1
-  if (list[at - 1] !== seq) list.splice(at, 0, seq)
+  let index = list.length
+  while (index > 0 && (list[index - 1] as number) > seq) index -= 1
+  if (list[index - 1] !== seq) list.splice(index, 0, seq)
 }

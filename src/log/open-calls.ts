@@ -1,4 +1,6 @@
-/** The pending calls of a branch as a persistent map: every earlier version stays valid at O(log k) a change. */
+/**
+ * Pending calls of a branch as a persistent map: earlier versions stay valid, and a change costs O(log k).
+ */
 
 import type { ToolResultEvent, ActionEvent, ObservationEvent } from '../event/types.ts'
 import { isOnPathIn } from './ancestry.ts'
@@ -6,23 +8,25 @@ import { callIdOf, type DropReason, type EventEntry } from './entry.ts'
 import { findEventIn, type Log } from './log.ts'
 import { work } from './work.ts'
 
-/** A call without a result, and the tool batch it belongs to. */
+/** A call without a result, and its batch. */
 export interface PendingCall {
   readonly entry: EventEntry<ActionEvent>
-  /** What names the batch in the view that holds the call, its rank and the position of its first call; the batch may
-   * have been forgotten since. */
+  /**
+   * Order of the call's batch in the view: rank, and position of its first call. The batch may have been
+   * forgotten.
+   */
   readonly rank: number
   readonly first: number
 }
 
-/** A call whose first result says that it works on, and which no message has completed yet. */
+/** A call with a working result, which no message has completed yet. */
 export interface WorkingCall extends PendingCall {
   readonly result: EventEntry<ObservationEvent>
 }
 
 /**
- * A persistent search tree of calls, ordered by tool call id and position; null when there are none. A treap whose
- * priorities are made of the positions: balanced whatever the ids, and the same for the same calls.
+ * A persistent search tree of calls, ordered by tool call id and position; null when empty. A treap with
+ * priorities derived from the positions: balanced for any ids, and equal for equal calls.
  */
 export type PendingCallIndex<C extends PendingCall = PendingCall> = OpenCallNode<C> | null
 
@@ -34,32 +38,32 @@ interface OpenCallNode<C extends PendingCall> {
 }
 
 /**
- * How many calls are open. O(1).
+ * Returns the number of calls. O(1).
  * @example
  * pendingCallCount(initialState().branch.pendingCalls) // 0
  */
 export const pendingCallCount = (calls: PendingCallIndex): number => calls?.size ?? 0
 
-/** The pending calls in log order. O(k log k) for k pending calls. */
+/** Returns the pending calls in log order. O(k log k) for k pending calls. */
 export const listPendingCallsIn = <C extends PendingCall>(calls: PendingCallIndex<C>): C[] =>
   [...eachPendingCall(calls)].toSorted((a, b) => a.entry.seq - b.entry.seq)
 
-/** The pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
+/** Yields the pending calls in the order of their tool call ids. Lazy; O(log k + calls read). */
 export function* eachPendingCall<C extends PendingCall>(calls: PendingCallIndex<C>): IterableIterator<C> {
   const stack: OpenCallNode<C>[] = []
-  for (let at = calls; at !== null || stack.length > 0;) {
-    if (at !== null) {
-      stack.push(at)
-      at = at.left
+  for (let current = calls; current !== null || stack.length > 0;) {
+    if (current !== null) {
+      stack.push(current)
+      current = current.left
     } else {
       const node = stack.pop() as OpenCallNode<C>
       yield node.call
-      at = node.right
+      current = node.right
     }
   }
 }
 
-/** The calls with one more. O(log k). */
+/** Adds a call. O(log k). */
 export function withOpenCall<C extends PendingCall>(
   calls: PendingCallIndex<C>,
   call: C,
@@ -74,7 +78,7 @@ export function withOpenCall<C extends PendingCall>(
     : join(calls.call, calls.left, withOpenCall(calls.right, call))
 }
 
-/** The calls without this one. O(log k). */
+/** Removes a call. O(log k). */
 export function withoutOpenCall<C extends PendingCall>(
   calls: PendingCallIndex<C>,
   call: PendingCall,
@@ -87,17 +91,17 @@ export function withoutOpenCall<C extends PendingCall>(
     : join(calls.call, calls.left, withoutOpenCall(calls.right, call))
 }
 
-/** The pending call made by this action, if it is pending. O(log k). */
+/** Returns the pending call of this action, if it is pending. O(log k). */
 export function openCallOf<C extends PendingCall>(
   calls: PendingCallIndex<C>,
   toolCallId: string,
   seq: number,
 ): C | undefined {
-  const found = latestAtOrBefore(calls, toolCallId, seq)
-  return found?.entry.seq === seq ? found : undefined
+  const call = latestAtOrBefore(calls, toolCallId, seq)
+  return call?.entry.seq === seq ? call : undefined
 }
 
-/** The latest pending call with this tool call id (U3). O(log k). */
+/** Returns the latest pending call with this tool call id (U3). O(log k). */
 export function latestOpenCall(calls: PendingCallIndex, toolCallId: string): PendingCall | undefined {
   return latestAtOrBefore(calls, toolCallId, Number.POSITIVE_INFINITY)
 }
@@ -108,26 +112,26 @@ function latestAtOrBefore<C extends PendingCall>(
   seq: number,
 ): C | undefined {
   let best: C | undefined
-  for (let at = calls; at !== null;) {
+  for (let node = calls; node !== null;) {
     work.probes += 1
-    if (compareKeys(at.call.entry, id, seq) <= 0) {
-      best = at.call
-      at = at.right
-    } else at = at.left
+    if (compareKeys(node.call.entry, id, seq) <= 0) {
+      best = node.call
+      node = node.right
+    } else node = node.left
   }
   return best?.entry.event.tool_call_id === id ? best : undefined
 }
 
 function compareKeys(entry: EventEntry<ActionEvent>, id: string, seq: number): number {
-  const own = entry.event.tool_call_id
-  if (own !== id) return own < id ? -1 : 1
+  const callId = entry.event.tool_call_id
+  if (callId !== id) return callId < id ? -1 : 1
   return entry.seq - seq
 }
 
 const compare = (a: PendingCall, b: PendingCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
-/** A position scrambled into a priority (an integer hash): the shape depends on nothing a log's author chooses. */
+/** Priority of a call: a hash of its position, so that a log's author cannot choose the shape. */
 function priority(call: PendingCall): number {
   let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
@@ -145,14 +149,14 @@ function join<C extends PendingCall>(
 
 function split<C extends PendingCall>(
   calls: PendingCallIndex<C>,
-  at: PendingCall,
+  pivot: PendingCall,
 ): [PendingCallIndex<C>, PendingCallIndex<C>] {
   if (calls === null) return [null, null]
-  if (compare(calls.call, at) < 0) {
-    const [below, above] = split(calls.right, at)
+  if (compare(calls.call, pivot) < 0) {
+    const [below, above] = split(calls.right, pivot)
     return [join(calls.call, calls.left, below), above]
   }
-  const [below, above] = split(calls.left, at)
+  const [below, above] = split(calls.left, pivot)
   return [below, join(calls.call, above, calls.right)]
 }
 
@@ -168,9 +172,9 @@ function merge<C extends PendingCall>(
 }
 
 /**
- * The pending call that a result ends, or why it ends none; null when only the whole path can tell, which the fold
- * leaves to `listDroppedResultsIn`. The action id decides when it names an entry of the log; otherwise it is the latest
- * pending call with the result's tool call id. O(log n).
+ * Returns the pending call that a result ends, or why it ends none; null when only the whole path can decide,
+ * which is left to `listDroppedResultsIn`. The action id decides if it names an entry of the log; otherwise
+ * the latest pending call with the result's tool call id is ended. O(log n).
  */
 export function matchResult(
   log: Log,
@@ -180,7 +184,7 @@ export function matchResult(
   const { event } = result
   const actionId = event.kind === 'AgentErrorEvent' ? undefined : event.action_id
   const latest = latestOpenCall(open, event.tool_call_id)
-  // Mostly this is the one that is named, and the log need not be searched.
+  // Usually the named one: no search of the log is needed.
   if (latest !== undefined && latest.entry.id === actionId) return latest
   const named = actionId === undefined ? undefined : findEventIn(log, actionId)
   if (named === undefined) return latest ?? null

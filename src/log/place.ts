@@ -1,4 +1,4 @@
-/** Places the next fact of a log: its id, time and effective parent, with a warning for what had to be repaired. */
+/** Places the next fact of a log: its id, time and effective parent, with a warning for each repair. */
 
 import { quote } from '../event/text.ts'
 import {
@@ -16,9 +16,9 @@ import { isQuarantined, type Fact } from '../event/quarantine.ts'
 import { isInstant } from '../event/time.ts'
 import { jumpFrom } from './ancestry.ts'
 
-const NOTHING: readonly LogWarning[] = Object.freeze([])
+const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 
-/** Where a fact stands when it is appended to a log (design D8, D15, D16). Never throws. O(log n). */
+/** Returns the entry of a fact that is appended to a log (design D8, D15, D16). Never throws. O(log n). */
 export function place(log: Log, fact: Fact, conversationId: string): Entry {
   const seq = log.entries.length
   const warnings: LogWarning[] = []
@@ -37,14 +37,14 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
   let timestamp = log.entries.last()?.timestamp ?? null
   if (event?.timestamp !== undefined) {
     if (isInstant(event.timestamp)) timestamp = event.timestamp
-    else report('unreadable_timestamp', `${quote(event.timestamp)} is no date and time`)
+    else report('unreadable_timestamp', `${quote(event.timestamp)} is not a date and time`)
   }
 
   let parent: Entry | null = null
   if (inTree) {
-    const found = effectiveParent(LOG_TREE, log, fact.parent_id)
-    parent = found === undefined ? log.head : found
-    if (found === undefined) {
+    const known = effectiveParent(LOG_TREE, log, fact.parent_id)
+    parent = known === undefined ? log.head : known
+    if (known === undefined) {
       report('unknown_parent', `parent ${quote(fact.parent_id ?? '')} is not earlier in the log`)
     }
   }
@@ -53,7 +53,7 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
   const above = canBeHead ? null : anchorIn(LOG_TREE, log, parent)
   const depth = parent === null ? 0 : parent.depth + 1
   const jump = jumpFrom(parent)
-  const said = warnings.length === 0 ? NOTHING : warnings
+  const said = warnings.length === 0 ? NO_WARNINGS : warnings
   return {
     seq,
     id,
@@ -70,7 +70,7 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
   }
 }
 
-/** A log as a tree; its entries know already what is above them. */
+/** A log as a tree. Its entries already know what is above them. */
 const LOG_TREE: TreeAccess<Log, Entry> = {
   head: (log) => log.head,
   find: findEventIn,
@@ -78,8 +78,8 @@ const LOG_TREE: TreeAccess<Log, Entry> = {
 }
 
 /**
- * HEAD once `entry` is appended: the entry itself, where a valid `leaf_event_id` update sends it, else unchanged. O(log
- * n).
+ * Returns HEAD once `entry` is appended: the entry itself, the target of a valid `leaf_event_id` update, or
+ * the same HEAD. O(log n).
  */
 export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
   return headAfterIn(LOG_TREE, log, entry.inTree ? entry : null, entry.event)

@@ -1,6 +1,6 @@
 /**
- * Persistent vector (32-way trie with a tail). It is why keeping the state at every event is cheap: a new version
- * copies a handful of slots and shares the rest (design D6).
+ * Persistent vector (32-way trie with a tail). A new version copies a few slots and shares the rest, which
+ * makes it cheap to retain the state at every event (design D6).
  */
 
 import { work } from './work.ts'
@@ -9,23 +9,26 @@ const BITS = 5
 const WIDTH = 1 << BITS
 const MASK = WIDTH - 1
 
-/** An inner node holds nodes, a leaf holds values; which of the two it is follows from the level alone. */
+/** An inner node contains nodes, a leaf contains values. The level decides which. */
 type Node = readonly unknown[]
 
-/** Makes a leaf when it is asked for: all values from a multiple of 32 up to the next; the same objects each time. */
+/**
+ * Makes a leaf on access: all values from a multiple of 32 to the next one. Returns the same objects each
+ * time.
+ */
 export type LeafMaker<T> = (start: number) => readonly T[]
 
 const NO_NODES: Node = Object.freeze([])
 
-/** The index of the first value that lies in the tail. */
+/** Index of the first value in the tail. */
 const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) >>> BITS) << BITS)
 
 /**
- * Persistent vector: a 32-way trie with a tail. Push is O(1) amortised, get, set and prefix are O(log32 n), and no
- * operation changes a version that is already there.
+ * Persistent vector: a 32-way trie with a tail. Push is O(1) amortised; get, set and prefix are O(log32 n).
+ * No operation changes an existing version.
  *
- * The tail is shared between versions: a push onto its newest owner writes in place, behind the end of every older
- * version; a push onto an older version copies the tail first.
+ * Versions share the tail: a push onto the newest version writes in place, after the end of every older one;
+ * a push onto an older version copies the tail first.
  *
  * @example
  * const one = vectorOf(["a"]);
@@ -39,7 +42,7 @@ export class Vector<T> implements Iterable<T> {
   readonly #root: Node
   readonly #tail: T[]
 
-  /** From the parts of a trie that fit together; `empty`, `vectorOf` and `lazyVector` make them. */
+  /** Takes the parts of a trie; use `empty`, `vectorOf` or `lazyVector`. */
   constructor(length: number, shift: number, root: Node, tail: T[]) {
     this.length = length
     this.#shift = shift
@@ -47,29 +50,30 @@ export class Vector<T> implements Iterable<T> {
     this.#tail = tail
   }
 
-  /** The vector without values. */
+  /** Returns the empty vector. */
   static empty<T>(): Vector<T> {
-    // A fresh tail for each caller: a shared one would be owned by the caller that pushed first.
+    // A fresh tail for each caller: the first push owns it.
     return new Vector<T>(0, BITS, NO_NODES, [])
   }
 
-  /** The value at an index, or undefined outside 0..length-1. O(log32 n). */
+  /** Returns the value at an index, or undefined outside 0..length-1. O(log32 n). */
   get(index: number): T | undefined {
     if (index < 0 || index >= this.length) return undefined
     return this.#leaf(index)[index & MASK]
   }
 
-  /** The last value, or undefined when there is none. O(1). */
+  /** Returns the last value, or undefined. O(1). */
   last(): T | undefined {
     return this.length === 0 ? undefined : this.#tail[(this.length - 1) & MASK]
   }
 
-  /** A version with one more value at the end. O(1) amortised. */
+  /** Returns a version with one more value at the end. O(1) amortised. */
   push(value: T): Vector<T> {
     const start = tailStart(this.length)
     const used = this.length - start
     if (used === 0) {
-      // A literal of one slot: pushing onto an empty array would reserve seventeen, and most vectors stay short.
+      // A literal reserves one slot; pushing onto an empty array reserves seventeen, and most vectors stay
+      // short.
       work.slots += 1
       return new Vector(1, this.#shift, this.#root, [value])
     }
@@ -94,7 +98,7 @@ export class Vector<T> implements Iterable<T> {
   }
 
   /**
-   * A version with another value at an index. O(log32 n).
+   * Returns a version with another value at an index. O(log32 n).
    * @throws RangeError when the index is outside 0..length-1.
    */
   set(index: number, value: T): Vector<T> {
@@ -112,14 +116,16 @@ export class Vector<T> implements Iterable<T> {
     return new Vector(this.length, this.#shift, this.#root, tail)
   }
 
-  /** The version that holds the first `length` values only. O(log32 n), nothing is copied. */
+  /** Returns the version with the first `length` values. O(log32 n), without copying. */
   prefix(length: number): Vector<T> {
     if (length >= this.length) return this
     if (length <= 0) return Vector.empty()
     return new Vector(length, this.#shift, this.#root, this.#leaf(length - 1))
   }
 
-  /** The values from `from` (default 0) up to but not including `to` (default the length), as an array. O(result). */
+  /**
+   * Returns the values from `from` (default 0) to before `to` (default the length) as an array. O(result).
+   */
   slice(from = 0, to = this.length): T[] {
     const end = Math.min(to, this.length)
     const out: T[] = []
@@ -145,11 +151,11 @@ export class Vector<T> implements Iterable<T> {
     for (let level = this.#shift; level > 0; level -= BITS) {
       node = node[(index >>> level) & MASK] as Node
     }
-    return made<T>(node, index)
+    return loadLeaf<T>(node, index)
   }
 }
 
-/** A vector of the values, in order. O(n). */
+/** Returns a vector of the values, in order. O(n). */
 export function vectorOf<T>(values: Iterable<T>): Vector<T> {
   let vector = Vector.empty<T>()
   for (const value of values) vector = vector.push(value)
@@ -157,9 +163,9 @@ export function vectorOf<T>(values: Iterable<T>): Vector<T> {
 }
 
 /**
- * A vector whose values are made when they are asked for. O(length / 32), with one leaf made. Beside the class, since
+ * Returns a vector whose values are made on access. O(length / 32), with one leaf made. A function, since
  * only snapshots need it.
- * @param leafAt gives all 32 values from an index that is a multiple of 32, fewer at the end of the vector.
+ * @param leafAt returns all 32 values from an index that is a multiple of 32, fewer at the end of the vector
  */
 export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
   if (length === 0) return Vector.empty()
@@ -173,12 +179,12 @@ export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
     nodes = above
     shift += BITS
   } while (nodes.length > 1)
-  // The maker may keep its leaf, and a push may write into this one.
+  // The maker may retain its leaf, and a push may write into this one.
   return new Vector(length, shift, (nodes[0] ?? NO_NODES) as Node, leafAt(start).slice())
 }
 
-/** A leaf that is there, or that is made now; never written to. */
-function made<T>(leaf: Node | LeafMaker<T>, index: number): T[] {
+/** A leaf, made now if necessary. Never written to. */
+function loadLeaf<T>(leaf: Node | LeafMaker<T>, index: number): T[] {
   return (typeof leaf === 'function' ? leaf(index & ~MASK) : leaf) as T[]
 }
 
@@ -189,7 +195,7 @@ function spine(level: number, leaf: Node): Node {
   return [spine(level - BITS, leaf)]
 }
 
-/** The trie with a leaf hung in at the index of the leaf's first value; whatever stood behind it is left out. */
+/** The trie with a leaf inserted at the index of the leaf's first value. Omits everything after it. */
 function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
   const slot = (index >>> level) & MASK
   const copy = node.slice(0, slot)
@@ -203,7 +209,7 @@ function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
 
 /** The trie with one value replaced. */
 function withValue(node: Node, level: number, index: number, value: unknown): Node {
-  const copy = (level === 0 ? made(node, index) : node).slice()
+  const copy = (level === 0 ? loadLeaf(node, index) : node).slice()
   work.slots += copy.length
   const slot = level === 0 ? index & MASK : (index >>> level) & MASK
   copy[slot] = level === 0 ? value : withValue(node[slot] as Node, level - BITS, index, value)

@@ -74,7 +74,7 @@ const agentIn = (lines: readonly Line[]): string | null =>
   stringOf(lines.find(({ found }) => stringOf(found['agentId']) !== '')?.found['agentId']) || null
 
 /** State while a chain of lines is read. */
-interface Chain {
+export interface Chain {
   readonly writer: SessionWriter
   /** Whether a call has a result in the file. */
   readonly hasResult: HasResult
@@ -95,7 +95,7 @@ function namedLater(lines: readonly Line[]): Chain['named'] {
 }
 
 /** A reply, and the lines that contain its blocks. */
-interface SplitReply {
+export interface SplitReply {
   readonly id: string
   /** The request id; empty where the lines have none. */
   readonly request: string
@@ -152,7 +152,7 @@ const OUTSIDE: ReadonlySet<string> = new Set([
   'file-history-snapshot',
 ])
 
-function readLine(line: Line, chain: Chain): void {
+export function readLine(line: Line, chain: Chain): void {
   const { writer, replies } = chain
   const { record, found, type } = line
   if (type === null)
@@ -191,7 +191,7 @@ function readLine(line: Line, chain: Chain): void {
   }
 }
 
-const originOf = ({ record, uuid, time }: Line): Origin => ({ line: record.line, id: uuid, time })
+export const originOf = ({ record, uuid, time }: Line): Origin => ({ line: record.line, id: uuid, time })
 
 /** Text that the client writes when the user stops a reply. */
 const INTERRUPTED = /^\[Request interrupted by user[^\]]*\]$/
@@ -368,7 +368,7 @@ const isResult = ({ type }: RawObject): boolean => type === 'tool_result'
 /** Commands that become a prompt, such as a project's own, start with their message. */
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
-function lineOf(record: SessionRecord): Line {
+export function lineOf(record: SessionRecord): Line {
   const found = objectOf(record.value)
   const type = stringOf(found['type']) || null
   const message = objectOf(found['message'])
@@ -430,6 +430,11 @@ export class Turns {
   constructor(writer: SessionWriter, lines: readonly Line[]) {
     this.#writer = writer
     this.#lines = lines
+  }
+
+  /** Called when there are more lines. */
+  addLines(): void {
+    this.#leads = null
   }
 
   /** The origin of a line's event: after its parent in the file, where that starts a branch. */

@@ -1,7 +1,4 @@
-/**
- * Looks at a log from elsewhere than HEAD: at an earlier event, or along another branch, without folding anything
- * again.
- */
+/** States at other entries than HEAD, without folding again. */
 
 import { ColloquyError } from '../event/errors.ts'
 import { anchorOf, type Entry } from '../log/entry.ts'
@@ -10,10 +7,10 @@ import { quote } from '../event/text.ts'
 import { branchOf, type Checkpoint, type State } from './state.ts'
 
 /**
- * The state at an event: the branch part of the path to it, the log part up to its position (law T). HEAD is the event,
- * or for a state update the event before it on its branch. O(log n): nothing is folded again.
- * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes from a
- * snapshot or `evict`, which dropped the checkpoint: replay the whole log to look there.
+ * Returns the state at an event: the branch of the path to it, the log up to its position (law T). HEAD is
+ * the event; for a state update, the event before it on its branch. O(log n).
+ * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes
+ * from a snapshot or `evict`, which dropped the checkpoint: replay the whole log.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(stateAt(state, "p").log.entries.length === 1);
@@ -29,10 +26,10 @@ export function stateAt(state: State, eventId: string): State {
 }
 
 /**
- * The state with HEAD at another event, or at the empty HEAD for null, and nothing appended: the whole log, seen from
- * another branch. Status and error stay, as they belong to the log. O(log n).
- * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes from a
- * snapshot or `evict`, which dropped that branch: replay the whole log to go there.
+ * Returns the state with HEAD at another event, or at the empty HEAD for null, without an append: the whole
+ * log, seen from another branch. Status and error belong to the log and stay. O(log n).
+ * @throws ColloquyError `unknown_event` when no event of the tree has this id; `evicted` when the state comes
+ * from a snapshot or `evict`, which dropped that branch: replay the whole log.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(switchTo(state, "p").log.head?.id === "p");
@@ -44,7 +41,7 @@ export function switchTo(state: State, eventId: string | null): State {
   return { conversationId, header, log: moved, branch: branchOf(head) }
 }
 
-/** The entry of the tree with this id. @throws ColloquyError `unknown_event`. */
+/** Returns the entry of the tree with this id. @throws ColloquyError `unknown_event`. */
 export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
   const entry = findEventIn(log, eventId)
   if (entry !== undefined) return entry
@@ -53,27 +50,25 @@ export function entryOf(log: Log<Checkpoint>, eventId: string): Checkpoint {
   })
 }
 
-/**
- * The ends of the branches, in log order: entries that can be HEAD with no such entry below them. O(n).
- */
+/** Tips of the branches, in log order: entries that can be HEAD without such an entry below them. O(n). */
 export function listLeavesIn(log: Log): Entry[] {
   const known = columnarLength(log)
   const marks = new Uint8Array(log.entries.length)
-  // An event comes after those above it, so that what was marked as an end is no end from then on.
+  // An event follows those above it, so an entry marked as a tip stops being one then.
   const mark = (seq: number, above: number) => {
     marks[seq] = END
     if (above >= 0) marks[above] = INNER
   }
-  // What is only in the columnar log is read as such: no object is made for it.
-  log.index.columns?.eachReal(known, mark)
+  // Columnar entries are read in place, without making objects.
+  log.index.columns?.eachPossibleHead(known, mark)
   for (const entry of log.entries.slice(known)) {
     if (entry.canBeHead) mark(entry.seq, anchorOf(entry.parent)?.seq ?? -1)
   }
-  const found: Entry[] = []
+  const leaves: Entry[] = []
   for (let seq = marks.indexOf(END); seq >= 0; seq = marks.indexOf(END, seq + 1)) {
-    found.push(log.entries.get(seq) as Entry)
+    leaves.push(log.entries.get(seq) as Entry)
   }
-  return found
+  return leaves
 }
 
 const END = 1

@@ -29,10 +29,7 @@ import { replyPlace } from '../view/reply-place.ts'
 import { type MessageUnit, orderAt } from '../view/unit.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/**
- * A tool result that stays out of the view (U3), as the fold keeps it: the reason is null where only the whole path can
- * tell.
- */
+/** A tool result that is not in the view (U3). The reason is null when only the whole path can decide it. */
 export interface DroppedEntry {
   readonly entry: Entry
   readonly reason: DropReason | null
@@ -44,12 +41,15 @@ interface SkillLink {
   readonly before: SkillLink | null
 }
 
-/** What depends on the branch, and follows HEAD when it moves (design section 3). Every version stays valid. */
+/**
+ * The part of a state that depends on the branch, and follows HEAD when it moves (design section 3). Every
+ * version stays valid.
+ */
 export interface Branch {
   readonly view: View
-  /** Pending calls, in the view or forgotten; read them with `listPendingCallsIn`. */
+  /** Pending calls, in the view or forgotten. Read them with `listPendingCallsIn`. */
   readonly pendingCalls: PendingCallIndex
-  /** Calls whose work goes on behind their reply; read them with `listWorkingCalls`. */
+  /** Calls that outlive their reply. Read them with `listWorkingCalls`. */
   readonly workingCalls: PendingCallIndex<WorkingCall>
   /** The latest system prompt on the path. */
   readonly systemPrompt: EventEntry<SystemPromptEvent> | null
@@ -57,7 +57,7 @@ export interface Branch {
   readonly lastUserMessage: EventEntry<MessageEvent> | null
   /** Read it with `activatedSkillsIn`. */
   readonly skills: SkillLink | null
-  /** Results on the path that end no call, in log order; read them with `listDroppedResultsIn`. */
+  /** Results on the path that end no call, in log order. Read them with `listDroppedResultsIn`. */
   readonly dropped: Vector<DroppedEntry>
 }
 
@@ -71,15 +71,13 @@ const EMPTY: Branch = Object.freeze({
   dropped: Vector.empty<DroppedEntry>(),
 })
 
-/** The branch part before any event: that of the empty HEAD. */
+/** The branch state before any event. */
 export const emptyBranch = (): Branch => EMPTY
 
 /** Whether no call on the branch is pending. */
 export const isAnswered = (branch: Branch): boolean => pendingCallCount(branch.pendingCalls) === 0
 
-/**
- * The names of the skills that messages on the branch activated, each once, in order. O(activations).
- */
+/** Names of the skills that messages on the branch activated, each once, in order. O(activations). */
 export function activatedSkillsIn(branch: Branch): string[] {
   const lists: (readonly string[])[] = []
   for (let link = branch.skills; link !== null; link = link.before) lists.push(link.names)
@@ -87,20 +85,21 @@ export function activatedSkillsIn(branch: Branch): string[] {
 }
 
 /**
- * The branch part after one more entry on its path; `log` is the log before the entry, `place` that of a reply among
- * the view's units (`replyPlace`; null for the end). The same object when the entry changes nothing. Total; O(log n +
- * units that the reply is put before), for a Condensation O(view).
+ * Returns the branch state after one more entry on its path. `log` is the log before the entry, and
+ * `replyIndex` the index of a reply's unit in the view (`replyPlace`; null for the end). Returns the same
+ * object when the entry changes nothing. Total; O(log n + units after the index), for a Condensation O(listed
+ * ids · log view).
  */
 export function foldBranch(
   branch: Branch,
   entry: Entry,
   log: Log,
-  place = replyPlace(branch.view, entry, log),
+  replyIndex = replyPlace(branch.view, entry, log),
 ): Branch {
-  const index = place ?? branch.view.units.length
+  const index = replyIndex ?? branch.view.units.length
   const event = entry.event
   if (event === null || entry.id === null) return branch
-  // The entry has the event type that the kind table says of its kind.
+  // The kind table guarantees the event type of the entry.
   const { unit } = KINDS[event.kind]
   switch (unit) {
     case 'message':
@@ -122,7 +121,7 @@ export function foldBranch(
 
 const as = <E extends Event>(entry: Entry): EventEntry<E> => entry as EventEntry<E>
 
-/** A unit of its own, and what else a branch keeps of its kind. */
+/** Adds a unit, and records what the branch retains of its kind. */
 function afterMessage(
   branch: Branch,
   entry: EventEntry<EventWith<'unit', 'message'>>,
@@ -134,7 +133,7 @@ function afterMessage(
     case 'SystemPromptEvent':
       return { ...withMessage(branch, entry), systemPrompt: as<SystemPromptEvent>(entry) }
     case 'MessageEvent':
-      return afterSaid(branch, as<MessageEvent>(entry), index, log)
+      return afterText(branch, as<MessageEvent>(entry), index, log)
     case 'CondensationSummaryEvent':
       return withMessage(branch, entry)
     default:
@@ -159,7 +158,7 @@ function withMessage(
   return { ...branch, view: withUnit(branch.view, unit, index) }
 }
 
-function afterSaid(branch: Branch, entry: EventEntry<MessageEvent>, index: number, log: Log): Branch {
+function afterText(branch: Branch, entry: EventEntry<MessageEvent>, index: number, log: Log): Branch {
   const { source, activated_skills: names = [] } = entry.event
   const completed = completedCall(branch, entry.event, log)
   return {
@@ -197,7 +196,7 @@ function afterAnswer(branch: Branch, entry: EventEntry<ToolResultEvent>, log: Lo
     ? withOpenCall(branch.workingCalls, { ...call, result: as<ObservationEvent>(entry) })
     : branch.workingCalls
   if (view !== undefined) return { ...branch, view, pendingCalls, workingCalls }
-  // The call was forgotten: it has its result now, but what is forgotten stays forgotten (U6).
+  // The call was forgotten. Its result ends it, but stays out of the view (U6).
   const dropped = branch.dropped.push({ entry, reason: 'orphan_result' })
   return { ...branch, pendingCalls, workingCalls, dropped }
 }

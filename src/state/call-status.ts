@@ -8,31 +8,31 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { Branch } from './branch.ts'
 
 /**
- * What a log says of a pending call: a user `approved` it; it is `held`, because a pause came before it was begun; or
- * it was `started`, so that it may not be started again unless that is asked for.
+ * Status of a pending call in the log: a user `approved` it; it is `held` because a pause arrived before it
+ * began; or it was `started`, so that it must not start again unless a user approves it.
  */
 export type CallStatus = 'approved' | 'held' | 'started'
 
-/** A call and what was settled about it. */
+/** A call and its status. */
 export interface PendingCallStatus {
   readonly action_id: string
   readonly grant: CallStatus
 }
 
-/** The keys of ConversationStateUpdateEvent whose value lists the ids of actions that get a status. */
+/** Keys of ConversationStateUpdateEvents whose value lists the ids of actions that get a status. */
 export const GRANT_KEYS: Readonly<Record<CallStatus, string>> = {
   approved: 'approved_actions',
   held: 'held_actions',
   started: 'started_actions',
 }
 
-/** All of them, in the order of the table. */
+/** All statuses, in the order of the table. */
 export const GRANTS = Object.keys(GRANT_KEYS) as readonly CallStatus[]
 
 /**
- * The statuses after a state update; the same object when it changes none. The latest status of a call holds. Only
- * pending calls of the branch have one, so that there are never more statuses than pending calls. O(k log k) for k
- * pending calls, O(1) for any other update.
+ * Returns the statuses after a state update; the same object when nothing changes. The latest status of a
+ * call holds. Only pending calls of the branch have one, so there are never more statuses than pending calls.
+ * O(k log k) for k pending calls, O(1) for any other update.
  */
 export function foldCallStatuses(
   callStatuses: readonly PendingCallStatus[],
@@ -42,10 +42,10 @@ export function foldCallStatuses(
 ): readonly PendingCallStatus[] {
   const grant = GRANTS.find((each) => GRANT_KEYS[each] === key)
   if (grant === undefined || !Array.isArray(value)) return callStatuses
-  const asked = new Set<unknown>(value)
+  const listed = new Set<unknown>(value)
   const before = new Map(callStatuses.map((known) => [known.action_id, known.grant]))
   const after = listPendingCallsIn(branch.pendingCalls).flatMap(({ entry: { id } }): PendingCallStatus[] => {
-    const now = asked.has(id) ? grant : before.get(id)
+    const now = listed.has(id) ? grant : before.get(id)
     return now === undefined ? [] : [{ action_id: id, grant: now }]
   })
   const isSame = ({ action_id, grant: now }: PendingCallStatus, i: number): boolean =>
@@ -53,15 +53,12 @@ export function foldCallStatuses(
   return after.length === callStatuses.length && after.every(isSame) ? callStatuses : after
 }
 
-/**
- * What is left when a conversation goes to wait for confirmation: nothing is approved any more, what was begun stays
- * begun. O(k).
- */
+/** Statuses once a conversation waits for confirmation: approvals end, started calls stay started. O(k). */
 export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): readonly PendingCallStatus[] =>
   callStatuses.every(({ grant }) => grant === 'started')
     ? callStatuses
     : callStatuses.filter(({ grant }) => grant === 'started')
 
-/** The ids of the calls that have this status. O(k). */
-export const granted = (callStatuses: readonly PendingCallStatus[], asked: CallStatus): Set<string> =>
-  new Set(callStatuses.flatMap(({ action_id, grant }) => (grant === asked ? [action_id] : [])))
+/** Ids of the calls with this status. O(k). */
+export const granted = (callStatuses: readonly PendingCallStatus[], status: CallStatus): Set<string> =>
+  new Set(callStatuses.flatMap(({ action_id, grant }) => (grant === status ? [action_id] : [])))

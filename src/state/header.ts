@@ -1,4 +1,4 @@
-/** The header: what depends on the log as a whole. The table of statuses is here. */
+/** The header: the part of a state that depends on the whole log. Contains the table of statuses. */
 
 import { type EventWith, KINDS } from '../event/kinds.ts'
 import { type CallProgress, progressOf } from '../event/completion.ts'
@@ -11,7 +11,7 @@ import { type Branch, isAnswered } from './branch.ts'
 import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
 import { isFinish, isFinalReply, isStatus, type Status } from './status.ts'
 
-/** Why a conversation is in error: the ConversationErrorEvent that brought it there. */
+/** The ConversationErrorEvent that put a conversation in error. */
 export interface StateError {
   readonly code: string
   readonly detail: string
@@ -21,38 +21,38 @@ export interface StateError {
 /** The small plain part of a state; frozen (design D5). */
 export interface Header {
   readonly status: Status
-  /** Set by a ConversationErrorEvent until the status leaves error. */
+  /** Set by a ConversationErrorEvent, until the status is no longer error. */
   readonly error: StateError | null
-  /** While paused, the first LLM response that began after the pause: it may have been in flight. */
+  /** While paused: the first LLM response after the pause, which may have been in flight. */
   readonly inFlight: string | null
-  /** Which calls need a user's consent, as the latest update of `confirmation_policy` says it; null while none did. */
+  /** Which calls need confirmation, by the latest `confirmation_policy` update. Null without one. */
   readonly confirmationPolicy: JsonObject | null
-  /** What was settled about pending calls; a call may have got its result since. */
+  /** Statuses of pending calls. A call may have its result since. */
   readonly callStatuses: readonly PendingCallStatus[]
-  /** The latest progress of calls, until they are completed on any branch. */
+  /** Latest progress of calls, until they are completed on any branch. */
   readonly callProgress: readonly CallProgress[]
 }
 
-/** An event with what the header needs to know of its place. */
+/** An event, with what the header needs to know about its position. */
 export interface HeaderStep {
   readonly event: Event
   readonly id: string
-  /** The branch part after the event: that of the new HEAD when the event moved it. */
+  /** Branch state after the event; of the new HEAD when the event moved it. */
   readonly branch: Branch
-  /** The branch part at the event itself. */
+  /** Branch state at the event itself. */
   readonly placed: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
   /**
-   * Whether it is an action and no earlier one in the log has its `llm_response_id`; asked only while paused, else
+   * Whether it is an action whose `llm_response_id` is new in the log. Only determined while paused, else
    * false.
    */
   readonly newResponse: boolean
-  /** The id of the action whose call the event completed; null for none. */
+  /** Id of the action whose call the event completed, or null. */
   readonly completed: string | null
 }
 
-/** The header of a conversation without events. */
+/** The header without events. */
 export const initialHeader = (): Header => INITIAL
 
 const INITIAL: Header = Object.freeze({
@@ -64,11 +64,13 @@ const INITIAL: Header = Object.freeze({
   callProgress: Object.freeze([]),
 })
 
-/** The header after an event (design section 3). The same object when nothing changes. Total, O(1). */
+/**
+ * Returns the header after an event (design section 3); the same object when nothing changes. Total, O(1).
+ */
 export function foldHeader(header: Header, step: HeaderStep): Header {
   if (!KINDS[step.event.kind].movesStatus) return header
   const status = nextStatus(header, step)
-  const { callStatuses, confirmationPolicy } = consent(header, step)
+  const { callStatuses, confirmationPolicy } = approvalsAfter(header, step)
   const next: Header = {
     status,
     error: errorAfter(header, status, step),
@@ -82,7 +84,7 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
 
 const FIELDS = Object.keys(INITIAL) as readonly (keyof Header)[]
 
-/** The progress of calls after an event: an update counts where its call works at the update. O(calls with progress). */
+/** Progress of calls after an event. An update counts while its call works. O(calls with progress). */
 function progressAfter(
   before: readonly CallProgress[],
   { event, placed, completed }: HeaderStep,
@@ -100,13 +102,13 @@ function progressAfter(
   const isWorking =
     index >= 0 || listPendingCallsIn(placed.workingCalls).some(({ entry }) => entry.id === progress.action_id)
   if (!isWorking) return before
-  // A report without a task keeps the last one.
+  // A report without a task keeps the previous one.
   const merged = { ...before[index], ...progress }
   return index < 0 ? [...before, merged] : before.with(index, merged)
 }
 
-/** What users have agreed to, and must be asked. */
-function consent(
+/** Approvals, and the confirmation policy. */
+function approvalsAfter(
   { callStatuses, confirmationPolicy }: Header,
   { event, branch }: HeaderStep,
 ): Pick<Header, 'callStatuses' | 'confirmationPolicy'> {
@@ -124,28 +126,28 @@ function consent(
 const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
   value === null || isObject(value) ? (value as JsonObject | null) : before
 
-/** Freezes what is new in a header; what is frozen is so to the bottom. */
+/** Freezes the new parts of a header. Frozen parts are frozen deeply. */
 function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(Object.freeze(value)))
     if (typeof part === 'object' && part !== null && !Object.isFrozen(part)) deepFreeze(part)
   return value
 }
 
-/** An error stays until the status leaves `error`; a later one replaces it. */
+/** An error holds while the status is `error`; a later one replaces it. */
 function errorAfter({ error }: Header, status: Status, { event, id }: HeaderStep): StateError | null {
   if (status !== 'error' || event.kind !== 'ConversationErrorEvent') return status === 'error' ? error : null
   return { code: event.code, detail: event.detail, event_id: id }
 }
 
-/** The first reply after a pause may have been in flight; whatever moves the status ends that. */
+/** The first reply after a pause may have been in flight. Any change of the status ends that. */
 function inFlightAfter(header: Header, status: Status, step: HeaderStep): string | null {
   if (step.event.kind === 'ActionEvent' && isFirstReply(header, step)) return step.event.llm_response_id
   return status === header.status ? header.inFlight : null
 }
 
-/** The status table: the first row that fits (design section 3). */
+/** The status table: the first matching row (design section 3). */
 function nextStatus(header: Header, step: HeaderStep): Status {
-  // No other kind has come so far.
+  // Other kinds were handled before.
   const event = step.event as EventWith<'movesStatus', true>
   const { status } = header
   switch (event.kind) {
@@ -162,17 +164,17 @@ function nextStatus(header: Header, step: HeaderStep): Status {
       return afterAction(header, step, event)
     case 'ObservationEvent':
       if (isFinish(event) && status !== 'paused' && status !== 'deleting') return 'finished'
-      return afterAnswer(status, step, 'running')
+      return afterResult(status, step, 'running')
     case 'UserRejectObservation':
-      return afterAnswer(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')
+      return afterResult(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')
     case 'AgentErrorEvent':
-      return afterAnswer(status, step, 'running')
+      return afterResult(status, step, 'running')
     default:
       return unreachable(event, 'kind')
   }
 }
 
-/** The status that a state update names, or null. */
+/** The status named by a state update, or null. */
 function statusNamed(key: unknown, value: unknown): Status | null {
   const isFull = key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status')
   const named = isFull ? value['execution_status'] : key === 'execution_status' ? value : null
@@ -206,10 +208,10 @@ function afterAction(header: Header, step: HeaderStep, event: ActionEvent): Stat
   return starts ? 'running' : status
 }
 
-/** Whether an action is the first of a reply since the pause: that reply may have been in flight. */
+/** Whether an action is the first of a reply since the pause, which may have been in flight. */
 const isFirstReply = (header: Header, step: HeaderStep): boolean =>
   header.status === 'paused' && header.inFlight === null && step.newResponse
 
-function afterAnswer(status: Status, step: HeaderStep, then: Status): Status {
+function afterResult(status: Status, step: HeaderStep, then: Status): Status {
   return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? then : status
 }

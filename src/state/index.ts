@@ -1,4 +1,4 @@
-/** The entry `colloquy/state`: the reducer, the state that it folds, and what can be asked of it. */
+/** The entry `colloquy/state`: the reducer, the state that it folds, and functions that read it. */
 
 export { stateAt, switchTo } from './at.ts'
 export type { Branch } from './branch.ts'

@@ -1,6 +1,4 @@
-/**
- * What can be asked of a state: its events, branches, view, calls and warnings. Each function takes the whole state.
- */
+/** Functions that read a state: its events, branches, view, calls and warnings. */
 
 import type { CallProgress, WorkingObservation } from '../event/completion.ts'
 import { canonicalJson } from '../event/encode.ts'
@@ -21,7 +19,7 @@ import { listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
 import { listLeavesIn } from './at.ts'
 
 /**
- * The entry of the event with this id, on whatever branch, or undefined. O(log n).
+ * Returns the entry of the event with this id, on any branch, or undefined. O(log n).
  * @example
  * findEvent(replay([{ kind: 'PauseEvent', id: 'a' }]), 'a').seq // 0
  */
@@ -30,8 +28,8 @@ export function findEvent(state: State, id: string): Entry | undefined {
 }
 
 /**
- * The entries from the root down to an event, both included; to HEAD when none is named, none for null. O(depth), law
- * T.
+ * Returns the entries from the root to an event, both included. Default: to HEAD. Empty for null. O(depth),
+ * law T.
  * @throws ColloquyError `unknown_event` when no event of the tree has the id.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
@@ -43,7 +41,7 @@ export function pathTo(state: State, eventId?: string | null): Entry[] {
 }
 
 /**
- * Whether an event lies on the path to another one, or to HEAD when none is named; each lies on its own. O(log depth).
+ * Whether an event is on the path to another one, by default HEAD. An event is on its own path. O(log depth).
  * @throws ColloquyError `unknown_event` when no event of the tree has one of the ids.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
@@ -60,11 +58,14 @@ const entryAt = (state: State, id: string | null | undefined): Entry | null =>
 function known(state: State, id: string): Entry {
   const entry = findEventIn(state.log, id)
   if (entry !== undefined) return entry
-  throw new ColloquyError('unknown_event', `no event ${quote(id)} in this conversation`, { event_id: id })
+  throw new ColloquyError('unknown_event', `no event ${quote(id)} in this conversation`, {
+    event_id: id,
+  })
 }
 
 /**
- * The ends of the branches, in log order: entries that can be HEAD with no such entry below them. O(n).
+ * Returns the tips of the branches, in log order: entries that can be HEAD without such an entry below them.
+ * O(n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
@@ -74,18 +75,18 @@ export function listLeaves(state: State): Entry[] {
   return listLeavesIn(state.log)
 }
 
-/** One way through the tree, from a root to an end. */
+/** One path through the tree, from a root to a tip. */
 export interface BranchInfo {
-  /** Id of the event that it ends with. */
+  /** Id of its last event. */
   readonly leafId: string
-  /** Number of events on it. */
+  /** Number of its events. */
   readonly length: number
-  /** Whether HEAD lies on it. */
+  /** Whether HEAD is on it. */
   readonly holdsHead: boolean
 }
 
 /**
- * The branches in the order of their ends in the log. O(n + branches · log n).
+ * Returns the branches, in the order of their tips in the log. O(n + branches · log n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
@@ -101,7 +102,7 @@ export function listBranches({ log }: State): BranchInfo[] {
 }
 
 /**
- * What replay had to repair or ignore in the whole log, in log order. O(n); of a snapshot's part only its warnings.
+ * Returns what replay repaired or ignored, in log order. O(n); for a snapshot's part O(its warnings).
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
  * listWarnings(state).map((warning) => warning.code) // ['duplicate_id']
@@ -111,8 +112,8 @@ export function listWarnings(state: State): LogWarning[] {
 }
 
 /**
- * The calls on HEAD's branch without a result, in log order, whether they are in the view or not. O(k log k) for k
- * calls.
+ * Returns the calls without a result on HEAD's branch, in log order, in the view or forgotten. O(k log k) for
+ * k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -123,20 +124,20 @@ export function listPendingCalls(state: State): PendingCall[] {
   return listPendingCallsIn(state.branch.pendingCalls)
 }
 
-/** A call that works on behind its reply. */
+/** A call that outlives its reply. */
 export interface WorkingCallInfo {
-  /** The call, and the result that it got at once. */
+  /** The call, and its immediate result. */
   readonly action: EventEntry<ActionEvent>
   readonly result: EventEntry<ObservationEvent>
-  /** The latest handle of the work; null for none. */
+  /** Latest handle of the work, or null. */
   readonly task: JsonValue
-  /** The latest progress that was reported; null for none. */
+  /** Latest reported progress, or null. */
   readonly progress: CallProgress | null
 }
 
 /**
- * The calls on HEAD's branch whose work goes on, in log order: those whose first result is a WorkingObservation, and
- * which no message has completed. O(k log k) for k calls.
+ * Returns the working calls on HEAD's branch, in log order: their first result is a WorkingObservation, and
+ * no message has completed them. O(k log k) for k calls.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -154,7 +155,7 @@ export function listWorkingCalls({ branch, header }: State): WorkingCallInfo[] {
 }
 
 /**
- * The events of the view of HEAD's branch, in order (U9). Lazy; O(events read).
+ * Yields the events of the view of HEAD's branch, in order (U9). Lazy; O(events read).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -165,7 +166,8 @@ export function viewEvents(state: State): IterableIterator<ViewItem> {
 }
 
 /**
- * The batches that wait for a tool result, in order: out of the view for the time (U4). O(units).
+ * Returns the batches that wait for a tool result, in order. They are out of the view meanwhile (U4).
+ * O(units).
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c',
@@ -177,8 +179,8 @@ export function listPendingBatches(state: State): BatchUnit[] {
 }
 
 /**
- * The indices into the view's events at which a condensation may begin or end, ascending (U8): the borders of
- * stretches, always with 0 and the length. O(units).
+ * Returns the indices into the view's events at which a condensation may begin or end, ascending (U8): the
+ * borders of stretches, always including 0 and the length. O(units).
  * @example
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user',
  *   content: [{ text: 'hi' }] } }])
@@ -189,9 +191,9 @@ export function cutPoints(state: State): number[] {
 }
 
 /**
- * The tool results on HEAD's branch that stay out of the view, in log order, and why: `duplicate_result` when the call
- * has one already, `orphan_result` when there is no such call on the branch or it was forgotten. O(path) when there are
- * any.
+ * Returns the tool results on HEAD's branch that are not in the view, in log order, with the reason:
+ * `duplicate_result` when the call already has one, `orphan_result` when no such call is on the branch or it
+ * was forgotten. O(path) when there are any.
  * @example
  * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
  * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]
@@ -201,7 +203,8 @@ export function listDroppedResults(state: State): DroppedResult[] {
 }
 
 /**
- * The names of the skills that messages on HEAD's branch activated, each once, in order. O(activations).
+ * Returns the names of the skills that messages on HEAD's branch activated, each once, in order.
+ * O(activations).
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message, activated_skills: ['git'] }])
@@ -212,9 +215,9 @@ export function activatedSkills(state: State): string[] {
 }
 
 /**
- * A function from a result on HEAD's branch to the position of the call that it ended, as the fold has it; null for one
- * that ended none. O(view), and O(log n) for each result. That throws ColloquyError `evicted` where a snapshot or
- * `evict` dropped what tells.
+ * Returns a function from a result on HEAD's branch to the position of the call that it ended, or null.
+ * O(view), and O(log n) per result. That function throws ColloquyError `evicted` when a snapshot or `evict`
+ * dropped the branch.
  */
 export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
   const calls = new Map<number, number>()
@@ -224,16 +227,16 @@ export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResu
   return (result) => {
     const known = calls.get(result.seq)
     if (known !== undefined) return known
-    // It was forgotten, or ends no call: asked as the fold asked, of the log as it was.
-    const found = matchResult(logPrefix(log, result.seq, null), branchOf(result.parent).pendingCalls, result)
-    return found === null || typeof found === 'string' ? null : found.entry.seq
+    // Forgotten, or ends no call: match it as the fold did.
+    const match = matchResult(logPrefix(log, result.seq, null), branchOf(result.parent).pendingCalls, result)
+    return match === null || typeof match === 'string' ? null : match.entry.seq
   }
 }
 
 /**
- * Everything in a state, as canonical JSON: header, HEAD, the columns of the log (id, parent, kind, time; no
- * bodies but derived ones), warnings, and the branch under HEAD unit by unit. For comparing states, in tests and across
- * processes. O(n).
+ * Returns everything in a state as canonical JSON: header, HEAD, the columns of the log (id, parent, kind,
+ * time; no bodies but derived ones), warnings, and the branch under HEAD unit by unit. For comparing states
+ * in tests and across processes. O(n).
  * @example
  * const fact = { kind: 'PauseEvent', id: 'p' }
  * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true
@@ -267,7 +270,7 @@ export function encodeState(state: State): string {
   })
 }
 
-/** A unit by its ids; a derived summary with its whole body, which stands nowhere else. */
+/** A unit by its ids. A derived summary has its whole body, which is not in the log. */
 function encodeUnit(unit: Unit): unknown {
   if (unit.type === 'message') {
     if (unit.completes !== undefined) return { message: unit.item.id, completes: unit.completes.seq }

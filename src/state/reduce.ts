@@ -1,23 +1,23 @@
-/** The reducer: applies one event to a state. Total, pure, and as fast at any length. */
+/** The reducer: applies one event to a state. Total, pure, and independent of the log's length. */
 
 import { completionOf } from '../event/completion.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
 import { headAfter, place as placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
-import { MOST_PASSED, replyPlace } from '../view/reply-place.ts'
+import { MAX_PASSED, replyPlace } from '../view/reply-place.ts'
 import { type Branch, emptyBranch, foldBranch } from './branch.ts'
 import { quote } from '../event/text.ts'
 import { foldHeader, type Header } from './header.ts'
 import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
- * The state after one more fact: an event as `decodeEvent` gives it, or a quarantined line. Total: it never throws on a
- * decoded event, whatever stood before it, and never changes the state that it is given (law R).
+ * Returns the state after one more fact: an event as `decodeEvent` returns it, or a quarantined line. Total:
+ * never throws on a decoded event, whatever precedes it, and never changes its input (law R).
  *
- * O(log n) in the length of the log, for a Condensation O(view).
- * @throws ColloquyError `evicted`, only where a snapshot or `evict` dropped the branch it would go on from: `canReduce`
- * tells.
+ * O(log n) in the length of the log; for a Condensation O(listed ids · log view).
+ * @throws ColloquyError `evicted`, only when a snapshot or `evict` dropped the branch it would continue: see
+ * `canReduce`.
  * @example
  * const state = reduce(initialState(), { kind: "PauseEvent", source: "user" });
  * console.assert(state.header.status === "paused");
@@ -32,10 +32,10 @@ export function reduce(state: State, fact: Fact): State {
   let completed: string | null = null
   if (checkpoint.inTree) {
     const branch = branchOf(checkpoint.parent)
-    const place = replyPlace(branch.view, checkpoint, log)
-    checkpoint.branch = foldBranch(branch, checkpoint, log, place)
-    if (place === null)
-      warn('reply_not_placed', `placed last: more than ${MOST_PASSED} messages followed its request`)
+    const index = replyPlace(branch.view, checkpoint, log)
+    checkpoint.branch = foldBranch(branch, checkpoint, log, index)
+    if (index === null)
+      warn('reply_not_placed', `placed last: more than ${MAX_PASSED} messages followed its request`)
     const completes = checkpoint.event === null ? null : completionOf(checkpoint.event)
     if (completes !== null && checkpoint.branch.workingCalls === branch.workingCalls)
       warn('nothing_completed', `completes no working call: ${quote(completes.action_id)}`)
@@ -54,7 +54,7 @@ export function reduce(state: State, fact: Fact): State {
 }
 
 /**
- * The state after all facts, folded one by one with `reduce` (law R).
+ * Returns the state after all facts, folded one by one with `reduce` (law R).
  * @example
  * const state = replay([{ kind: "PauseEvent" }, { kind: "InterruptEvent" }]);
  * console.assert(state.log.entries.length === 2);
@@ -65,10 +65,10 @@ export function replay(facts: Iterable<Fact>, options: StateOptions = {}): State
   return state
 }
 
-/** A checkpoint that is still being worked out; no caller has seen it. */
+/** A checkpoint under construction. */
 type Unfolded = { -readonly [K in keyof Checkpoint]: Checkpoint[K] }
 
-/** The entry as a checkpoint: the branch must hold the very object that will hold the branch, so it comes first. */
+/** Makes the checkpoint first: its branch will contain this very object. */
 function unfolded(entry: Entry, header: Header): Unfolded {
   return { ...entry, header, branch: emptyBranch() }
 }
@@ -82,8 +82,8 @@ function headerAfter(
 ): Header {
   const { event, id } = entry
   if (event === null || id === null || !entry.inTree) return state.header
-  // Only a pause asks, so that the rest of the log is not searched for nothing.
-  const asks = state.header.status === 'paused' && event.kind === 'ActionEvent'
-  const newResponse = asks && !hasResponse(state.log, event.llm_response_id)
+  // Only needed while paused: it searches the log.
+  const isNeeded = state.header.status === 'paused' && event.kind === 'ActionEvent'
+  const newResponse = isNeeded && !hasResponse(state.log, event.llm_response_id)
   return foldHeader(state.header, { event, id, branch, placed: entry.branch, moved, newResponse, completed })
 }

@@ -1,6 +1,6 @@
 /**
- * Snapshots open a long conversation without replaying it. They are disposable: when in doubt, nothing opens and the
- * log is replayed.
+ * Snapshots open a long conversation without replaying it. They are disposable: when in doubt, nothing opens
+ * and the log is replayed.
  */
 
 import type { Fact } from '../event/quarantine.ts'
@@ -9,12 +9,19 @@ import { findEventIn } from '../log/log.ts'
 import { Chunk } from '../log/columnar/chunk.ts'
 import { chunksFrom, lastSeal } from './snapshot/chunks.ts'
 import { writeHead, bodiesOf, recordOf, CHUNK_LABEL, CHUNK_SIZE } from './snapshot/record.ts'
-import { SnapshotEntry, type Found, readParts, type Saved, stateWith, stateOver } from './snapshot/open.ts'
+import {
+  SnapshotEntry,
+  type StoredFact,
+  readParts,
+  type Saved,
+  stateWith,
+  stateOver,
+} from './snapshot/open.ts'
 import type { State } from './state.ts'
 
 /**
- * One part of a snapshot. Number 0 is the head part; 1 and up are chunks of the columnar log, which never change once
- * complete.
+ * One part of a snapshot. Number 0 is the head part; 1 and up are chunks of the columnar log, which are
+ * immutable once complete.
  */
 export interface SnapshotPart {
   readonly part: number
@@ -22,16 +29,17 @@ export interface SnapshotPart {
 }
 
 /**
- * The parts to write so that, beside those written for `since`, the whole state can be opened again: ids, parents,
- * times and kinds of the whole log, the header, and HEAD's branch with the bodies that its view and its pending calls
- * need.
+ * Returns the parts to write so that, with those written for `since`, the whole state can be opened: ids,
+ * parents, times and kinds of the whole log, the header, and HEAD's branch with the bodies of its view and
+ * pending calls.
  *
- * Snapshots are disposable: losing one costs time. They open only under the version of the fold that wrote them.
+ * Snapshots are disposable: losing one costs time. They only open with the version of the fold that wrote
+ * them.
  *
- * O(length - since + view + 4,096), amortised: where parts before `since` were neither read nor written with this log,
- * once O(length).
+ * O(length - since + view + 4,096), amortised; once O(length) when parts before `since` were neither read nor
+ * written with this log.
  *
- * @param since an earlier length of the same log, for which parts were written; 0, the default, for none.
+ * @param since an earlier length of the same log, for which parts were written; 0 (default) for none.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
  * encodeSnapshot(state).map(({ part }) => part) // [0, 1]
@@ -41,8 +49,9 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
 }
 
 /**
- * The same without the bodies: who opens it reads them from the log, where each is kept already.
- * @param createdAt when the conversation was created, which tells its log from an earlier one under its id
+ * The same without bodies, which are then read from the log.
+ * @param createdAt creation time of the conversation, which distinguishes its log from an earlier one under
+ * its id
  */
 export function encodeWithoutBodies(state: State, since: number, createdAt: string): SnapshotPart[] {
   return encodeParts(state, since, sizeOf(state), false, createdAt)
@@ -50,12 +59,12 @@ export function encodeWithoutBodies(state: State, since: number, createdAt: stri
 
 const sizeOf = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
 
-/** The same, with chunks of another size; a size is kept for all of a log. */
+/** The same with another chunk size. A log keeps its chunk size. */
 export function encodeParts(
   state: State,
   since: number,
   size: number,
-  holdsBodies = true,
+  withBodies = true,
   createdAt = '',
 ): SnapshotPart[] {
   const { log } = state
@@ -64,20 +73,20 @@ export function encodeParts(
   const record = recordOf(state, { size, seal: lastSeal(log, size, chunks), createdAt })
   const first = Math.floor(from / size) + 1
   return [
-    { part: 0, bytes: writeHead(record, bodiesOf(state.branch), holdsBodies) },
+    { part: 0, bytes: writeHead(record, bodiesOf(state.branch), withBodies) },
     ...chunks.map((bytes, index) => ({ part: first + index, bytes })),
   ]
 }
 
 /**
- * The state that the parts hold, in whatever order they come; null when they are of another conversation or version of
- * the fold, incomplete, damaged or no snapshot. Parts beyond those of the state are ignored. Never throws.
+ * Returns the state in the parts, in any order. Null when they belong to another conversation or version of
+ * the fold, or are incomplete, damaged, or not a snapshot. Extra parts are ignored. Never throws.
  *
- * `reduce` goes on from the state wherever `canReduce` allows it. Of entries that it does not hold the body is missing
- * (`entry.event` is null), and where `isEvicted` says so, `stateAt` throws `evicted`, as `switchTo` does off HEAD's
- * branch. The bytes are kept and must not be written to afterwards.
+ * `reduce` continues from the state wherever `canReduce` allows it. Other entries have no body (`entry.event`
+ * is null), and where `isEvicted` is true, `stateAt` throws `evicted`, as does `switchTo` off HEAD's branch.
+ * The state reads from the bytes, which must not change.
  *
- * O(bytes), and no object for each event: entries are made when they are asked for.
+ * O(bytes), without an object per event: entries are made on access.
  *
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'p' }], { conversationId: 'c' })
@@ -90,34 +99,34 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
 }
 
 /**
- * The parts before they are a state: `lacking` says of which positions the bodies are to be read from the log. Null as
- * `decodeSnapshot` gives it. Never throws. O(bytes).
+ * Reads the parts. `lacking` lists the positions whose bodies have to be read from the log. Null as for
+ * `decodeSnapshot`. Never throws. O(bytes).
  */
 export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
   return orNull(() => readParts(parts, conversationId))
 }
 
 /**
- * The state, with what was read from the log: what the parts lack, and whatever else is to be compared with what they
- * know. Null where a body is missing or the log has another event there. Never throws. O(view + found).
+ * Builds the state with facts read from the log: the lacking bodies, and any others to compare. Null when a
+ * body is missing or the log has another event there. Never throws. O(view + facts).
  */
-export function completeSnapshot(saved: Saved, found: ReadonlyMap<number, Found>): State | null {
-  return orNull(() => stateWith(saved, found))
+export function completeSnapshot(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
+  return orNull(() => stateWith(saved, facts))
 }
 
 function orNull<T>(read: () => T | null): T | null {
   try {
     return read()
   } catch {
-    // Bytes that carry a right checksum over nonsense: no snapshot either.
+    // Nonsense with a valid checksum is not a snapshot.
     return null
   }
 }
 
 /**
- * The same state with everything evicted that a snapshot does not hold: bodies and checkpoints of all entries but what
- * the view of HEAD's branch and its pending calls need. The state that was given stays what it is; the entries of the
- * new one are other objects. O(length), without the bodies; chunks that are there already are taken over.
+ * Returns the same state without what a snapshot omits: bodies and checkpoints of all entries that the view
+ * and pending calls of HEAD's branch do not need. The input stays valid; the new state has other entry
+ * objects. O(length), without the bodies. Existing chunks are reused.
  *
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
@@ -128,17 +137,17 @@ export function evict(state: State): State {
   if (log.entries.length === 0) return state
   const size = log.index.columns?.size ?? CHUNK_SIZE
   const bytes = chunksFrom(log, 0, size)
-  const kept = log.index.columns?.chunks ?? []
+  const existing = log.index.columns?.chunks ?? []
   const chunks = bytes.map((each, index) =>
-    kept[index]?.bytes === each ? kept[index] : (Chunk.open(CHUNK_LABEL, each) as Chunk),
+    existing[index]?.bytes === each ? existing[index] : (Chunk.open(CHUNK_LABEL, each) as Chunk),
   )
   const record = recordOf(state, { size, seal: lastSeal(log, size, bytes), createdAt: '' })
   return stateOver({ record, bodies: bodiesOf(branch), chunks, conversationId })
 }
 
 /**
- * Whether what was known at an event has been evicted: true exactly where `stateAt` throws `evicted`. False for an id
- * that no event of the tree has. O(log n).
+ * Whether the state at an event was evicted: true exactly where `stateAt` throws `evicted`. False for unknown
+ * ids. O(log n).
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * [isEvicted(state, 'p'), isEvicted(state, 'q')] // [true, false]
@@ -149,9 +158,9 @@ export function isEvicted({ log }: State, eventId: string): boolean {
 }
 
 /**
- * Whether `reduce(state, fact)` can be worked out from what is in memory: false where the fact would hang on, or move
- * HEAD to, an entry of which only the columnar log is known. The whole log must be replayed then. O(log n); O(1) for a
- * state that was folded from the beginning.
+ * Whether `reduce(state, fact)` works with what is in memory. False when the fact's parent, or the HEAD it
+ * sets, is only known to the columnar log: replay the whole log then. O(log n); O(1) for a state folded from
+ * the beginning.
  * @example
  * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false
@@ -161,8 +170,8 @@ export function canReduce(state: State, fact: Fact): boolean {
   if (log.index.columns === null) return true
   const entry = place(log, fact, conversationId)
   const head = headAfter(log, entry).head
-  // The next entry has no checkpoint yet, and is no question.
-  const isFine = (at: typeof head) =>
+  // The new entry itself has no checkpoint yet.
+  const isLoaded = (at: typeof head) =>
     at === null || at === entry || !(at instanceof SnapshotEntry) || at.hasBranch
-  return isFine(entry.parent) && isFine(head)
+  return isLoaded(entry.parent) && isLoaded(head)
 }

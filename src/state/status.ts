@@ -5,7 +5,7 @@ import { earlyEndOf, replyOf } from '../event/reply.ts'
 import { hasText } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
 
-/** Where a conversation stands (interface section 3, design section 3). */
+/** Status of a conversation (interface section 3, design section 3). */
 export type Status =
   | 'idle'
   | 'running'
@@ -16,7 +16,7 @@ export type Status =
   | 'stuck'
   | 'deleting'
 
-/** All statuses, as they are written on the wire. */
+/** All statuses, as on the wire. */
 export const STATUSES: readonly Status[] = Object.freeze([
   'idle',
   'running',
@@ -37,8 +37,8 @@ export const STATUSES: readonly Status[] = Object.freeze([
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
 
 /**
- * Whether an event is the agent's final reply: text for the user, and no call. What a user cut off is none, nor is what
- * something else has ended early.
+ * Whether an event is the agent's final reply: text for the user, without calls. Interrupted replies and
+ * replies that ended early are not final.
  */
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
@@ -48,6 +48,6 @@ export function isFinalReply(event: Event): boolean {
   return replyOf(event)?.interrupted !== true && earlyEndOf(event) === null
 }
 
-/** Whether an event says that the work is done: the result of the finish tool. */
+/** Whether an event is the result of the finish tool. */
 export const isFinish = (event: Event): boolean =>
   event.kind === 'ObservationEvent' && event.tool_name === 'finish' && event.observation.is_error !== true

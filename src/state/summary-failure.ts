@@ -1,4 +1,4 @@
-/** Failures of a summariser, which the log records so that it is not called again at each step. */
+/** Failures of a summarizer, recorded in the log so that it is not called again at each step. */
 
 import type { ConversationStateUpdateEvent } from '../event/types.ts'
 import { isObject } from '../event/json.ts'
@@ -8,7 +8,7 @@ import type { State } from './state.ts'
 /** The key of the state update that records a failure. */
 export const FAILURE_KEY = 'condensation_failed'
 
-/** How many events a summariser waits after its first failure; after each further one, twice as many. */
+/** Events until the next attempt after the first failure. Doubles after each further failure. */
 const FIRST_WAIT = 16
 const MAX_WAIT = 512
 
@@ -18,7 +18,7 @@ interface Failures {
   readonly since: number
 }
 
-/** The failures since the last condensation. O(events since then). */
+/** Failures since the last condensation. O(events since then). */
 function failuresIn({ log: { entries } }: State): Failures {
   let since = 0
   for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
@@ -37,13 +37,13 @@ function failuresIn({ log: { entries } }: State): Failures {
   return { count: 0, since }
 }
 
-/** Whether a summariser that failed waits before it is called again. O(events since the last condensation). */
+/** Whether a failed summarizer has to wait before its next attempt. O(events since the last condensation). */
 export function isWaitingForSummary(state: State): boolean {
   const { count, since } = failuresIn(state)
   return count > 0 && since < Math.min(MAX_WAIT, FIRST_WAIT * 2 ** (count - 1))
 }
 
-/** The record of one more failure. */
+/** Records one more failure. */
 export const failureUpdate = (state: State, reason: string): ConversationStateUpdateEvent => ({
   kind: 'ConversationStateUpdateEvent',
   source: 'environment',

@@ -18,6 +18,7 @@ export { jsonObject, jsonValue } from './json.ts'
 export { type ReplaySubject, replayTest, type ReplayTestOptions } from './replay.ts'
 export type { LegalLength } from './legal-commands.ts'
 export { legalLog } from './legal-log.ts'
+export type { OwnRows } from './conformance/check.ts'
 export {
   type ConformanceCase,
   type ConformanceOptions,

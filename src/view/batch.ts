@@ -1,4 +1,7 @@
-/** Puts calls and results into the view: a call joins its batch or opens one (U2), a result goes to its call (U3). */
+/**
+ * Adds calls and results to the view: a call joins its batch or opens one (U2), a result goes to its call
+ * (U3).
+ */
 
 import { hasText } from '../event/text.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
@@ -8,20 +11,20 @@ import { Vector } from '../log/vector.ts'
 import { type BatchUnit, isPending, orderAt } from './unit.ts'
 import { findBatch, type View, withUnit, withUnitAt } from './view.ts'
 
-/** A view with a call in it, and the call as it waits for its result. */
+/** A view with a new call, and that call as pending. */
 export interface WithCall {
   readonly view: View
   readonly open: PendingCall
 }
 
 /**
- * The view with one more call, whose place is before the unit at an index: in the batch right before that place when it
- * belongs to the same LLM response, else in a new one (U2). O(log n + units behind the place).
+ * Returns the view with one more call before the unit at an index: in the batch directly before it, when that
+ * belongs to the same LLM response, else in a new one (U2). O(log n + units after the index).
  */
 export function withCall(view: View, call: EventEntry<ActionEvent>, index: number): WithCall {
   const before = view.units.get(index - 1)
   const thinking = (call.event.thinking_blocks?.length ?? 0) > 0
-  if (before?.type === 'batch' && takes(before, call)) {
+  if (before?.type === 'batch' && accepts(before, call)) {
     const open = { entry: call, rank: before.rank, first: before.first }
     const joined: BatchUnit = {
       ...before,
@@ -47,17 +50,17 @@ export function withCall(view: View, call: EventEntry<ActionEvent>, index: numbe
   return { view: withUnit(view, unit, index), open }
 }
 
-/** Whether a batch takes in a call: the same response, not this call already, and the batch is still open (U2). */
-function takes(batch: BatchUnit, call: EventEntry<ActionEvent>): boolean {
+/** Whether a batch accepts a call: the same response, a new call id, and the batch is still open (U2). */
+function accepts(batch: BatchUnit, call: EventEntry<ActionEvent>): boolean {
   const { llm_response_id, tool_call_id } = call.event
   if (llm_response_id === '' || batch.responseId !== llm_response_id) return false
-  if (!isPending(batch) && !(batch.onlyErrors && !bringsThought(call.event))) return false
-  // Ids repeat from reply to reply and from branch to branch: only the calls of this batch are of interest.
+  if (!isPending(batch) && !(batch.onlyErrors && !hasThought(call.event))) return false
+  // Ids repeat across replies and branches, so only the calls of this batch matter.
   return latestOpenCall(batch.byCallId, tool_call_id) === undefined
 }
 
-/** Whether an action brings words of its own, as only the first action of a response does. */
-function bringsThought(event: ActionEvent): boolean {
+/** Whether an action has thoughts, as only the first action of a response does. */
+function hasThought(event: ActionEvent): boolean {
   return (
     event.thought.some((part) => hasText(part.text)) ||
     hasText(event.reasoning_content) ||
@@ -67,7 +70,8 @@ function bringsThought(event: ActionEvent): boolean {
 }
 
 /**
- * The view with the result of a pending call, or undefined when that call is no longer in the view (U3, U6). O(log n).
+ * Returns the view with the result of a pending call. Undefined when that call is no longer in the view (U3,
+ * U6). O(log n).
  */
 export function withResult(
   view: View,

@@ -1,4 +1,7 @@
-/** Finds where a reply stands: before the messages that came after its model was asked, which it never saw (U10). */
+/**
+ * Finds the position of a reply: before the messages that arrived after its request, which the model never
+ * saw (U10).
+ */
 
 import { requestHeadOf } from '../event/reply.ts'
 import type { Entry } from '../log/entry.ts'
@@ -8,43 +11,47 @@ import { isDerived, type MessageUnit, type Unit } from './unit.ts'
 import type { View } from './view.ts'
 
 /**
- * How many units at the view's end a reply may be put before; a hostile log makes each event pay for that many at most.
+ * Maximum number of units at the view's end that a reply can be inserted before. It bounds the cost of
+ * hostile logs.
  */
-export const MOST_PASSED = 1_024
+export const MAX_PASSED = 1_024
 
 /**
- * The index in the view's units at which the unit of an event stands: the end, or for a reply whose `reply.after` is an
- * id or null the first of the messages at the end whose events stand later in the log than the event it names. Null
- * when more than 1,024 units stand there; then it stands at the end as well. O(units passed + log n).
+ * Index of an event's unit among the view's units: the end. A reply whose `reply.after` is an id or null is
+ * inserted before the trailing messages that are later in the log than that event. Null when more than 1,024
+ * units would follow: then it is at the end, too. O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length
   const after = event === null ? undefined : requestHeadOf(event)
   const last = units.last()
-  // Mostly a reply is asked for by what stands last, and nothing need be looked for.
+  // Usually the reply was requested after the last unit, and there is nothing to search.
   if (after === undefined || after === true || last === undefined || !isPassable(last)) return end
-  const asked = positionOf(log, after)
-  if (asked === null) return end
-  let place = end
-  for (let at = end - 1; at >= 0; at -= 1) {
-    const unit = units.get(at) as Unit
+  const requestedAt = positionOf(log, after)
+  if (requestedAt === null) return end
+  let index = end
+  for (let position = end - 1; position >= 0; position -= 1) {
+    const unit = units.get(position) as Unit
     work.units += 1
     if (!isPassable(unit)) break
-    // A derived summary has no place in the log: it is passed with the messages before it.
+    // A derived summary has no position in the log. It is passed with the messages before it.
     const isSummary = isDerived(unit)
-    if (!isSummary && unit.first <= asked) break
-    if (end - at > MOST_PASSED) return null
-    if (!isSummary) place = at
+    if (!isSummary && unit.first <= requestedAt) break
+    if (end - position > MAX_PASSED) return null
+    if (!isSummary) index = position
   }
-  return place
+  return index
 }
 
-/** Whether a reply may pass a unit: pieces of a reply keep their order, and replies never overtake each other. */
+/**
+ * Whether a reply may pass a unit: parts of a reply keep their order, and replies never overtake each other.
+ */
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
 /**
- * The position of the event that was under HEAD; -1 for none, null for what names no earlier event that can be there.
+ * Position of the event that was under HEAD. -1 for none, null when it names no earlier event that can be
+ * HEAD.
  */
 function positionOf(log: Log, after: string | null): number | null {
   if (after === null) return -1

@@ -12,9 +12,9 @@ import {
   type ViewItem,
 } from './unit.ts'
 
-/** What the model may see of a branch. Every version stays valid. */
+/** The units that a model may see on a branch. Every version stays valid. */
 export interface View {
-  /** All units, the pending ones at the places they come back to. */
+  /** All units. Pending ones are at the positions where they reappear. */
   readonly units: Vector<Unit>
   /** Number of events in the view; those of pending batches do not count (U4). */
   readonly length: number
@@ -31,21 +31,19 @@ const EMPTY: View = Object.freeze({
 /** The view of a branch without events. */
 export const emptyView = (): View => EMPTY
 
-/**
- * The events of the view in order (U9). Lazy; O(events read).
- */
+/** The events of the view in order (U9). Lazy; O(events read). */
 export function* viewEventsIn(view: View): IterableIterator<ViewItem> {
   for (const unit of view.units) {
     if (!isPending(unit)) yield* unitEvents(unit)
   }
 }
 
-/** The batches with a pending call, in order, to show them (U4). */
+/** Batches with a pending call, in order (U4). */
 export function listPendingBatchesIn(view: View): BatchUnit[] {
   return [...view.units].filter((unit): unit is BatchUnit => isPending(unit))
 }
 
-/** The view with one more unit, before the one at an index. O(units behind it), at the end O(1) amortised. */
+/** Returns the view with one more unit before an index. O(units after it), at the end O(1) amortised. */
 export function withUnit(view: View, unit: Unit, index: number): View {
   const passed = view.units.slice(index)
   let units = view.units.prefix(index).push(unit)
@@ -54,7 +52,7 @@ export function withUnit(view: View, unit: Unit, index: number): View {
   return { ...view, units, length: view.length + eventCount(unit) }
 }
 
-/** The view with the unit at an index replaced. O(log32 n). */
+/** Returns the view with the unit at an index replaced. O(log32 n). */
 export function withUnitAt(view: View, index: number, before: Unit, after: Unit): View {
   const length = view.length - eventCount(before) + eventCount(after)
   return { ...view, units: view.units.set(index, after), length }
@@ -63,11 +61,11 @@ export function withUnitAt(view: View, index: number, before: Unit, after: Unit)
 /** Index of the batch with this order, or -1 when it is not in the view. O(log n). */
 export function findBatch(view: View, { rank, first }: UnitOrder): number {
   const last = view.units.length - 1
-  const isIt = (unit: Unit | undefined) =>
+  const matches = (unit: Unit | undefined) =>
     unit?.type === 'batch' && unit.rank === rank && unit.first === first
   const isBefore = (unit: Unit) => (unit.rank === rank ? unit.first < first : unit.rank < rank)
   work.units += 1
-  if (isIt(view.units.last())) return last
+  if (matches(view.units.last())) return last
   let low = 0
   for (let high = last; low < high;) {
     work.units += 1
@@ -75,5 +73,5 @@ export function findBatch(view: View, { rank, first }: UnitOrder): number {
     if (isBefore(view.units.get(middle) as Unit)) low = middle + 1
     else high = middle
   }
-  return isIt(view.units.get(low)) ? low : -1
+  return matches(view.units.get(low)) ? low : -1
 }

@@ -18,7 +18,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { user } from '../build.ts'
 import { agent, call } from '../conversation/agent.ts'
-import { folder, opener } from '../store/sqlite-drivers.ts'
+import { folder, opener, ROWS } from '../store/sqlite-drivers.ts'
 
 const FILES = folder()
 afterAll(FILES.remove)
@@ -43,6 +43,7 @@ describe('over SQLite, with rules that hit nothing', () => {
   }
   const cases = storeConformance({
     name: 'redacting SQLite',
+    rows: ROWS,
     open: () => wrapped(open()),
     reopen: (store) => wrapped(reopen(inner.get(store) as Store)),
   })

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildInspector } from '../../src/inspector/bundle/bundle.ts'
+import { buildInspector } from '../../src/build/inspector.ts'
 import { fitToBudget } from '../../src/context/budget.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import { maskSecrets } from '../../src/event/mask.ts'

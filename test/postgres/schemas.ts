@@ -2,6 +2,7 @@
 
 import type pg from 'pg'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import type { OwnRows } from '../../src/testing/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
 /** The schemas of one test file. */
@@ -50,6 +51,28 @@ export function opener(
     open: async () => on(await from.take()),
     reopen: async (store) => on(schemaOf.get(store) as string),
   }
+}
+
+/** A table beside those of the stores. */
+export const ROWS: OwnRows = {
+  async insert(tx, text) {
+    const client = tx as pg.ClientBase
+    await makeNotes(client)
+    await client.query('INSERT INTO public.note (text) VALUES ($1)', [text])
+  },
+  async list(tx) {
+    const client = tx as pg.ClientBase
+    await makeNotes(client)
+    return (await client.query<{ readonly text: string }>('SELECT text FROM public.note')).rows.map(
+      ({ text }) => text,
+    )
+  },
+}
+
+/** One transaction after the other: of two that create a table at once, one fails. */
+async function makeNotes(client: pg.ClientBase): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock(37)')
+  await client.query('CREATE TABLE IF NOT EXISTS public.note (text text NOT NULL)')
 }
 
 /** One statement; as a replica, so that the triggers tell nobody of what goes. */

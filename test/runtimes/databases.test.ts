@@ -5,6 +5,8 @@ import { PGlite } from '@electric-sql/pglite'
 import { afterAll, describe, it } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { ROWS as POSTGRES_ROWS } from '../postgres/schemas.ts'
+import { ROWS as SQLITE_ROWS } from '../store/sqlite-drivers.ts'
 import { type ConformanceOptions, storeConformance } from '../../src/testing/index.ts'
 
 const client = await PGlite.create()
@@ -12,8 +14,16 @@ afterAll(() => client.close())
 let schemas = 0
 
 const KITS: readonly ConformanceOptions[] = [
-  { name: 'node:sqlite', open: async () => sqliteStore({ database: new DatabaseSync(':memory:') }) },
-  { name: 'PGlite', open: async () => postgresStore({ client, schema: `s${(schemas += 1)}` }) },
+  {
+    name: 'node:sqlite',
+    rows: SQLITE_ROWS,
+    open: async () => sqliteStore({ database: new DatabaseSync(':memory:') }),
+  },
+  {
+    name: 'PGlite',
+    rows: POSTGRES_ROWS,
+    open: async () => postgresStore({ client, schema: `s${(schemas += 1)}` }),
+  },
 ]
 
 for (const kit of KITS)

@@ -298,6 +298,17 @@ export const FAULTS: readonly Fault[] = [
     },
   ],
   [
+    'ignores rows of the caller',
+    'within: rows are committed with new events, and not again with known ones',
+    () =>
+      altered((inner) => ({
+        append(id, facts, options = {}) {
+          const { within: _, ...rest } = options
+          return inner.append(id, facts, rest)
+        },
+      })),
+  ],
+  [
     'does not fence appends',
     'lease: an append under a lease that is not the latest is lease_lost, and writes nothing',
     () =>

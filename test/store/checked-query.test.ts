@@ -139,11 +139,12 @@ describe('an event query', () => {
 
 describe('read options', () => {
   it('are the first thousand when nothing is said', () => {
-    expect(checkReadOptions({})).toEqual({ from: null, backward: false, limit: 1000 })
+    expect(checkReadOptions({})).toEqual({ from: null, backward: false, limit: 1000, refs: false })
     expect(checkReadOptions({ from: 0, direction: 'backward', limit: 5 })).toEqual({
       from: 0,
       backward: true,
       limit: 5,
+      refs: false,
     })
   })
 

@@ -42,6 +42,7 @@ function longLog(): MemoryLog {
   write(
     log,
     decideAppend(contextIn(log, { conversationId: 'c', createdAt: '', timeZone: null, lease: null }), facts),
+    (event) => ({ event, refs: null }),
   )
   return log
 }
@@ -107,7 +108,12 @@ describe('a page', () => {
 })
 
 /** A row as far as its order goes. */
-const row = (time: bigint, seq: number): Row => ({ event: { seq } as Row['event'], time, node: null })
+const row = (time: bigint, seq: number): Row => ({
+  event: { seq } as Row['event'],
+  refs: null,
+  time,
+  node: null,
+})
 
 /** Comparisons for each item when so many lists of one item are merged. */
 const perItem = (length: number): number => {

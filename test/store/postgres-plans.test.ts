@@ -102,6 +102,18 @@ const EARLY: Readonly<Record<string, Partial<EventQuery>>> = {
   'a text on a path that ends early': { text: 'none' },
 }
 
+const long = (id: string, length: number): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ image_urls: ['x'.repeat(length)] }] },
+})
+
+async function readBlob(): Promise<void> {
+  const [one] = await store.read('c', { direction: 'backward', limit: 1, blobs: 'refs' })
+  for await (const _ of (await store.readBlob('c', one?.blobs?.[0]?.hash ?? ''))?.content ?? []);
+}
+
 /** Does everything that a store can do. What comes first in a name is the method; a `!` marks what may read a lot. */
 function* everything(): Generator<readonly [name: string, call: () => Promise<unknown>]> {
   const id = `n${(calls += 1)}`
@@ -130,6 +142,10 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
     'append an import',
     () => store.append('c', [old, pause('g', `${id} m`), pause('h', 'e1')], { mode: 'import' }),
   ]
+  yield ['append a long string', () => store.append('c', [long(`${id} l`, 70_000), long(`${id} k`, 2 ** 21)])]
+  yield ['read long strings', () => store.read('c', { direction: 'backward', limit: 2 })]
+  yield ['readBlob', () => readBlob()]
+  yield ['auditBlobs!', () => store.auditBlobs()]
   yield ['read', () => store.read('c', { from: LENGTH / 2, limit: 10 })]
   yield ['read backward', () => store.read('c', { direction: 'backward', limit: 10 })]
   yield ['read backward from', () => store.read('c', { direction: 'backward', from: LENGTH / 2, limit: 10 })]
@@ -284,6 +300,9 @@ describe('keys', () => {
     )) as { readonly index: string; readonly first: string | null }[]
     expect(rows.length).toBeGreaterThan(8)
     expect(rows.filter(({ first }) => !['conversation_id', 'log', 'number'].includes(first ?? ''))).toEqual([
+      { index: 'colloquy.blob_piece_pkey', first: 'hash' },
+      { index: 'colloquy.blob_pkey', first: 'hash' },
+      { index: 'colloquy.blob_use_hash', first: 'hash' },
       { index: 'colloquy.conversation_created', first: 'created_at' },
       { index: 'colloquy.conversation_owner', first: 'owner' },
       { index: 'colloquy.conversation_parent', first: 'parent_conversation_id' },

@@ -6,7 +6,7 @@ import type { PostgresClient, PostgresStoreOptions } from '../../src/store/postg
 import { storeConformance } from '../../src/testing/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { type Pooler, startPooler } from '../postgres/pooler.ts'
-import { opener, schemas } from '../postgres/schemas.ts'
+import { opener, ROWS, schemas } from '../postgres/schemas.ts'
 
 const BACKENDS = 4
 
@@ -79,6 +79,7 @@ describe.each(Object.entries(WAYS))('the PostgreSQL store, %s', (name, to) => {
   // How much it holds is tried where connections are its own.
   const cases = storeConformance({
     name,
+    rows: ROWS,
     ...opener(SCHEMAS, () => ({ ...to(), pollInterval: 20 })),
     size: 'quick',
   })

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { storeConformance } from '../../src/testing/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
-import { opener, schemas } from '../postgres/schemas.ts'
+import { opener, ROWS, schemas } from '../postgres/schemas.ts'
 
 let database: PooledDatabase
 let pool: pg.Pool
@@ -22,6 +22,7 @@ afterAll(() => database.drop())
 describe('the PostgreSQL store, through a pool', () => {
   const cases = storeConformance({
     name: 'postgres',
+    rows: ROWS,
     ...opener(SCHEMAS, () => ({ client: pool, pollInterval: 200 })),
   })
 

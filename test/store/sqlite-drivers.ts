@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type SqliteDatabase, sqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite/index.ts'
+import type { OwnRows } from '../../src/testing/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
 /** The names of the drivers. */
@@ -26,6 +27,22 @@ export function openDatabase(driver: Driver, file: string, readOnly = false): Sq
   return driver === 'node:sqlite'
     ? new DatabaseSync(file, { readOnly })
     : new BetterSqlite3(file, { readonly: readOnly })
+}
+
+/** A table beside those of the store. */
+export const ROWS: OwnRows = {
+  insert(tx, text) {
+    const database = tx as SqliteDatabase
+    database.exec('CREATE TABLE IF NOT EXISTS note (text TEXT NOT NULL)')
+    database.prepare('INSERT INTO note (text) VALUES (?)').run(text)
+  },
+  list(tx) {
+    const database = tx as SqliteDatabase
+    database.exec('CREATE TABLE IF NOT EXISTS note (text TEXT NOT NULL)')
+    return (database.prepare('SELECT text FROM note').all() as { readonly text: string }[]).map(
+      ({ text }) => text,
+    )
+  },
 }
 
 /** A temporary folder that hands out paths of files that are not there yet. */

@@ -57,11 +57,22 @@ const pause = (id: string, parent_id?: string): Event => ({
 })
 
 /** Does all that a store can do, with a log that has branches. */
+const long = (id: string, length: number): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ image_urls: ['x'.repeat(length)] }] },
+})
+
 async function doAll(store: Store): Promise<void> {
   await store.createConversation({ id: 'c', tags: { a: 'x' } })
   await store.append('c', [pause('a'), pause('b'), pause('d', 'a'), pause('e'), pause('f', 'b')])
   await store.append('c', [pause('a'), pause('g')], { mode: 'import' })
   await store.append('c', [pause('h')])
+  await store.append('c', [long('i', 70_000), long('j', 2 ** 21)])
+  await store.append('c', [long('i', 70_000)])
+  const [one] = await store.read('c', { direction: 'backward', limit: 1, blobs: 'refs' })
+  for await (const _ of (await store.readBlob('c', one?.blobs?.[0]?.hash ?? ''))?.content ?? []);
   await store.read('c')
   await store.read('c', { direction: 'backward' })
   await store.get('c', 'a')
@@ -73,7 +84,7 @@ async function doAll(store: Store): Promise<void> {
         await store.count(query)
       }
   await store.updateConversation('c', { title: 't', tags: { b: 'y' } }, { expected: { metadata: {} } })
-  await store.setStatus('c', 'idle', 7)
+  await store.setStatus('c', 'idle', 9)
   const lease = await store.acquireLease('c', 'me', 1_000)
   await store.getLease('c')
   await store.listLeases({ expired: true })
@@ -174,6 +185,8 @@ it('every key begins with the log or the conversation, except those of the lists
     'public, created_at, conversation_id',
     'name, value, created_at, conversation_id',
     'updated_at, conversation_id',
+    'hash, start',
+    'hash, log',
     'collection, id',
     'collection, due_at, id',
     'collection, name, value, id',

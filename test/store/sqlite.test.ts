@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { storeConformance } from '../../src/testing/index.ts'
-import { DRIVERS, folder, opener } from './sqlite-drivers.ts'
+import { DRIVERS, folder, opener, ROWS } from './sqlite-drivers.ts'
 
 const FILES = folder()
 afterAll(FILES.remove)
@@ -10,7 +10,13 @@ afterAll(FILES.remove)
 for (const [at, driver] of DRIVERS.entries()) {
   describe(`the SQLite store with ${driver}, on a file`, () => {
     const { open, reopen } = opener(driver, FILES)
-    const cases = storeConformance({ name: driver, open, reopen, size: at === 0 ? 'whole' : 'quick' })
+    const cases = storeConformance({
+      name: driver,
+      open,
+      reopen,
+      rows: ROWS,
+      size: at === 0 ? 'whole' : 'quick',
+    })
 
     it('is tried in full', () => {
       expect(cases.length).toBeGreaterThan(60)
@@ -25,5 +31,6 @@ for (const [at, driver] of DRIVERS.entries()) {
 // What is in memory goes the same way for every driver.
 describe('the SQLite store in memory', () => {
   const { openInMemory: open } = opener('node:sqlite', FILES)
-  for (const { name, run } of storeConformance({ name: 'in memory', open, size: 'quick' })) it(name, run)
+  for (const { name, run } of storeConformance({ name: 'in memory', open, rows: ROWS, size: 'quick' }))
+    it(name, run)
 })

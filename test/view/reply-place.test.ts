@@ -6,7 +6,7 @@ import { listWarningsIn } from '../../src/log/log.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { MOST_PASSED } from '../../src/view/reply-place.ts'
+import { MAX_PASSED } from '../../src/view/reply-place.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { call, result, user } from '../../properties/pinned.ts'
 
@@ -43,7 +43,7 @@ describe('U10, a reply stands before what came after it was asked for', () => {
   })
 
   it('it passes so many units and no more, and what is beyond is reported', () => {
-    const later = Array.from({ length: MOST_PASSED }, (_, n) => user(`v${n}`))
+    const later = Array.from({ length: MAX_PASSED }, (_, n) => user(`v${n}`))
     const near = replay([user('u'), ...later, reply('1', 'u')])
     expect(shown(near).slice(0, 3)).toEqual(['u', '1', 'v0'])
     expect(listWarningsIn(near.log)).toEqual([])

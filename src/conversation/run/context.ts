@@ -9,7 +9,7 @@ import type { StartedWork } from '../background.ts'
 import type { Decision, Replica } from '../replica.ts'
 import type { HeldLease } from './lease.ts'
 import type { Hook } from './hooks.ts'
-import type { RunCondenser } from './options.ts'
+import type { RunCondenser, RunOptions } from './options.ts'
 import type { Policy } from './policy.ts'
 import type { RunChild, Step } from './step.ts'
 
@@ -25,6 +25,8 @@ export interface RunContext {
   readonly signal: AbortSignal
   readonly lease: HeldLease
   readonly publish: (delta: Event) => void
+  /** The caller's own rows in the transaction of each append. */
+  readonly within: RunOptions['within']
   readonly onPrefix: (omitted: LeftOut) => void
   readonly runChild: RunChild
   readonly startWork: (call: EventEntry<ActionEvent>) => Promise<StartedWork>
@@ -57,7 +59,7 @@ export function add(
   decide: Decision,
   { whenAborted = false }: { readonly whenAborted?: boolean } = {},
 ): Promise<readonly LoggedEvent[]> {
-  const { replica, lease, signal } = run
+  const { replica, lease, signal, within } = run
   const { owner, generation } = lease.lease
   // Errors of the caller's policy pass through here too.
   const thrown = new Set<unknown>()
@@ -72,7 +74,11 @@ export function add(
   }
   return recordErrors(
     run,
-    replica.commit(decideAndRecord, { depends: true, lease: { owner, generation } }),
+    replica.commit(decideAndRecord, {
+      depends: true,
+      lease: { owner, generation },
+      ...(within !== undefined && { within }),
+    }),
     (error) => !thrown.has(error),
   )
 }

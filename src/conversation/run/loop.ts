@@ -169,6 +169,7 @@ async function runUnderLease(
     lease,
     publish,
     onPrefix,
+    within: options.within,
     startWork,
     runChild,
     from,

@@ -4,6 +4,7 @@ import type { Condensation } from '../../event/types.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
+import type { AppendOptions } from '../../store/contract/store.ts'
 import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 import { type Hook, HOOK_MOMENTS } from './hooks.ts'
 import type { Policy } from './policy.ts'
@@ -46,6 +47,11 @@ export interface RunOptions {
    * `settled`: when no call of the branch works any more; the model sees each completion.
    */
   readonly until?: 'replied' | 'settled'
+  /**
+   * Writes the caller's own rows in the transaction of each append of the run: see `AppendOptions.within`. An error
+   * that it throws rolls that append back and is thrown by `run`.
+   */
+  readonly within?: NonNullable<AppendOptions['within']>
   /** Milliseconds until the lease expires if it is not renewed. Default: 45,000. */
   readonly leaseTtl?: number
 }
@@ -98,12 +104,13 @@ const OPTIONS = {
   onPrefix: true,
   from: true,
   until: true,
+  within: true,
   leaseTtl: true,
 } satisfies Record<keyof RunOptions, true>
 
 /** Checked before the lease is acquired, so that a caller's mistake is not an error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
-  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from, until } =
+  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from, until, within } =
     options as Readonly<Record<string, unknown>>
   if (typeof step !== 'function') invalidArgument('step', 'must be a function')
   checkOptionNames(options, OPTIONS)
@@ -113,6 +120,7 @@ export function checkRun(step: unknown, options: object): void {
     invalidArgument('onPrefix', 'must be a function')
   if (condenser !== undefined && !isCondenser(condenser))
     invalidArgument('condenser', 'must have a function condense; see rollingCondenser')
+  if (within !== undefined && typeof within !== 'function') invalidArgument('within', 'must be a function')
   if (stuck !== undefined && typeof stuck !== 'function') invalidArgument('stuck', 'must be a function')
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
     invalidArgument('maxIterations', 'must be a number from 0')

@@ -1,7 +1,7 @@
 /** What is read off a whole view: its tokens, its events, where it may be cut. A piece at a time where it is long. */
 
 import type { State } from '../../state/state.ts'
-import { standsAlone, stretchStarts } from '../../view/stretches.ts'
+import { isNoReply, stretchStarts } from '../../view/stretches.ts'
 import { eventCount, isDerived, isPending, type Unit } from '../../view/unit.ts'
 import type { View } from '../../view/view.ts'
 import { isSent } from '../../context/budget.ts'
@@ -83,7 +83,7 @@ function extended<T extends Uint8Array | Int32Array | Float64Array>(array: T, st
 function startsOf(units: readonly Unit[], same: number, known: Int32Array | undefined): Int32Array {
   // Starts are known up to the first difference, back to a unit that stands alone.
   let from = Math.max(0, Math.min(same, units.length) - 1)
-  while (from > 0 && !standsAlone(units[from] as Unit)) from -= 1
+  while (from > 0 && !isNoReply(units[from] as Unit)) from -= 1
   const starts = extended(new Int32Array(units.length), known?.subarray(0, from))
   for (const [at, start] of stretchStarts(units.slice(from)).entries()) starts[from + at] = from + start
   return starts

@@ -1,4 +1,4 @@
-/** One chunk of a columnar log, read row by row from its bytes without an object for each. */
+/** One chunk of a columnar log, read row by row from its bytes. */
 
 import { type DropReason, type Entry, eventKindOf, kindOf, type LogWarning } from '../entry.ts'
 import {
@@ -16,14 +16,14 @@ import {
 import { type Label, type Seal, seal, aligned, sealOf, unseal } from './sealed.ts'
 import { EVENT_KINDS, KINDS } from '../../event/kinds.ts'
 
-/** The same, to be looked up. */
+/** Rare facts, indexed by position. */
 interface RareFacts {
   readonly kinds: ReadonlyMap<number, string>
   readonly warnings: readonly LogWarning[]
   readonly warningsAt: ReadonlyMap<number, readonly LogWarning[]>
 }
 
-const NOTHING: readonly LogWarning[] = Object.freeze([])
+const NO_WARNINGS: readonly LogWarning[] = Object.freeze([])
 
 function readRare(text: Uint8Array): RareFacts {
   const { kinds, warnings } =
@@ -33,15 +33,15 @@ function readRare(text: Uint8Array): RareFacts {
   return { kinds: new Map(kinds), warnings, warningsAt: Map.groupBy(warnings, (report) => report.seq) }
 }
 
-/** A chunk that can be read. Rows are asked for by their position in the log, which must lie in the chunk. */
+/** A readable chunk. Its methods expect positions within the chunk. */
 export class Chunk {
-  /** The sealed bytes, as they are stored. */
+  /** The sealed bytes, as stored. */
   readonly bytes: Uint8Array
   readonly first: number
   readonly count: number
   readonly size: number
   readonly link: Seal
-  /** How many of its results stay out of the view. */
+  /** Number of its results that are not in the view. */
   readonly dropCount: number
   readonly ids: KeyColumn
   readonly callIds: KeyColumn
@@ -58,7 +58,7 @@ export class Chunk {
 
   private constructor(bytes: Uint8Array, sections: readonly Uint8Array[]) {
     const none = new Uint8Array(0)
-    const words = (at: number) => wordsIn(sections[at] ?? none)
+    const words = (index: number) => wordsIn(sections[index] ?? none)
     const [first = 0, count = 0, size = 0, one = 0, other = 0, dropCount = 0] = words(0)
     this.bytes = bytes
     this.first = first
@@ -82,14 +82,14 @@ export class Chunk {
     this.responseIds = responseIds as KeyColumn
   }
 
-  /** The chunk in the bytes, or null when they are damaged, of another version or no chunk. O(bytes). */
+  /** Opens a chunk. Null when the bytes are damaged, of another version, or not a chunk. O(bytes). */
   static open(label: Label, bytes: Uint8Array): Chunk | null {
-    const own = aligned(bytes)
-    const sections = unseal(label, own)
-    return sections?.length === SECTIONS ? new Chunk(own, sections) : null
+    const block = aligned(bytes)
+    const sections = unseal(label, block)
+    return sections?.length === SECTIONS ? new Chunk(block, sections) : null
   }
 
-  /** What names the chunk and all before it. */
+  /** Identifies the chunk and all before it. */
   get seal(): Seal {
     return sealOf(this.bytes)
   }
@@ -138,7 +138,7 @@ export class Chunk {
   }
 
   warnings(seq: number): readonly LogWarning[] {
-    return this.#has(seq, HAS_REPORTS) ? (this.#rareFacts().warningsAt.get(seq) ?? NOTHING) : NOTHING
+    return this.#has(seq, HAS_REPORTS) ? (this.#rareFacts().warningsAt.get(seq) ?? NO_WARNINGS) : NO_WARNINGS
   }
 
   /** The warnings of all rows, in order. */
@@ -183,44 +183,44 @@ export const HAS_REPORTS = 8
 export const DROPPED_SECOND = 16
 export const DROPPED_ORPHAN = 32
 
-/** Kinds that are not one of the 19: none at all, or a text that the chunk lists apart. */
+/** Codes for no kind, and for an unknown kind, whose name the chunk stores separately. */
 const NO_KIND = 0
 export const OTHER_KIND = 255
 
-/** Sections before the columns of keys, and all of them. */
+/** Number of sections before the key columns, and in all. */
 const PLAIN_SECTIONS = 10
 const SECTIONS = PLAIN_SECTIONS + 3 * KEY_SECTIONS
 
 const CODES = new Map<string, number>(EVENT_KINDS.map((kind) => [kind, KINDS[kind].code]))
 const KINDS_BY_CODE = new Map<number, string>(EVENT_KINDS.map((kind) => [KINDS[kind].code, kind]))
 
-/** The number that stands for a kind. */
+/** Code of a kind. */
 export const codeOf = (kind: string | null): number =>
   kind === null ? NO_KIND : (CODES.get(kind) ?? OTHER_KIND)
 
-/** The kind that a number stands for, unless it is one that is listed apart. */
+/** Kind of a code, unless its name is stored separately. */
 export const kindFrom = (code: number): string | null => KINDS_BY_CODE.get(code) ?? null
 
-/** What few rows have. */
+/** Facts that few rows have. */
 export interface Rare {
   readonly kinds: readonly (readonly [number, string])[]
   readonly warnings: readonly LogWarning[]
 }
 
-/** Where a chunk stands. */
-interface ChunkPlace {
-  /** The position of its first row. */
+/** Position of a chunk in its log. */
+interface ChunkPosition {
+  /** Position of its first row. */
   readonly first: number
-  /** How many rows a complete chunk has. */
+  /** Rows per complete chunk. */
   readonly size: number
-  /** The seal of the chunk before: a chunk names, by way of it, all that came before. */
+  /** Seal of the previous chunk, by which a chunk identifies everything before it. */
   readonly link: Seal
 }
 
-/** A chunk as sealed bytes. O(rows). */
+/** Serializes a chunk. O(rows). */
 export function writeChunk(
   label: Label,
-  { first, size, link }: ChunkPlace,
+  { first, size, link }: ChunkPosition,
   rows: readonly Row[],
 ): Uint8Array {
   const numbers = (of: (row: Row) => number) => bytesOf(column(new Int32Array(rows.length), rows, of))
@@ -228,10 +228,10 @@ export function writeChunk(
   const keys = (of: (row: Row) => string | null, once = false) => {
     const list: Key[] = []
     let last: string | null = null
-    rows.forEach((row, at) => {
+    rows.forEach((row, index) => {
       const text = of(row)
       if (text === null || (once && text === last)) return
-      list.push({ seq: first + at, text })
+      list.push({ seq: first + index, text })
       last = text
     })
     return writeKeys(list)
@@ -246,24 +246,21 @@ export function writeChunk(
     small(flagsOf),
     small((row) => codeOf(row.kind)),
     ...writeTimes(rows.map((row) => row.timestamp)),
-    new TextEncoder().encode(rare(rows, first)),
+    new TextEncoder().encode(encodeRare(rows, first)),
     ...keys((row) => row.id),
     ...keys((row) => row.callId),
-    // One for a run of actions of the same response is enough to tell that there was one.
+    // One entry per run of actions of the same response shows that the response exists.
     ...keys((row) => row.responseId, true),
   ])
 }
 
-/**
- * A number of each row, put into a list of numbers. By hand: `from` with a function goes through an iterator, ten times
- * slower.
- */
+/** Fills a typed array with a number of each row. `from` with a function is ten times slower. */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
   rows: readonly Row[],
   of: (row: Row) => number,
 ): L {
-  for (let at = 0; at < rows.length; at += 1) list[at] = of(rows[at] as Row)
+  for (let index = 0; index < rows.length; index += 1) list[index] = of(rows[index] as Row)
   return list
 }
 
@@ -275,21 +272,21 @@ const flagsOf = (row: Row): number =>
   (row.dropped === 'duplicate_result' ? DROPPED_SECOND : 0) |
   (row.dropped === 'orphan_result' ? DROPPED_ORPHAN : 0)
 
-/** The rare facts as JSON text; no text when there are none. */
-function rare(rows: readonly Row[], first: number): string {
-  const kinds = rows.flatMap((row, at) =>
-    codeOf(row.kind) === OTHER_KIND ? [[first + at, row.kind ?? ''] as const] : [],
+/** The rare facts as JSON; empty when there are none. */
+function encodeRare(rows: readonly Row[], first: number): string {
+  const kinds = rows.flatMap((row, index) =>
+    codeOf(row.kind) === OTHER_KIND ? [[first + index, row.kind ?? ''] as const] : [],
   )
   const warnings = rows.flatMap((row) => row.warnings)
   return kinds.length + warnings.length === 0 ? '' : JSON.stringify({ kinds, warnings } satisfies Rare)
 }
 
-/** One position of a log without its body. Other positions are named by number, -1 for none. */
+/** One position of a log without its body. Positions are numbers, -1 for none. */
 export interface Row {
   readonly id: string | null
   readonly timestamp: string | null
   readonly kind: string | null
-  /** Whether it holds an event; a line that could not be decoded otherwise. */
+  /** Whether it is an event, not an undecodable line. */
   readonly isEvent: boolean
   readonly inTree: boolean
   readonly canBeHead: boolean
@@ -297,15 +294,15 @@ export interface Row {
   readonly depth: number
   readonly jump: number
   readonly above: number
-  /** The tool call id of an action that is in the tree, and the LLM response it belongs to. */
+  /** Tool call id of an action in the tree, and its LLM response. */
   readonly callId: string | null
   readonly responseId: string | null
-  /** Why a tool result stays out of the view. */
+  /** Why a tool result is not in the view. */
   readonly dropped: DropReason | null
   readonly warnings: readonly LogWarning[]
 }
 
-/** The row of an entry whose body is at hand. O(1). */
+/** Row of an entry with its body. O(1). */
 export function rowOf(entry: Entry, dropped: DropReason | null): Row {
   const action = entry.inTree && entry.event?.kind === 'ActionEvent' ? entry.event : null
   return {

@@ -1,6 +1,6 @@
 /**
- * Columnar log: everything about a log but the bodies, in columns of bytes. Opening a long log makes no object for an
- * event until someone asks for it.
+ * Columnar log: a log without its bodies, in columns of bytes. Entries are objects only once they are
+ * accessed.
  */
 
 import type { Event } from '../../event/types.ts'
@@ -8,20 +8,17 @@ import type { Entry, EvictedBody, LogWarning } from '../entry.ts'
 import type { Chunk, Row } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
-/** Entries in a row that are made and kept together; the width of a vector's leaf. */
+/** Entries that are made together: the width of a vector's leaf. */
 const LEAF = 32
 
-/** Makes the entry of a position; called once for each. */
+/** Makes the entry of a position. Called once for each. */
 export type EntryMaker<E extends Entry> = (columns: ColumnarLog, seq: number) => E
 
-/**
- * The first positions of a log, as columns over bytes. An entry comes to be when it is asked for, and is the same
- * object ever after.
- */
+/** The first positions of a log, as columns over bytes. Each access of an entry returns the same object. */
 export class ColumnarLog {
-  /** How many positions it knows, from 0. */
+  /** Number of positions, from 0. */
   readonly length: number
-  /** How many positions a complete chunk has. */
+  /** Positions per complete chunk. */
   readonly size: number
   readonly chunks: readonly Chunk[]
   readonly ids: KeyIndex
@@ -41,7 +38,7 @@ export class ColumnarLog {
     this.responseIds = index((chunk) => chunk.responseIds)
   }
 
-  /** The chunk that a position lies in. O(1). */
+  /** The chunk of a position. O(1). */
   chunkOf(seq: number): Chunk {
     return this.chunks[Math.floor(seq / this.size)] as Chunk
   }
@@ -52,14 +49,14 @@ export class ColumnarLog {
     return (leaf[seq % LEAF] ??= this.#make(this, seq))
   }
 
-  /** The entries from a multiple of 32 up to the next or the end, for a vector. O(1). */
+  /** Entries from a multiple of 32 to the next one or the end, for a vector. O(1). */
   leaf(start: number): readonly Entry[] {
     const end = Math.min(start + LEAF, this.length)
     for (let seq = start; seq < end; seq += 1) this.entry(seq)
     return (this.#leaves[start / LEAF] ?? []) as readonly Entry[]
   }
 
-  /** The rows from a position up to another. O(rows · log chunk). */
+  /** Rows of a range. O(rows · log chunk). */
   rows(from: number, to: number): Row[] {
     return Array.from({ length: to - from }, (_, index) => this.chunkOf(from + index).row(from + index))
   }
@@ -68,7 +65,7 @@ export class ColumnarLog {
     return this.chunkOf(seq).parent(seq)
   }
 
-  /** The position itself where it can be HEAD, or else the nearest above it that can; -1 for none. O(1). */
+  /** The position itself if it can be HEAD, else its nearest ancestor that can; -1 for none. O(1). */
   anchor(seq: number): number {
     if (seq < 0) return -1
     const chunk = this.chunkOf(seq)
@@ -76,47 +73,47 @@ export class ColumnarLog {
   }
 
   /**
-   * Calls back with each position below a length that can be HEAD, and the one above it that can; -1 for none.
-   * O(length).
+   * Calls back with each position below a length that can be HEAD, and its nearest ancestor that can (-1 for
+   * none). O(length).
    */
-  eachReal(length: number, say: (seq: number, above: number) => void): void {
+  eachPossibleHead(length: number, report: (seq: number, above: number) => void): void {
     for (const chunk of this.chunks) {
       const end = Math.min(chunk.first + chunk.count, length)
       for (let seq = chunk.first; seq < end; seq += 1) {
-        if (chunk.canBeHead(seq)) say(seq, this.anchor(chunk.parent(seq)))
+        if (chunk.canBeHead(seq)) report(seq, this.anchor(chunk.parent(seq)))
       }
     }
   }
 
-  /** The warnings up to a length of the log, in order. O(chunks + warnings). */
+  /** Warnings up to a length of the log, in order. O(chunks + warnings). */
   warnings(length = this.length): LogWarning[] {
     return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
 
   /**
-   * The results on the path to a position that stay out of the view, in log order. O(path), O(chunks) when there are
-   * none.
+   * Results on the path to a position that are not in the view, in log order. O(path); O(chunks) when there
+   * are none.
    */
   droppedOn(seq: number): number[] {
     if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
-    const found: number[] = []
-    for (let at = seq; at >= 0; at = this.parent(at))
-      if (this.chunkOf(at).dropped(at) !== null) found.push(at)
-    return found.toReversed()
+    const positions: number[] = []
+    for (let position = seq; position >= 0; position = this.parent(position))
+      if (this.chunkOf(position).dropped(position) !== null) positions.push(position)
+    return positions.toReversed()
   }
 
   /**
-   * Calls back with the position and tool call id of each action on the path to a position, the last first. O(path).
+   * Calls back with position and tool call id of each action on the path to a position, last first. O(path).
    */
-  eachCallOn(seq: number, say: (seq: number, toolCallId: string) => void): void {
-    for (let at = seq; at >= 0; at = this.parent(at)) {
-      const callId = keyAt(this.chunkOf(at).callIds, at)
-      if (callId !== null) say(at, callId)
+  eachCallOn(seq: number, report: (seq: number, toolCallId: string) => void): void {
+    for (let position = seq; position >= 0; position = this.parent(position)) {
+      const callId = keyAt(this.chunkOf(position).callIds, position)
+      if (callId !== null) report(position, callId)
     }
   }
 }
 
-/** An entry over a columnar log. Its body is in memory where a view needs it. */
+/** An entry over a columnar log. Its body is in memory if a view needs it. */
 export class ColumnarEntry implements Entry, EvictedBody {
   readonly columns: ColumnarLog
   readonly seq: number
@@ -187,8 +184,8 @@ export class ColumnarEntry implements Entry, EvictedBody {
     return keyAt(this.#chunk.responseIds, this.seq)
   }
 
-  eachCall(say: (seq: number, toolCallId: string) => void): void {
-    this.columns.eachCallOn(this.seq, say)
+  eachCall(report: (seq: number, toolCallId: string) => void): void {
+    this.columns.eachCallOn(this.seq, report)
   }
 
   get #chunk(): Chunk {

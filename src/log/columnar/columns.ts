@@ -1,13 +1,13 @@
 /** Columns of texts, of timestamps, and of keys with an index. */
 
-/** Every so many texts one stands in full, so that a look-up reads no more than these. */
+/** Every 16th timestamp is stored in full, which bounds a lookup. */
 const RESTART = 16
-/** In place of a length: there is no text. */
+/** Replaces a length where there is no text. */
 const NONE = 255
 
 /**
- * The column as sections. A timestamp that can be read has at most 35 characters, all of them ASCII; any other text is
- * a mistake of the caller. O(length).
+ * Serializes timestamps as two sections. Valid ones have at most 35 ASCII characters; anything else is the
+ * caller's mistake. O(length).
  */
 export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint8Array] {
   const count = times.length
@@ -16,14 +16,14 @@ export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint
   const text = new Uint8Array(times.reduce((sum, time) => sum + (time?.length ?? 0), 0))
   let end = 0
   let before = ''
-  times.forEach((time, at) => {
-    if (at % RESTART === 0) starts[at / RESTART] = end
-    const shared = time === null || at % RESTART === 0 ? 0 : sharedLength(before, time)
-    const own = (time?.length ?? 0) - shared
-    lengths[at * 2] = shared
-    lengths[at * 2 + 1] = time === null ? NONE : own
-    for (let i = 0; i < own; i += 1) text[end + i] = (time as string).charCodeAt(shared + i)
-    end += own
+  times.forEach((time, index) => {
+    if (index % RESTART === 0) starts[index / RESTART] = end
+    const shared = time === null || index % RESTART === 0 ? 0 : sharedLength(before, time)
+    const rest = (time?.length ?? 0) - shared
+    lengths[index * 2] = shared
+    lengths[index * 2 + 1] = time === null ? NONE : rest
+    for (let i = 0; i < rest; i += 1) text[end + i] = (time as string).charCodeAt(shared + i)
+    end += rest
     before = time ?? ''
   })
   const index = new Uint8Array(starts.byteLength + lengths.byteLength)
@@ -33,9 +33,10 @@ export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint
 }
 
 function sharedLength(one: string, other: string): number {
-  let at = 0
-  while (at < one.length && at < other.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1
-  return at
+  let length = 0
+  while (length < one.length && length < other.length && one.charCodeAt(length) === other.charCodeAt(length))
+    length += 1
+  return length
 }
 
 /** The timestamps of a chunk. */
@@ -51,44 +52,44 @@ export class Times {
     this.#text = text
   }
 
-  /** The timestamp at an index, or null. O(1). */
+  /** Returns the timestamp at an index, or null. O(1). */
   at(index: number): string | null {
     const restart = Math.floor(index / RESTART)
     let start = this.#starts[restart] as number
     let text = ''
-    for (let at = restart * RESTART; ; at += 1) {
-      const shared = this.#lengths[at * 2] as number
-      const length = this.#lengths[at * 2 + 1] as number
+    for (let current = restart * RESTART; ; current += 1) {
+      const shared = this.#lengths[current * 2] as number
+      const length = this.#lengths[current * 2 + 1] as number
       const none = length === NONE
-      if (at === index && none) return null
+      if (current === index && none) return null
       const end = none ? start : start + length
       text = text.slice(0, shared) + String.fromCharCode(...this.#text.subarray(start, end))
-      if (at === index) return text
+      if (current === index) return text
       start = end
     }
   }
 }
 
-/** How the texts stand in the bytes: as UTF-8, or where that cannot hold them, as UTF-16. */
+/** Encoding of the texts: UTF-8, or UTF-16 where UTF-8 cannot represent them. */
 const UTF_8 = 0
 const UTF_16 = 1
 
-/** Code units that one call turns into text: beyond some 100,000 arguments engines give up. */
-const AT_ONCE = 8_192
+/** Code units per call: engines fail beyond some 100,000 arguments. */
+const BLOCK = 8_192
 
-/** The bytes of a list or typed array of numbers. */
+/** Bytes of a typed array. */
 export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
-/** The 32-bit numbers of a section. */
+/** 32-bit numbers of a section. */
 export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Array =>
   new Int32Array(buffer, byteOffset, byteLength >>> 2)
 
-/** The column as two sections: where each text ends, and all of them in a row. O(length). */
+/** Serializes texts as two sections: where each text ends, and all texts joined. O(length). */
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)
   let end = 0
-  texts.forEach((text, at) => (ends[at + 1] = end += text.length))
+  texts.forEach((text, index) => (ends[index + 1] = end += text.length))
   const all = texts.join('')
   ends[0] = all.isWellFormed() ? UTF_8 : UTF_16
   return [bytesOf(ends), ends[0] === UTF_8 ? new TextEncoder().encode(all) : utf16(all)]
@@ -96,11 +97,11 @@ export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
 
 function utf16(text: string): Uint8Array {
   const units = new Uint16Array(text.length)
-  for (let at = 0; at < units.length; at += 1) units[at] = text.charCodeAt(at)
+  for (let index = 0; index < units.length; index += 1) units[index] = text.charCodeAt(index)
   return bytesOf(units)
 }
 
-/** The texts of a column; the bytes are read when the first is asked for. */
+/** Texts of a column. The bytes are decoded on first access. */
 export class Texts {
   readonly #ends: Int32Array
   readonly #bytes: Uint8Array
@@ -111,49 +112,49 @@ export class Texts {
     this.#bytes = bytes
   }
 
-  /** How many texts there are. */
+  /** Number of texts. */
   get count(): number {
     return this.#ends.length - 1
   }
 
-  /** The text at an index. O(length), the first time O(column). */
+  /** Returns the text at an index. O(length), the first time O(column). */
   at(index: number): string {
     this.#all ??= this.#read()
     return this.#all.slice(index === 0 ? 0 : this.#ends[index], this.#ends[index + 1])
   }
 
   #read(): string {
-    // A byte order mark at the beginning belongs to the text.
+    // A byte order mark at the start belongs to the text.
     if (this.#ends[0] === UTF_8) return new TextDecoder('utf-8', { ignoreBOM: true }).decode(this.#bytes)
     const { buffer, byteOffset, byteLength } = this.#bytes
     const units = new Uint16Array(buffer, byteOffset, byteLength >>> 1)
     let text = ''
-    for (let at = 0; at < units.length; at += AT_ONCE) {
-      text += String.fromCharCode(...units.subarray(at, at + AT_ONCE))
+    for (let start = 0; start < units.length; start += BLOCK) {
+      text += String.fromCharCode(...units.subarray(start, start + BLOCK))
     }
     return text
   }
 }
 
-/** A key and the position that it stands at. */
+/** A key and its position. */
 export interface Key {
   readonly seq: number
   readonly text: string
 }
 
-/** How many sections a column of keys takes. */
+/** Number of sections of a key column. */
 export const KEY_SECTIONS = 4
 
 /**
- * The column as sections: positions, hashes, and the texts. The keys come in the order of their positions. O(length).
+ * Serializes keys as sections: positions, hashes and texts. The keys must be in order of position. O(length).
  */
 export function writeKeys(keys: readonly Key[]): Uint8Array[] {
   const texts = keys.map((key) => key.text)
   const positions = new Int32Array(keys.length)
   const hashes = new Int32Array(keys.length)
-  keys.forEach(({ seq, text }, at) => {
-    positions[at] = seq
-    hashes[at] = hashKey(text)
+  keys.forEach(({ seq, text }, index) => {
+    positions[index] = seq
+    hashes[index] = hashKey(text)
   })
   return [bytesOf(positions), bytesOf(hashes), ...writeTexts(texts)]
 }
@@ -175,7 +176,7 @@ export function readKeys([positions, hashes, ends, bytes]: readonly Uint8Array[]
   }
 }
 
-/** The key at a position, or null. O(log keys). */
+/** Returns the key at a position, or null. O(log keys). */
 export function keyAt({ positions, texts }: KeyColumn, seq: number): string | null {
   let low = 0
   for (let high = positions.length; low < high;) {
@@ -186,9 +187,9 @@ export function keyAt({ positions, texts }: KeyColumn, seq: number): string | nu
   return positions[low] === seq ? texts.at(low) : null
 }
 
-/** An index from keys to positions, built when it is first asked. Chained, so that any number of equal keys is fine. */
+/** An index from keys to positions, built on first use. Chained, so equal keys are allowed. */
 export class KeyIndex {
-  /** How many positions of the log it knows of. */
+  /** Number of positions of the log that it covers. */
   readonly length: number
   readonly #columns: readonly KeyColumn[]
   #built: { readonly heads: Int32Array; readonly next: Int32Array; readonly firsts: Int32Array } | null = null
@@ -199,8 +200,8 @@ export class KeyIndex {
   }
 
   /**
-   * The latest position under a key, none before `from`, that `accept` confirms, or -1. O(positions tried + chunks),
-   * the first time O(keys).
+   * Returns the latest position of a key from `from` on that `accept` confirms, or -1. O(positions tried +
+   * chunks), the first time O(keys).
    */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     if (from >= this.length) return -1
@@ -208,11 +209,11 @@ export class KeyIndex {
     const { heads, next, firsts } = this.#built
     const hash = hashKey(key)
     let column = this.#columns.length - 1
-    for (let at = heads[slotOf(hash, heads)] as number; at >= 0; at = next[at] as number) {
-      // A chain goes down, and the columns with it.
-      while (at < (firsts[column] as number)) column -= 1
+    for (let index = heads[slotOf(hash, heads)] as number; index >= 0; index = next[index] as number) {
+      // Chains descend, and so do the columns.
+      while (index < (firsts[column] as number)) column -= 1
       const { positions, hashes, texts } = this.#columns[column] as KeyColumn
-      const local = at - (firsts[column] as number)
+      const local = index - (firsts[column] as number)
       if (hashes[local] !== hash) continue
       const seq = positions[local] as number
       if (seq < from) return -1
@@ -230,12 +231,12 @@ export class KeyIndex {
     }
     const heads = new Int32Array(2 ** (33 - Math.clz32(count))).fill(-1)
     const next = new Int32Array(count)
-    let at = 0
+    let index = 0
     for (const { hashes } of this.#columns) {
-      for (let local = 0; local < hashes.length; local += 1, at += 1) {
+      for (let local = 0; local < hashes.length; local += 1, index += 1) {
         const slot = slotOf(hashes[local] as number, heads)
-        next[at] = heads[slot] as number
-        heads[slot] = at
+        next[index] = heads[slot] as number
+        heads[slot] = index
       }
     }
     return { heads, next, firsts }
@@ -244,10 +245,11 @@ export class KeyIndex {
 
 const slotOf = (hash: number, heads: Int32Array): number => hash & (heads.length - 1)
 
-/** A 32-bit hash of a key's code units. O(length). */
+/** 32-bit hash of a key's code units. O(length). */
 function hashKey(text: string): number {
   let hash = 0x811c9dc5
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  for (let index = 0; index < text.length; index += 1)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
   return hash ^ (hash >>> 13)
 }

@@ -1,4 +1,4 @@
-/** The chunks of a state's columnar log from a position on; those that exist are taken as they are. */
+/** The chunks of a state's columnar log from a position on. Existing chunks are reused. */
 
 import { type Log, columnarLength } from '../../log/log.ts'
 import { type Chunk, type Row, rowOf, writeChunk } from '../../log/columnar/chunk.ts'
@@ -7,18 +7,18 @@ import { whyDropped } from '../dropped.ts'
 import type { Checkpoint } from '../state.ts'
 import { CHUNK_LABEL } from './record.ts'
 
-/** What the chunk before the first is taken to be sealed with. */
+/** Seal before the first chunk. */
 export const NO_SEAL: Seal = [0, 0]
 
 /**
- * The seals of complete chunks that were written from entries, by the last entry: an entry is made for one version of
- * one log, so it stands for all that came before it.
+ * Seals of complete chunks written from entries, by their last entry: an entry belongs to one version of one
+ * log, so it identifies everything before it.
  */
 const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 /**
- * The chunks from the one on that holds a position. O(length - from + chunk); where the chunks before were neither read
- * nor written with this log, once O(length).
+ * Returns the chunks from a position on. O(length - from + chunk); once O(length) when earlier chunks were
+ * neither read nor written with this log.
  */
 export function chunksFrom(log: Log<Checkpoint>, from: number, size: number): Uint8Array[] {
   const { length } = log.entries
@@ -33,7 +33,7 @@ export function chunksFrom(log: Log<Checkpoint>, from: number, size: number): Ui
   return chunks
 }
 
-/** The seal of the last chunk, which stands for the whole columnar log. The chunk may be written for it. */
+/** Returns the seal of the last chunk, which identifies the whole columnar log. May write that chunk. */
 export function lastSeal(log: Log<Checkpoint>, size: number, chunks: readonly Uint8Array[]): Seal {
   const last = chunks.at(-1)
   return last === undefined ? sealBefore(log, log.entries.length / size, size) : sealOf(last)
@@ -50,23 +50,23 @@ function chunkAt(log: Log<Checkpoint>, index: number, size: number, link: Seal):
   return bytes
 }
 
-/** The complete chunk that the log's columns have already. */
+/** A complete chunk of the log's columns. */
 function completeAt(log: Log<Checkpoint>, index: number, size: number): Chunk | undefined {
   const chunk = log.index.columns?.chunks[index]
   const fits = chunk?.size === size && chunk.count === size && (index + 1) * size <= columnarLength(log)
   return fits ? chunk : undefined
 }
 
-/** The seal of the chunk before the one with an index; chunks are written for it where it is not known. */
+/** Seal of the chunk before an index. Writes earlier chunks when it is unknown. */
 function sealBefore(log: Log<Checkpoint>, index: number, size: number): Seal {
-  // Back to a chunk whose seal is known, then forth: a chunk names the one before.
-  let at = index
-  let link = knownSeal(log, at - 1, size)
+  // Search back to a known seal, then forward: a chunk names its predecessor.
+  let position = index
+  let link = knownSeal(log, position - 1, size)
   while (link === undefined) {
-    at -= 1
-    link = knownSeal(log, at - 1, size)
+    position -= 1
+    link = knownSeal(log, position - 1, size)
   }
-  for (; at < index; at += 1) link = sealOf(chunkAt(log, at, size, link))
+  for (; position < index; position += 1) link = sealOf(chunkAt(log, position, size, link))
   return link
 }
 
@@ -79,7 +79,7 @@ function knownSeal(log: Log<Checkpoint>, index: number, size: number): Seal | un
   return known?.size === size ? known.seal : undefined
 }
 
-/** The rows from a position up to another: read from the columnar log as far as it goes, then from the entries. */
+/** Rows of a range: from the columnar log as far as it reaches, then from the entries. */
 function rowsOf(log: Log<Checkpoint>, from: number, to: number): Row[] {
   const { columns } = log.index
   const known = Math.max(from, Math.min(to, columnarLength(log)))
@@ -89,7 +89,7 @@ function rowsOf(log: Log<Checkpoint>, from: number, to: number): Row[] {
   return rows
 }
 
-/** Why the result at this checkpoint stays out of the view; null where it does not, or there is none. */
+/** Why the result at this checkpoint is not in the view. Null when it is, or when there is no result. */
 function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
   const last = checkpoint.branch.dropped.last()
   return last?.entry === checkpoint ? whyDropped(log, last) : null

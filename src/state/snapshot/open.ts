@@ -1,4 +1,4 @@
-/** Opens the parts of a snapshot, or nothing when they do not belong together. */
+/** Opens the parts of a snapshot. Nothing opens unless they belong together. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
@@ -16,25 +16,25 @@ import { keyAt } from '../../log/columnar/columns.ts'
 import type { Seal } from '../../log/columnar/sealed.ts'
 import { NO_SEAL } from './chunks.ts'
 
-/** A part as it was stored. */
+/** A stored part. */
 interface Part {
   readonly part: number
   readonly bytes: Uint8Array
 }
 
-/** A fact as it was read from the log. */
-export interface Found {
+/** A fact read from the log. */
+export interface StoredFact {
   readonly id: string | null
   readonly fact: Fact
 }
 
-/** Parts that belong together, before they are a state. */
+/** Parts that belong together, before bodies are added. */
 export interface Saved extends Contents {
-  /** The positions whose bodies are to be read from the log. */
+  /** Positions whose bodies have to be read from the log. */
   readonly lacking: readonly number[]
 }
 
-/** What the parts hold, or null. O(bytes). */
+/** Reads the parts, or returns null. O(bytes). */
 export function readParts(parts: readonly Part[], conversationId: string): Saved | null {
   const byNumber = new Map(parts.map(({ part, bytes }) => [part, bytes]))
   if (byNumber.size !== parts.length) return null
@@ -44,12 +44,14 @@ export function readParts(parts: readonly Part[], conversationId: string): Saved
   const { length, size, seal } = head.record
   const chunks: Chunk[] = []
   let link: Seal = NO_SEAL
-  for (let at = 0; at < length; at += size) {
+  for (let position = 0; position < length; position += size) {
     const bytes = byNumber.get(chunks.length + 1)
     const chunk = bytes === undefined ? null : Chunk.open(CHUNK_LABEL, bytes)
-    // A chunk names the one before it and the head the last: parts of two logs, or of two states, do not fit.
-    if (chunk === null || chunk.first !== at || chunk.size !== size || !isSame(chunk.link, link)) return null
-    if (chunk.count !== Math.min(size, length - at)) return null
+    // A chunk names its predecessor, and the head names the last chunk, so parts of two logs or states never
+    // match.
+    if (chunk === null || chunk.first !== position || chunk.size !== size || !isSame(chunk.link, link))
+      return null
+    if (chunk.count !== Math.min(size, length - position)) return null
     chunks.push(chunk)
     link = chunk.seal
   }
@@ -57,13 +59,13 @@ export function readParts(parts: readonly Part[], conversationId: string): Saved
 }
 
 /**
- * The state, with the bodies that its parts lack as they were found in the log. Null where one is missing, and where
- * any position holds another event than the snapshot knows there: then it is of another log. O(view + found).
+ * Builds the state with bodies read from the log. Null when a body is missing, or when any position has
+ * another event than the snapshot: then it belongs to another log. O(view + facts).
  */
-export function stateWith(saved: Saved, found: ReadonlyMap<number, Found>): State | null {
+export function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>): State | null {
   const bodies = new Map(saved.bodies)
   const { size, length } = saved.record
-  for (const [seq, { id, fact }] of found) {
+  for (const [seq, { id, fact }] of facts) {
     const chunk = saved.chunks[Math.floor(seq / size)]
     if (chunk === undefined || seq >= length || keyAt(chunk.ids, seq) !== id) return null
     if (!isQuarantined(fact) && fact.kind === chunk.kind(seq)) bodies.set(seq, fact)
@@ -73,7 +75,7 @@ export function stateWith(saved: Saved, found: ReadonlyMap<number, Found>): Stat
 
 const isSame = (one: Seal, other: Seal): boolean => one[0] === other[0] && one[1] === other[1]
 
-/** Everything that a snapshot holds. */
+/** Contents of a snapshot. */
 interface Contents {
   readonly conversationId: string
   readonly record: StateRecord
@@ -81,65 +83,65 @@ interface Contents {
   readonly chunks: readonly Chunk[]
 }
 
-/** The state. O(view + pending calls + length / 32), where results were dropped also O(path). */
+/** Builds the state. O(view + pending calls + length / 32), and O(path) when results were dropped. */
 export function stateOver({ conversationId, record, bodies, chunks }: Contents): State {
   const { header, head, headHeader } = record
-  const held: Held = { bodies, head, headHeader, lastHeader: header, branch: emptyBranch() }
-  const columns = new ColumnarLog(chunks, (columns, seq) => new SnapshotEntry(columns, seq, held))
-  if (head >= 0) held.branch = branchFrom(record, columns)
+  const contents: Loaded = { bodies, head, headHeader, lastHeader: header, branch: emptyBranch() }
+  const columns = new ColumnarLog(chunks, (columns, seq) => new SnapshotEntry(columns, seq, contents))
+  if (head >= 0) contents.branch = branchFrom(record, columns)
   const top = head < 0 ? null : (columns.entry(head) as Checkpoint)
-  return { conversationId, header, log: logOver<Checkpoint>(columns, top), branch: held.branch }
+  return { conversationId, header, log: logOver<Checkpoint>(columns, top), branch: contents.branch }
 }
 
-/** What a snapshot holds beside the columnar log. */
-interface Held {
-  /** The bodies of the view and of the pending calls, by position. */
+/** Contents of a snapshot besides the columnar log. */
+interface Loaded {
+  /** Bodies of the view and of pending calls, by position. */
   readonly bodies: ReadonlyMap<number, Event>
-  /** The position of HEAD, -1 for the empty HEAD. */
+  /** Position of HEAD, -1 for the empty HEAD. */
   readonly head: number
-  /** The header right after HEAD's entry, and after the last entry. */
+  /** Headers at HEAD's entry and after the last entry. */
   readonly headHeader: Header
   readonly lastHeader: Header
-  /** HEAD's branch. It is made of entries, so it comes after them. */
+  /** HEAD's branch. It consists of entries, so it is set after them. */
   branch: Branch
 }
 
-/** An entry over a columnar log, with its checkpoint where that is held. */
+/** An entry over a columnar log, with its checkpoint if that is in memory. */
 export class SnapshotEntry extends ColumnarEntry implements Checkpoint {
-  readonly #held: Held
+  readonly #loaded: Loaded
 
-  constructor(columns: ColumnarLog, seq: number, held: Held) {
-    super(columns, seq, held.bodies.get(seq) ?? null)
-    this.#held = held
+  constructor(columns: ColumnarLog, seq: number, loaded: Loaded) {
+    super(columns, seq, loaded.bodies.get(seq) ?? null)
+    this.#loaded = loaded
   }
 
   /**
-   * Whether the branch part is in memory: at HEAD and the state updates that hang on it, and where there is nothing
+   * Whether the branch is in memory: at HEAD, at the state updates below it, and at entries with nothing
    * above.
    */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
-    return anchor < 0 || anchor === this.#held.head
+    return anchor < 0 || anchor === this.#loaded.head
   }
 
   get branch(): Branch {
     if (!this.hasBranch) throw evicted(this)
-    // A state update changes no branch, and what is out of the tree has none.
-    return this.columns.anchor(this.seq) < 0 ? emptyBranch() : this.#held.branch
+    // State updates do not change the branch, and entries outside the tree have none.
+    return this.columns.anchor(this.seq) < 0 ? emptyBranch() : this.#loaded.branch
   }
 
-  /** Whether the header is: at HEAD, and after the last entry. */
+  /** Whether the header is in memory: at HEAD, and after the last entry. */
   get hasHeader(): boolean {
-    return this.seq === this.#held.head || this.seq === this.columns.length - 1
+    return this.seq === this.#loaded.head || this.seq === this.columns.length - 1
   }
 
   get header(): Header {
     if (!this.hasHeader) throw evicted(this)
-    return this.seq === this.#held.head ? this.#held.headHeader : this.#held.lastHeader
+    return this.seq === this.#loaded.head ? this.#loaded.headHeader : this.#loaded.lastHeader
   }
 }
 
 function evicted({ id, seq }: Entry): ColloquyError {
-  const message = `what was known at event ${quote(id)} (position ${seq}) was evicted by a snapshot or evict(); fold the whole log to look there`
+  const message = `The state at event ${quote(id)} (position ${seq}) was evicted by a snapshot or evict(). Replay the whole log.`
   return new ColloquyError('evicted', message, { event_id: id, seq })
 }

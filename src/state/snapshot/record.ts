@@ -1,4 +1,4 @@
-/** The part of a snapshot that is not the log, as plain data. */
+/** The part of a snapshot without the log, as plain data. */
 
 import { freezeJson } from '../../event/freeze.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -20,8 +20,8 @@ import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
 /**
- * A unit, its entries by position: a message; a derived summary; a batch with its calls and results. Where `first` is
- * not given, it is the position of the first entry.
+ * A unit, with entries as positions: a message, a derived summary, or a batch with its calls and results.
+ * `first` defaults to the position of the first entry.
  */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
@@ -36,14 +36,17 @@ type UnitRecord =
       results: readonly (readonly [seq: number, call: number])[],
     ]
 
-/** A state but for its log and the bodies, as JSON can say it. Entries are named by position, -1 for none. */
+/** A state without its log and bodies, as JSON. Entries are positions, -1 for none. */
 export interface StateRecord {
   readonly conversationId: string
   readonly length: number
-  /** How many positions a complete chunk has, and the seal of the last chunk, which names them all. */
+  /** Positions per complete chunk, and the seal of the last chunk, which identifies all chunks. */
   readonly size: number
   readonly seal: Seal
-  /** When the conversation was created, which tells its log from an earlier one under its id; empty where none is. */
+  /**
+   * Creation time of the conversation, which distinguishes its log from an earlier one under its id. Empty
+   * when unknown.
+   */
   readonly createdAt: string
   readonly header: Header
   readonly head: number
@@ -58,10 +61,10 @@ export interface StateRecord {
   readonly skills: readonly string[]
 }
 
-/** Where the chunks of a snapshot end, and of which log they are. */
+/** Identifies the chunks of a snapshot and its log. */
 export type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'createdAt'>
 
-/** The record of a state. O(view + pending calls + activated skills). */
+/** Returns the record of a state. O(view + pending calls + activated skills). */
 export function recordOf(state: State, { size, seal, createdAt }: ChunkEnd): StateRecord {
   const { conversationId, header, log, branch } = state
   return {
@@ -107,7 +110,7 @@ function unitRecord(unit: Unit): UnitRecord {
   return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, results]
 }
 
-/** The bodies that a branch needs, by position. O(view + pending calls). */
+/** Returns the bodies that a branch needs, by position. O(view + pending calls). */
 export function bodiesOf({
   view,
   pendingCalls,
@@ -139,22 +142,22 @@ export function bodiesOf({
 }
 
 /**
- * The branch of a record over a columnar log that makes its entries. O(view + pending calls + path when results were
+ * Restores a branch from its record over a columnar log. O(view + pending calls; path when results were
  * dropped).
  */
 export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
-  // The record names only entries whose body is held, of the kind that belongs there.
-  const at = <E extends Event>(seq: number) => columns.entry(seq) as EventEntry<E>
-  const orNull = <E extends Event>(seq: number) => (seq < 0 ? null : at<E>(seq))
+  // The record only names entries with a loaded body of the expected kind.
+  const entryAt = <E extends Event>(seq: number) => columns.entry(seq) as EventEntry<E>
+  const orNull = <E extends Event>(seq: number) => (seq < 0 ? null : entryAt<E>(seq))
   let pendingCalls: PendingCallIndex = null
   for (const [seq, rank, first] of record.pendingCalls)
-    pendingCalls = withOpenCall(pendingCalls, { entry: at(seq), rank, first })
+    pendingCalls = withOpenCall(pendingCalls, { entry: entryAt(seq), rank, first })
   let workingCalls: PendingCallIndex<WorkingCall> = null
   for (const [seq, rank, first, result] of record.workingCalls)
-    workingCalls = withOpenCall(workingCalls, { entry: at(seq), rank, first, result: at(result) })
+    workingCalls = withOpenCall(workingCalls, { entry: entryAt(seq), rank, first, result: entryAt(result) })
   return {
     view: {
-      units: vectorOf(record.units.map((unit) => unitFrom(unit, at))),
+      units: vectorOf(record.units.map((unit) => unitFrom(unit, entryAt))),
       length: record.viewLength,
       unhandledCondensationRequest: record.unhandledCondensationRequest,
     },
@@ -172,22 +175,22 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
   }
 }
 
-function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventEntry<E>): Unit {
+function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => EventEntry<E>): Unit {
   switch (unit[0]) {
     case 'message':
       return {
         type: 'message',
         rank: unit[1],
         first: unit[2],
-        item: at(unit[2]),
-        ...(unit[3] !== undefined && { completes: at<ActionEvent>(unit[3]) }),
+        item: entryAt(unit[2]),
+        ...(unit[3] !== undefined && { completes: entryAt<ActionEvent>(unit[3]) }),
       }
     case 'summary':
       return { type: 'message', rank: unit[1], first: unit[2], item: unit[3] }
     case 'batch': {
       const [, rank, responseId, thinking, onlyErrors, calls, results] = unit
       const first = calls[0] ?? -1
-      const entries = calls.map((seq) => at<ActionEvent>(seq))
+      const entries = calls.map((seq) => entryAt<ActionEvent>(seq))
       return {
         type: 'batch',
         rank,
@@ -198,7 +201,7 @@ function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventE
           (index, entry) => withOpenCall(index, { entry, rank, first }),
           null,
         ),
-        results: vectorOf(results.map(([seq, call]) => ({ entry: at(seq), call: at(call) }))),
+        results: vectorOf(results.map(([seq, call]) => ({ entry: entryAt(seq), call: entryAt(call) }))),
         thinking,
         onlyErrors,
       }
@@ -207,42 +210,44 @@ function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventE
 }
 
 /**
- * What a snapshot says depends on how the fold reads the log. Raise this whenever the fold, the header or the form of a
- * part changes: snapshots of another version do not open, and the log is folded again.
+ * Version of the fold. Raise it when the fold, the header or the form of a part changes: snapshots of other
+ * versions do not open, and the log is folded again.
  */
 export const FOLD_VERSION = 8
 
-/** The head part: the state but for its log. */
+/** The head part: the state without its log. */
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
 
 /** A part of the columnar log. */
 export const CHUNK_LABEL: Label = { kind: 2, version: FOLD_VERSION }
 
-/** How many positions a complete part of the columnar log has. */
+/** Positions per complete chunk. */
 export const CHUNK_SIZE = 4_096
 
-/** What a head part holds. */
+/** Contents of a head part. */
 interface Head {
   readonly record: StateRecord
   readonly bodies: ReadonlyMap<number, Event>
-  /** The positions of the bodies that it needs and does not hold. */
+  /** Positions of the bodies that it needs and does not contain. */
   readonly lacking: readonly number[]
 }
 
-/** The head part as bytes. O(view). @param holds whether the bodies are in it, or only their positions */
+/**
+ * Serializes the head part. O(view). @param withBodies whether to include the bodies, or only their positions
+ */
 export function writeHead(
   record: StateRecord,
   bodies: ReadonlyMap<number, Event>,
-  holds: boolean,
+  withBodies: boolean,
 ): Uint8Array {
   return seal(HEAD_LABEL, [
     new TextEncoder().encode(JSON.stringify(record)),
     bytesOf(Int32Array.from(bodies.keys())),
-    ...writeTexts(holds ? [...bodies.values()].map((body) => JSON.stringify(body)) : []),
+    ...writeTexts(withBodies ? [...bodies.values()].map((body) => JSON.stringify(body)) : []),
   ])
 }
 
-/** What the bytes hold; null when they are damaged, of another version or no head part. O(view). */
+/** Parses a head part. Null when it is damaged, of another version, or not a head part. O(view). */
 export function readHead(bytes: Uint8Array): Head | null {
   const [text, positions, ends, texts] = unseal(HEAD_LABEL, aligned(bytes)) ?? []
   if (text === undefined || positions === undefined || ends === undefined || texts === undefined) return null
@@ -254,7 +259,7 @@ export function readHead(bytes: Uint8Array): Head | null {
   return { record, bodies, lacking: [] }
 }
 
-/** JSON that this module wrote, frozen as every event and header is. */
+/** Parses JSON of this module, and freezes it as every event and header is. */
 function parse<T>(text: string): T {
   const value = JSON.parse(text) as JsonValue
   freezeJson(value)

@@ -3,6 +3,7 @@
 import type { EventKind } from '../../event/kinds.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
+import type { BlobMode, BlobReference } from './blobs.ts'
 
 /** The most that a page of any list may hold, and what it holds where nothing is said. */
 export const MAX_PAGE_SIZE = 100
@@ -68,6 +69,8 @@ export interface EventQuery extends EventFilter {
    * cursor goes on. No body beyond it is read. Default: no bound.
    */
   readonly maxBytes?: number
+  /** Whether long strings are read as references, which `maxBytes` then counts. Default: `whole`. */
+  readonly blobs?: BlobMode
 }
 
 /**
@@ -99,4 +102,6 @@ export interface StoredEvent {
    * none has. In decimal digits, since they may be more than a JSON number holds: `BigInt(time)` counts with it.
    */
   readonly time: string
+  /** The references in the body; only where the event was read with `blobs: 'refs'` and has some. */
+  readonly blobs?: readonly BlobReference[]
 }

@@ -9,6 +9,7 @@ import type {
   NewConversation,
   UpdateOptions,
 } from './conversation-record.ts'
+import type { BlobMode, Blobs, GetOptions } from './blobs.ts'
 import type { Feed } from './feed.ts'
 import type { Items } from './items.ts'
 import type { TextSearch } from './text.ts'
@@ -48,6 +49,10 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * **Times** of events count to the microsecond, from the year 0 to 9999. Those of records, leases and items are of one
  * clock, the store's.
  *
+ * **Long strings** of bodies, of more than 65,536 characters, are kept once for all conversations, by their content, in
+ * the transaction of the append, and are gone with the last event that has them. Bodies are read whole, or with
+ * `blobs: 'refs'` with references in their place ({@link Blobs}).
+ *
  * **Errors** are `ColloquyError`s, told apart by code: `invalid_argument`, `invalid_query`, `invalid_cursor`,
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`, `unknown_parent`,
  * `invalid_event`, `transient_event`, `lease_lost`, and from the database below `store_busy`, `store_full`,
@@ -56,7 +61,7 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * `invalid_query` name the field in `data.field`, as `limit` or `tags.a`. A call that fails has changed nothing. The
  * parts of `colloquy/store-kit` throw all of these but those of the database.
  */
-export interface Store extends Items, Feed, TextSearch {
+export interface Store extends Items, Feed, Blobs, TextSearch {
   /** What kind of store it is, for messages. */
   readonly name: string
 
@@ -93,13 +98,17 @@ export interface Store extends Items, Feed, TextSearch {
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
 
   /** The event of the tree with this id, or null, also for an unknown conversation. O(log n). */
-  get(conversationId: string, id: string): Promise<StoredEvent | null>
+  get(conversationId: string, id: string, options?: GetOptions): Promise<StoredEvent | null>
 
   /**
    * The events with these ids, in the order asked and as often as asked, null for each that is missing. Tens of
    * thousands may be asked for at once. O(ids).
    */
-  getMany(conversationId: string, ids: readonly string[]): Promise<(StoredEvent | null)[]>
+  getMany(
+    conversationId: string,
+    ids: readonly string[],
+    options?: GetOptions,
+  ): Promise<(StoredEvent | null)[]>
 
   /**
    * One page of the events that a filter lets through. Keyset paging: a page costs O(limit) at any depth, with two
@@ -253,6 +262,8 @@ export interface ReadOptions {
   readonly direction?: 'forward' | 'backward'
   /** From 1 on, as many as there may be. Default: 1,000. */
   readonly limit?: number
+  /** Default: `whole`. */
+  readonly blobs?: BlobMode
 }
 
 /** Is given the conversation that has news, where the store knows which one it is. */
@@ -320,6 +331,23 @@ export interface AppendOptions {
   readonly mode?: 'live' | 'import'
   /** The lease that the writer holds; refused with `lease_lost` when it is not the conversation's latest. */
   readonly lease?: { readonly owner: string; readonly generation: number }
+  /**
+   * Writes the caller's own rows in the transaction of the append: both are committed, or neither is. Called once the
+   * events are placed, before the commit, and not at all where nothing is new. `tx` is the driver's own handle: the open
+   * database in SQLite (`DatabaseSync`, or `Database` of another driver), the client that holds the transaction in
+   * PostgreSQL.
+   *
+   * What it throws is thrown by the append, which has then changed nothing. In SQLite it must be synchronous: a promise is
+   * `invalid_argument`. In PostgreSQL the store waits for its promise, within the store's `timeout`. It may be called
+   * again when the transaction could not be committed, so all of its effects must be in `tx`. It must neither end the
+   * transaction (`invalid_argument`, where that shows) nor call the store or the conversation, which wait for it.
+   *
+   * @throws `invalid_argument` in a store without a database, as the one in memory.
+   *
+   * @example
+   * const within = (tx: { exec(sql: string): unknown }) => tx.exec("INSERT INTO note (text) VALUES ('Hello')")
+   */
+  within?(tx: unknown, appended: AppendResult): unknown
 }
 
 /** What became of an append. */

@@ -21,3 +21,12 @@ export const conversationExists = (conversationId: string): ColloquyError =>
 /** `store_closed`. */
 export const storeClosed = (): ColloquyError =>
   new ColloquyError('store_closed', 'The store was closed; open it again.')
+
+/** `invalid_argument` for the `within` of an append. */
+export const invalidWithin = (rule: string): ColloquyError =>
+  new ColloquyError('invalid_argument', `within ${rule}.`, { field: 'within' })
+
+/** For a store whose appends have no transaction that others can write in. @throws `invalid_argument`. */
+export function refuseWithin({ within }: { readonly within?: unknown }): void {
+  if (within !== undefined) throw invalidWithin('needs a store with a database, in SQLite or PostgreSQL')
+}

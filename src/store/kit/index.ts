@@ -15,6 +15,15 @@ export type {
   NewConversation,
   UpdateOptions,
 } from '../contract/conversation-record.ts'
+export type {
+  BlobAudit,
+  BlobContent,
+  BlobMode,
+  BlobRange,
+  BlobReference,
+  Blobs,
+  GetOptions,
+} from '../contract/blobs.ts'
 export { type Feed, type FeedItem, type FeedPage, type FeedQuery, SHARDS } from '../contract/feed.ts'
 export type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
 export type { Lease, LeaseQuery } from '../contract/store.ts'
@@ -138,7 +147,28 @@ export {
   TOLD,
 } from './feed.ts'
 
+// Long strings, which are kept once by their content.
+export {
+  blobsOf,
+  blobText,
+  checkBlobs,
+  checkGetOptions,
+  checkRange,
+  type Digests,
+  digestOf,
+  findBlob,
+  LARGE_STRING,
+  type LargeString,
+  NO_BLOBS,
+  replaceStrings,
+  type SplitBody,
+  splitBody,
+  textContent,
+  utf8Pieces,
+  withReferences,
+} from './blobs.ts'
+
 // What a database gives back, watches within a process, and errors.
 export { readEvent, readObject } from './row.ts'
-export { conversationExists, storeClosed, unknownConversation } from './errors.ts'
+export { conversationExists, refuseWithin, storeClosed, unknownConversation } from './errors.ts'
 export { Watches } from './watches.ts'

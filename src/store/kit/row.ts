@@ -5,27 +5,55 @@ import { freezeJson } from '../../event/freeze.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
+import type { BlobReference } from '../contract/blobs.ts'
+import { blobText, freezeBlobs, replaceStrings } from './blobs.ts'
 import { formatInstant } from './record.ts'
 import type { StoredEvent } from '../contract/query.ts'
 
 /** A bigint as a driver gives it. */
 export type Bigint = string | number | bigint
 
+/** The long strings of a body, which are put in their places. */
+export interface BodyStrings {
+  readonly references: readonly BlobReference[]
+  /** By hash; null to put references. */
+  readonly texts: ReadonlyMap<string, string> | null
+}
+
 /**
  * A stored event. Frozen. O(length of the body).
  *
- * @param more what the body lacks
+ * @param strings what `splitBody` has taken out of the body
  * @throws `store_unavailable` for a body that was damaged.
  */
-export function readEvent(place: Omit<StoredEvent, 'fact'>, body: string, more?: JsonObject): StoredEvent {
+export function readEvent(
+  place: Omit<StoredEvent, 'fact' | 'blobs'>,
+  body: string,
+  strings?: BodyStrings,
+): StoredEvent {
   const { conversationId, seq, id, parentId, inTree, time } = place
-  const given = parsed(body, () => ({
+  const name = (): Named => ({
     what: `The body at position ${seq} of ${JSON.stringify(conversationId)}`,
     data: { conversationId, seq },
-  }))
-  const fact = more === undefined ? given : { ...given, ...more }
-  freezeJson(fact as JsonValue)
-  return Object.freeze({ conversationId, seq, id, fact: fact as object as Fact, parentId, inTree, time })
+  })
+  const fact = strings === undefined ? parsed(body, name) : filled(parsed(body, name), strings, name)
+  freezeJson(fact)
+  const event = { conversationId, seq, id, fact: fact as object as Fact, parentId, inTree, time }
+  if (strings?.texts !== null) return Object.freeze(event)
+  return Object.freeze({ ...event, blobs: freezeBlobs(strings.references) })
+}
+
+function filled(
+  body: JsonValue & object,
+  { references, texts }: BodyStrings,
+  name: () => Named,
+): JsonValue & object {
+  try {
+    return replaceStrings(body, references, ({ hash }) => texts?.get(hash) ?? blobText(hash)) as JsonValue &
+      object
+  } catch (cause) {
+    throw damaged(name(), cause)
+  }
 }
 
 /** What a text of the database is, for the error that says that it was damaged. */
@@ -42,9 +70,12 @@ function parsed(text: string, name: () => Named): JsonValue & object {
   } catch (error) {
     cause = error
   }
-  const { what, data } = name()
+  throw damaged(name(), cause)
+}
+
+function damaged({ what, data }: Named, cause: unknown): ColloquyError {
   const message = `${what} is no JSON object; restore the database from a backup.`
-  throw new ColloquyError('store_unavailable', message, data, { cause })
+  return new ColloquyError('store_unavailable', message, data, { cause })
 }
 
 /** The columns of a record that all databases keep alike. */

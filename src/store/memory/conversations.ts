@@ -18,7 +18,7 @@ import {
 } from '../kit/query/conversation-query.ts'
 import { compareRecords, fitsRecord, recordTime } from '../kit/query/fits.ts'
 import { compareIds } from '../kit/record.ts'
-import { type MemoryLog, newLog } from './log.ts'
+import { type MemoryLog, newLog, type Row } from './log.ts'
 import { SortedList } from './sorted.ts'
 
 /** The records that a walk goes through, in its order upwards; null for none. */
@@ -131,6 +131,11 @@ export class Conversations {
     const kept = this.#kept.get(id)
     if (kept !== undefined) this.#unlist(kept.record)
     return this.#kept.delete(id)
+  }
+
+  /** The rows of all logs. O(events). */
+  rows(): Row[] {
+    return [...this.#kept.values()].flatMap(({ log }) => log.rows)
   }
 
   /** Events of all logs. O(conversations). */

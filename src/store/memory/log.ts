@@ -25,6 +25,8 @@ export interface Row {
   readonly node: TreeNode | null
   /** The text that a search looks into, once one did. */
   text?: string | null
+  /** The event with references; null where it has no long strings. */
+  readonly refs: StoredEvent | null
 }
 
 /** The events of one kind and source in time order. */
@@ -92,11 +94,20 @@ export function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[]
   return node ? pathSegments(node, (lane) => log.lanes.get(lane) ?? null) : []
 }
 
+/** The event of a row, as it is read. O(1). */
+export const eventOf = ({ event, refs }: Row, asRefs = false): StoredEvent =>
+  asRefs ? (refs ?? event) : event
+
 /** Writes what an append came to. O(1) for each fact whose time is the latest, O(n) moves for one that is earlier. */
-export function write(log: MemoryLog, decision: AppendDecision): void {
+export function write(
+  log: MemoryLog,
+  decision: AppendDecision,
+  keep: (event: StoredEvent) => Pick<Row, 'event' | 'refs'>,
+): void {
   for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
-  for (const { event, time, node } of decision.added) {
-    const row: Row = { event, time, node }
+  for (const { event: added, time, node } of decision.added) {
+    const { event, refs } = keep(added)
+    const row: Row = { event, refs, time, node }
     log.rows.push(row)
     if (node === null) continue
     log.ids.set(node.id, event.seq)

@@ -1,10 +1,12 @@
 /** The reference store: plain lists that end with the process, and that every adapter is compared with. */
 
+import type { GetOptions } from '../contract/blobs.ts'
 import { SHARDS } from '../contract/feed.ts'
 import type { StoredEvent } from '../contract/query.ts'
 import type { AppendResult, Store } from '../contract/store.ts'
 import { decideAppend } from '../kit/append/decide-append.ts'
-import { storeClosed } from '../kit/errors.ts'
+import { checkGetOptions, type Digests } from '../kit/blobs.ts'
+import { refuseWithin, storeClosed } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
   checkFeedQuery,
@@ -40,7 +42,8 @@ import {
 import { Watches } from '../kit/watches.ts'
 import { Conversations, countConversations, listConversations, type Walked } from './conversations.ts'
 import { memoryItems } from './items.ts'
-import { contextIn, countLog, rowOf, searchLog, write } from './log.ts'
+import { MemoryBlobs } from './blobs.ts'
+import { contextIn, countLog, eventOf, rowOf, searchLog, write } from './log.ts'
 import { firstFrom } from './sorted.ts'
 import { MemoryTexts } from './texts.ts'
 
@@ -133,12 +136,26 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const conversations = new Conversations()
   const items = memoryItems(clock)
   const feed = new MemoryFeed()
+  const blobs = new MemoryBlobs()
   const watches = new Watches()
   const texts = new MemoryTexts(options.fullText === true)
   let closed = false
   const open = <T>(kept: T): T => {
     if (!closed) return kept
     throw storeClosed()
+  }
+
+  const findEvents = (
+    conversationId: string,
+    ids: readonly string[],
+    options?: GetOptions,
+  ): (StoredEvent | null)[] => {
+    const refs = checkGetOptions(options)
+    const log = open(conversations).find(conversationId)?.log
+    return ids.map((id) => {
+      const row = log && rowOf(log, id)
+      return row === undefined ? null : eventOf(row, refs)
+    })
   }
 
   const walked: Walked = (walk) => open(conversations).walked(walk)
@@ -148,13 +165,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
     async append(conversationId, facts, options = {}): Promise<AppendResult> {
       const kept = open(conversations).get(conversationId)
+      refuseWithin(options)
       const { log, record, lease } = kept
       const about = { conversationId, createdAt: record.createdAt, timeZone: record.timeZone, lease }
       const decision = decideAppend(contextIn(log, about), facts, options)
       const { version, head } = decision.tip
       const headId = head?.id ?? null
       if (decision.added.length > 0) {
-        write(log, decision)
+        const digests: Digests = new Map()
+        write(log, decision, (event) => blobs.add(log, event, digests))
         texts.add(kept, decision.added)
         const updatedAt = laterOf(record.updatedAt, clock())
         conversations.change(kept, Object.freeze({ ...record, version, headId, updatedAt }))
@@ -166,29 +185,27 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
     async read(conversationId, options = {}): Promise<StoredEvent[]> {
       const { rows } = open(conversations).get(conversationId).log
-      const { from, backward, limit } = checkReadOptions(options)
+      const { from, backward, limit, refs } = checkReadOptions(options)
       const end = backward ? Math.min(rows.length, (from ?? rows.length) + 1) : (from ?? 0) + limit
       const part = rows
         .slice(backward ? Math.max(0, end - limit) : (from ?? 0), end)
-        .map(({ event }) => event)
+        .map((row) => eventOf(row, refs))
       return backward ? part.toReversed() : part
     },
 
-    async get(conversationId, id): Promise<StoredEvent | null> {
-      const log = open(conversations).find(conversationId)?.log
-      return (log && rowOf(log, id)?.event) ?? null
+    async get(conversationId, id, options): Promise<StoredEvent | null> {
+      return findEvents(conversationId, [id], options)[0] ?? null
     },
 
-    async getMany(conversationId, ids): Promise<(StoredEvent | null)[]> {
-      const log = open(conversations).find(conversationId)?.log
-      return ids.map((id) => (log && rowOf(log, id)?.event) ?? null)
+    async getMany(conversationId, ids, options): Promise<(StoredEvent | null)[]> {
+      return findEvents(conversationId, ids, options)
     },
 
     async search(query) {
       const log = open(conversations).find(query.conversationId)?.log
       const checked = checkEventQuery(query)
       const rows = log === undefined ? [] : searchLog(log, checked, checked.limit + 1)
-      const found = rows.map(({ event }) => event)
+      const found = rows.map((row) => eventOf(row, checked.refs))
       const count = countWithin(found, checked.limit, checked.maxBytes, sizeOf)
       return pageOf(found, count, (last) => eventCursor(checked, last))
     },
@@ -242,8 +259,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
     async deleteConversation(id) {
       const kept = open(conversations).find(id)
-      const was = open(conversations).delete(id)
-      if (kept !== undefined) texts.remove(kept)
+      const was = conversations.delete(id)
+      if (kept !== undefined) {
+        texts.remove(kept)
+        for (const row of kept.log.rows) blobs.remove(kept.log, row)
+      }
       if (was) {
         feed.deleted(id)
         watches.wake(id)
@@ -307,6 +327,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       const had = snapshot !== undefined && snapshot.size > 0
       snapshot?.clear()
       return had
+    },
+
+    async readBlob(id, hash, range) {
+      return blobs.read(open(conversations).find(id)?.log, hash, range)
+    },
+
+    async auditBlobs() {
+      return blobs.audit(open(conversations).rows())
     },
 
     async feed(query) {

@@ -8,11 +8,13 @@ import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult } from '../contract/store.ts'
 import { type AppendDecision, idsToLoad } from '../kit/append/decide-append.ts'
+import { type Digests, type LargeString, referencesText, splitBody, utf8Pieces } from '../kit/blobs.ts'
 import { shardOf, TOLD } from '../kit/feed.ts'
 import {
   KnownLog,
   LOG_COLUMNS,
   type LogRow,
+  resultOf,
   searchColumns,
   StaleLog,
   TIP_COLUMNS,
@@ -20,6 +22,7 @@ import {
 } from '../sql/append.ts'
 import { confirm, type Engine, first, type SqlValue } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
+import type { Connection } from './connection.ts'
 import { textRow } from '../sql/texts.ts'
 import { FEED_MOMENT, NOW } from './dialect.ts'
 import { textValues } from './texts.ts'
@@ -36,6 +39,15 @@ interface WaitingAppend {
   readonly options: AppendOptions
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: unknown) => void
+}
+
+interface Decided {
+  readonly append: WaitingAppend
+  readonly decision: AppendDecision
+}
+
+interface AppendRow<T extends string> {
+  readonly appended: T | 'written' | LogRow | null
 }
 
 /** The appends to one conversation, and its log as it was after the last of them. */
@@ -62,7 +74,12 @@ const MAX_LINES = 1_000
  * Appends of one store. Those to one conversation that are asked for while one is under way are written together, and
  * wait for the disk once (design D30).
  */
-export function appender(engine: Engine, schema: string, fullText: boolean) {
+export function appender(
+  engine: Engine,
+  schema: string,
+  transaction: Connection['transaction'],
+  fullText: boolean,
+) {
   const reads = eventReads(engine.dialect)
   const lines = new Map<string, Line>()
 
@@ -126,7 +143,7 @@ export function appender(engine: Engine, schema: string, fullText: boolean) {
       const facts = group.flatMap((append) => append.facts)
       if (isAssumed) log.assumeNew(facts.flatMap((fact) => idOf(fact) ?? []))
       else if (log.tip.version > 0) await engine.read(() => log.load(idsToLoad(facts)))
-      const decided: { readonly append: WaitingAppend; readonly decision: AppendDecision }[] = []
+      const decided: Decided[] = []
       const refused: { readonly append: WaitingAppend; readonly error: unknown }[] = []
       const before = log.tip.version
       let isStale = false
@@ -146,13 +163,7 @@ export function appender(engine: Engine, schema: string, fullText: boolean) {
       if (isStale || (isAssumed && (refused.length > 0 || isKnown))) continue
       const isNew = log.tip.version > before
       if (isNew) {
-        const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
-        const current = await write(
-          log,
-          before,
-          decided.map(({ decision }) => decision),
-          lease,
-        )
+        const current = await write(log, before, decided)
         if (current === null) throw unknownConversation(conversationId)
         if (current !== 'written') {
           known = new KnownLog(conversationId, current, reads)
@@ -163,9 +174,7 @@ export function appender(engine: Engine, schema: string, fullText: boolean) {
       line.log = log
       for (const { append, error } of refused) append.reject(error)
       for (const { append, decision } of decided) {
-        const { events, added, tip } = decision
-        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
-        append.resolve({ result, isNew: added.length > 0 })
+        append.resolve({ result: resultOf(decision), isNew: decision.added.length > 0 })
       }
       return
     }
@@ -187,12 +196,19 @@ export function appender(engine: Engine, schema: string, fullText: boolean) {
   async function write(
     log: KnownLog,
     version: number,
-    decisions: readonly AppendDecision[],
-    lease: AppendOptions['lease'],
+    decided: readonly Decided[],
   ): Promise<'written' | LogRow | null> {
     const { conversationId, number, row, tip } = log
+    const decisions = decided.map(({ decision }) => decision)
+    const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
     const added = decisions.flatMap((decision) => decision.added)
     const found = added.map(searchColumns)
+    const digests: Digests = new Map()
+    const split = added.map(({ event }) => splitBody(event.fact, digests))
+    const strings = new Map(split.flatMap((one) => one?.strings ?? []).map((one) => [one.hash, one]))
+    const uses = split.flatMap((one, index) =>
+      [...new Set(one?.strings.map(({ hash }) => hash))].map((hash) => ({ seq: version + index, hash })),
+    )
     const opened = decisions.flatMap((decision) => decision.opened)
     const values: readonly SqlValue[] = [
       conversationId,
@@ -213,7 +229,12 @@ export function appender(engine: Engine, schema: string, fullText: boolean) {
       found.map(({ source }) => source),
       found.map(({ message }) => message),
       // JSON text has no line feed of its own, and one text is read faster than a list.
-      added.map(({ event }) => JSON.stringify(event.fact)).join('\n'),
+      added.map(({ event }, index) => split[index]?.body ?? JSON.stringify(event.fact)).join('\n'),
+      split.some((one) => one !== null) ? split.map((one) => one && referencesText(one.strings)) : null,
+      uses.map(({ seq }) => String(seq)),
+      uses.map(({ hash }) => hash),
+      [...strings.keys()],
+      [...strings.values()].map(({ bytes }) => String(bytes)),
       opened.map(({ lane }) => String(lane)),
       opened.map(({ time }) => String(time)),
       opened.map(({ parent }) => textOf(parent?.lane)),
@@ -224,14 +245,49 @@ export function appender(engine: Engine, schema: string, fullText: boolean) {
         fullText ? added.flatMap(({ event, time, node }) => textRow(event, node !== null, time) ?? []) : [],
       ),
     ]
-    const sql = `SELECT ${schema}.append(${values.map(() => '?').join(', ')}) AS appended`
-    const written = await engine.write(() =>
-      first<{ readonly appended: 'written' | LogRow | null }>(sql, ...values),
-    )
-    return written?.appended ?? null
+    const marks = [...values, ...NO_PIECES].map(() => '?').join(', ')
+    const sql = `SELECT ${schema}.append(${marks}) AS appended`
+    const [only] = decided
+    const options = only?.append.options
+    const send = async <T extends string>(
+      pieces: readonly SqlValue[],
+    ): Promise<T | 'written' | LogRow | null> => {
+      type Row = AppendRow<T>
+      const row = await (only === undefined || options?.within === undefined
+        ? engine.write(() => first<Row>(sql, ...values, ...pieces))
+        : transaction<Row>(sql, [...values, ...pieces], async (found, handle) => {
+            const isWritten = found?.appended === 'written'
+            if (isWritten) await options.within?.(handle, resultOf(only.decision))
+            return isWritten
+          }))
+      return row?.appended ?? null
+    }
+    // The bytes of long strings are sent only where the server does not have them all.
+    const appended = await send<'blobs'>(NO_PIECES)
+    return appended === 'blobs' ? send<never>(piecesOf([...strings.values()])) : appended
   }
 
   return append
+}
+
+/** Hashes, starts and lengths of pieces, and their bytes one after the other. */
+const NO_PIECES: readonly SqlValue[] = [[], [], [], null]
+
+function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
+  const hashes: string[] = []
+  const starts: string[] = []
+  const lengths: string[] = []
+  const all = new Uint8Array(strings.reduce((sum, { bytes }) => sum + bytes, 0))
+  let end = 0
+  for (const { hash, text } of strings)
+    for (const { start, bytes } of utf8Pieces(text)) {
+      hashes.push(hash)
+      starts.push(String(start))
+      lengths.push(String(bytes.length))
+      all.set(bytes, end)
+      end += bytes.length
+    }
+  return [hashes, starts, lengths, all]
 }
 
 const textOf = (value: number | bigint | undefined): string | null =>
@@ -248,6 +304,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
   for (const { facts, options } of waiting) {
+    if (count > 0 && options.within !== undefined) break
     events += facts.length
     if (waiting.length > 1) text += sizeOf(facts)
     const own = options.lease
@@ -258,6 +315,8 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
     if (count > 0 && (events > MAX_EVENTS || text > MAX_TEXT || !isSame)) break
     lease ??= own
     count += 1
+    // It has a commit of its own.
+    if (options.within !== undefined) break
   }
   return waiting.splice(0, count)
 }
@@ -287,7 +346,10 @@ const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
 
 /**
  * `append` writes what was decided and returns "written"; or the row of the log, and has changed nothing, when the log,
- * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation.
+ * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation;
+ * or "blobs", and has changed nothing, when it lacks the bytes of a long string and they were not passed.
+ *
+ * It locks the blobs that it uses against their deletion, in the order of their hashes, as `drop_blobs` does.
  */
 export const appendFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.append(
@@ -295,12 +357,15 @@ CREATE FUNCTION ${schema}.append(
   p_now bigint, p_shard integer, p_witness bigint, p_from integer,
   ${TIP_COLUMNS.map((name) => `p_${name} ${TIP_TYPES[name]}`).join(', ')},
   p_ids text[], p_parent_ids text[], p_times bigint[], p_lanes integer[], p_kinds text[], p_sources text[],
-  p_messages text[], p_bodies text, p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
+  p_messages text[], p_bodies text, p_blobs text[], p_use_seqs integer[], p_use_hashes text[], p_hashes text[],
+  p_sizes bigint[], p_opened integer[], p_opened_times bigint[], p_opened_parent_lanes integer[],
   p_opened_parent_seqs integer[], p_opened_parent_times bigint[], p_full_text boolean, p_text_numbers bigint[],
-  p_text_seqs integer[], p_text_times bigint[], p_text_roles integer[], p_text_sizes integer[], p_text_lines text
+  p_text_seqs integer[], p_text_times bigint[], p_text_roles integer[], p_text_sizes integer[], p_text_lines text,
+  p_piece_hashes text[], p_piece_starts bigint[], p_piece_lengths integer[], p_piece_bytes bytea
 ) RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off AS $body$
 DECLARE
   v ${schema}.log%ROWTYPE;
+  known integer;
 BEGIN
   SELECT * INTO v FROM ${schema}.log WHERE conversation_id = p_conversation FOR NO KEY UPDATE;
   IF NOT FOUND THEN
@@ -319,14 +384,40 @@ BEGIN
       SELECT ${LOG_COLUMNS} FROM ${schema}.log WHERE number = v.number
     ) r);
   END IF;
+  IF cardinality(p_hashes) > 0 THEN
+    SELECT count(*) INTO known FROM (
+      SELECT FROM ${schema}.blob b WHERE b.hash = ANY (p_hashes) ORDER BY b.hash FOR KEY SHARE
+    ) AS b;
+    IF known < cardinality(p_hashes) THEN
+      IF p_piece_bytes IS NULL THEN
+        RETURN '"blobs"';
+      END IF;
+      WITH new AS (
+        INSERT INTO ${schema}.blob AS b (hash, bytes)
+        SELECT n.hash, n.bytes FROM unnest(p_hashes, p_sizes) AS n (hash, bytes) ORDER BY n.hash
+        ON CONFLICT (hash) DO UPDATE SET bytes = b.bytes RETURNING b.hash, b.xmax = 0 AS is_new
+      )
+      INSERT INTO ${schema}.blob_piece (hash, start, bytes)
+      SELECT p.hash, p.start, substring(p_piece_bytes FROM p.first FOR p.length) FROM (
+        SELECT n.*, (1 + sum(n.length) OVER (ORDER BY n.nth) - n.length)::integer AS first
+        FROM unnest(p_piece_hashes, p_piece_starts, p_piece_lengths) WITH ORDINALITY AS n (hash, start, length, nth)
+      ) AS p JOIN new ON new.hash = p.hash AND new.is_new;
+    END IF;
+  END IF;
   IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
-  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body)
-  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body
+  INSERT INTO ${schema}.event (log, seq, id, parent_id, time, lane, kind, source, message, body, blobs)
+  SELECT p_number, p_from + (n - 1)::integer, f.id, f.parent_id, f.time, f.lane, f.kind, f.source, f.message, f.body,
+    f.blobs
   FROM unnest(
-    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n')
-  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, n);
+    p_ids, p_parent_ids, p_times, p_lanes, p_kinds, p_sources, p_messages, string_to_array(p_bodies, E'\n'),
+    p_blobs
+  ) WITH ORDINALITY AS f (id, parent_id, time, lane, kind, source, message, body, blobs, n);
+  IF cardinality(p_hashes) > 0 THEN
+    INSERT INTO ${schema}.blob_use (log, seq, hash)
+    SELECT p_number, u.seq, u.hash FROM unnest(p_use_seqs, p_use_hashes) AS u (seq, hash);
+  END IF;
   IF cardinality(p_opened) > 0 THEN
     INSERT INTO ${schema}.lane (log, lane, time, parent_lane, parent_seq, parent_time)
     SELECT p_number, o.* FROM unnest(

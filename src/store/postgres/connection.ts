@@ -5,7 +5,7 @@
 
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/text.ts'
-import { storeClosed } from '../kit/errors.ts'
+import { invalidWithin, storeClosed } from '../kit/errors.ts'
 import { checkInteger, invalidArgument } from '../kit/query/check-value.ts'
 import type { SqlValue, Step, Work } from '../sql/dialect.ts'
 import { DURABLE } from './dialect.ts'
@@ -14,6 +14,7 @@ import {
   CONNECT_TIMEOUT,
   isListening,
   isPool,
+  isTransacting,
   loadDriver,
   type PostgresClient,
   type PostgresStoreOptions,
@@ -102,7 +103,7 @@ export class Connection {
     this.#calls.add(call)
     const forget = (): boolean => this.#calls.delete(call)
     call.then(forget, forget)
-    return within(call, this.#timeout)
+    return inTime(call, this.#timeout)
   }
 
   /** Carries out a unit of work, each step of it as one statement, which is a transaction. */
@@ -116,6 +117,7 @@ export class Connection {
 
   async #step(step: Step): Promise<readonly object[]> {
     if ('confirm' in step) return this.query(BARRIER)
+    if ('callback' in step) throw new Error('A step has no transaction of its own.')
     if ('sql' in step) return this.query(step.sql, step.values)
     const { row, columns, effects } = step.change
     const parts = [
@@ -139,12 +141,80 @@ export class Connection {
   async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<Row[]> {
     try {
       const client = await this.open()
-      const sent = values.map((value) => (typeof value === 'bigint' ? String(value) : value))
-      const { rows } = await this.#inTurn(client, () => this.#send(client, numbered(sql), sent))
+      const { rows } = await this.#inTurn(client, () =>
+        this.#send(client, numbered(sql), values.map(sentValue)),
+      )
       return rows as Row[]
     } catch (error) {
       throw toStoreError(codeOf(error) === FORBIDDEN ? await this.#whyForbidden(error) : error)
     }
+  }
+
+  /**
+   * Runs one statement, and the caller's work behind it on the client that holds the transaction, and commits both.
+   * @param work is given the row of the statement; false where there is nothing to commit
+   * @throws what the work throws; `invalid_argument` for a client that cannot hold a transaction, and for work that ended
+   * it; otherwise as `query`.
+   */
+  readonly transaction = async <Row extends object>(
+    sql: string,
+    values: readonly SqlValue[],
+    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
+  ): Promise<Row | undefined> => {
+    const client = await this.open().catch((error: unknown) => {
+      throw toStoreError(error)
+    })
+    const run = (held: PostgresClient): Promise<Row | undefined> =>
+      this.#inTransaction(held, numbered(sql), values.map(sentValue), work)
+    if (isPool(client)) {
+      const held = await client.connect().catch((error: unknown) => {
+        throw toStoreError(error)
+      })
+      // What failed may have left a transaction open, or the work may be at it still.
+      let isBroken = true
+      try {
+        const row = await run(held)
+        isBroken = false
+        return row
+      } finally {
+        held.release(isBroken)
+      }
+    }
+    if (isListening(client)) return this.#inTurn(client, () => run(client))
+    if (!isTransacting(client)) throw invalidWithin('needs a pool, or a client of pg or PGlite')
+    return client.transaction((held) => this.#steps(held, numbered(sql), values.map(sentValue), work))
+  }
+
+  async #inTransaction<Row extends object>(
+    client: PostgresClient,
+    text: string,
+    values: unknown[],
+    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
+  ): Promise<Row | undefined> {
+    try {
+      await storeErrors(client.query('BEGIN'))
+      const row = await this.#steps(client, text, values, work)
+      await storeErrors(client.query('COMMIT'))
+      return row
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #steps<Row extends object>(
+    client: PostgresClient,
+    text: string,
+    values: unknown[],
+    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
+  ): Promise<Row | undefined> {
+    const [row] = (await storeErrors(client.query(text, values))).rows as Row[]
+    const isNew = await inTime(work(row, client), this.#timeout)
+    // Fails in a transaction that one of the work's statements has failed in, whose COMMIT would roll back silently.
+    const { rows } = await storeErrors(client.query(IS_ENDED))
+    const isEnded = (rows[0] as { readonly ended: boolean } | undefined)?.ended === true
+    if (isNew && isEnded) throw invalidWithin('must not end the transaction')
+    return row
   }
 
   /** Tells a user who may not write from one who may not even read. */
@@ -186,7 +256,7 @@ export class Connection {
       await this.#own?.end()
     }
     // Its timer also keeps the process alive: the pool's connections do not, and would never end.
-    await within(close(), this.#timeout).catch(() => undefined)
+    await inTime(close(), this.#timeout).catch(() => undefined)
   }
 
   async #start(): Promise<PostgresClient> {
@@ -250,11 +320,21 @@ export class Connection {
   }
 }
 
+/** Whether the transaction that wrote something is over. */
+const IS_ENDED = 'SELECT pg_current_xact_id_if_assigned() IS NULL AS ended'
+
+const sentValue = (value: SqlValue): unknown => (typeof value === 'bigint' ? String(value) : value)
+
+const storeErrors = <T>(call: Promise<T>): Promise<T> =>
+  call.catch((error: unknown) => {
+    throw toStoreError(error)
+  })
+
 /** Milliseconds that a call may take unless the options say otherwise, and at most: a timer cannot wait longer. */
 const [TIMEOUT, LONGEST_TIMEOUT] = [10_000, 2 ** 31 - 1]
 
 /** The result of a call that comes in time. @throws `store_unavailable` when it does not; what the call throws. */
-function within<T>(call: Promise<T>, timeout: number): Promise<T> {
+function inTime<T>(call: Promise<T>, timeout: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const message = `PostgreSQL did not respond within ${timeout} ms; make the call again once it does.`
     const timer = setTimeout(

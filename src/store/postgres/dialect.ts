@@ -29,7 +29,8 @@ import {
   type Table,
   type Work,
 } from '../sql/dialect.ts'
-import { eventColumns, type EventRow, storedEvent } from '../sql/events.ts'
+import { blobReads, type EventRow } from '../sql/blobs.ts'
+import { eventColumns } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 
 /**
@@ -308,10 +309,10 @@ function* eventsOfParts(schema: string, parts: readonly FeedPart[]): Work<Map<Fe
     wanted.map(({ from }) => String(from)),
     wanted.map(({ until }) => String(until)),
   )
-  for (const row of rows) {
-    const part = wanted[row.nth - 1]
-    if (part) events.get(part)?.push(storedEvent(part.row.conversationId, row))
-  }
+  const partOf = ({ nth }: { readonly nth: number }): FeedPart => wanted[nth - 1] as FeedPart
+  const { eventsOf } = blobReads(postgresDialect(schema))
+  for (const [row, event] of yield* eventsOf(rows, (row) => partOf(row).row.conversationId, false))
+    events.get(partOf(row))?.push(event)
   return events
 }
 

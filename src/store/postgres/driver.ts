@@ -95,6 +95,11 @@ export interface SubscribingClient extends PostgresClient {
   listen(channel: string, hear: (payload: string) => void): Promise<() => Promise<void>>
 }
 
+/** A client that runs a function in a transaction: PGlite. */
+export interface TransactingClient extends PostgresClient {
+  transaction<T>(run: (held: PostgresClient) => Promise<T>): Promise<T>
+}
+
 /** What the store uses of the driver that it loads by itself. */
 export interface LoadedDriver {
   readonly Pool: new (options: {
@@ -137,6 +142,10 @@ export async function loadDriver(): Promise<LoadedDriver> {
 /** Whether a client is a pool, which lends clients. O(1). */
 export const isPool = (client: PostgresClient): client is PostgresPool =>
   'connect' in client && typeof (client as Partial<PostgresPool>).totalCount === 'number'
+
+/** Whether a client runs transactions by itself. O(1). */
+export const isTransacting = (client: PostgresClient): client is TransactingClient =>
+  'transaction' in client && typeof client.transaction === 'function'
 
 /** Whether a client subscribes to channels by itself. O(1). */
 export const isSubscribing = (client: PostgresClient): client is SubscribingClient =>

@@ -47,7 +47,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const clock = (): bigint | null => options.clock?.() ?? null
   const own = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
   const fullText = options.fullText === true
-  const append = appender(own, schema, fullText)
+  const append = appender(own, schema, connection.transaction, fullText)
   const call = <T>(work: () => Work<T>): Promise<T> => connection.call(() => run(work))
   let closing: Promise<void> | null = null
   let isSettled = false

@@ -150,6 +150,7 @@ function schemaStatements(schema: string): string[] {
         tableOptions: '',
         eventPlace: `\n  log bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE,\n  seq integer NOT NULL,`,
         eventKey: ',\n  PRIMARY KEY (log, seq)',
+        eventOfLog: 'e.log = l.number',
         feedPlace: '\n  moment bigint NOT NULL,\n  place bigint NOT NULL GENERATED ALWAYS AS IDENTITY,',
         feedKey: ',\n  PRIMARY KEY (shard, moment, place)',
         textLog: `bigint NOT NULL REFERENCES ${schema}.log (number) ON DELETE CASCADE`,
@@ -158,6 +159,9 @@ function schemaStatements(schema: string): string[] {
     ),
     ...textStatements(schema),
     feedMomentFunction(schema),
+    dropBlobsFunction(schema),
+    `CREATE TRIGGER blob_unused AFTER DELETE ON ${schema}.blob_use REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.drop_blobs()`,
     appendFunction(schema),
     changeItemsFunction(schema),
   ]
@@ -173,6 +177,23 @@ function schemaStatements(schema: string): string[] {
 const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
   SELECT ${FEED_MOMENT} FROM (VALUES (1)) AS one
+$body$`
+
+/**
+ * `drop_blobs` deletes the blobs whose last use has gone. It waits for the transactions that are about to use one of
+ * them; the second statement sees what they have committed.
+ */
+const dropBlobsFunction = (schema: string): string => `
+CREATE FUNCTION ${schema}.drop_blobs() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
+BEGIN
+  IF NOT EXISTS (SELECT FROM gone) THEN
+    RETURN NULL;
+  END IF;
+  PERFORM FROM ${schema}.blob b WHERE b.hash IN (SELECT hash FROM gone) ORDER BY b.hash FOR UPDATE;
+  DELETE FROM ${schema}.blob b WHERE b.hash IN (SELECT hash FROM gone)
+    AND NOT EXISTS (SELECT FROM ${schema}.blob_use u WHERE u.hash = b.hash);
+  RETURN NULL;
+END
 $body$`
 
 /**

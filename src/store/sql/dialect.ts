@@ -24,9 +24,14 @@ export interface Change {
 
 /**
  * A step of a unit of work, answered with its rows. `confirm`: what was read is about to be acknowledged, so it must
- * survive what a write of this store survives.
+ * survive what a write of this store survives. `callback`: the caller's own work on the driver's handle, in the same
+ * transaction.
  */
-export type Step = Statement | { readonly change: Change } | { readonly confirm: true }
+export type Step =
+  | Statement
+  | { readonly change: Change }
+  | { readonly confirm: true }
+  | { readonly callback: (handle: unknown) => unknown }
 
 /** A unit of work. An engine carries out its steps and resumes it with their rows. */
 export type Work<T> = Generator<Step, T, readonly object[]>
@@ -64,12 +69,17 @@ export type Table =
   | 'tag'
   | 'log'
   | 'event'
+  | 'blob'
+  | 'blob_piece'
+  | 'blob_use'
   | 'lane'
   | 'snapshot'
   | 'snapshot_part'
   | 'item'
   | 'item_key'
   | 'feed'
+  | 'conversations'
+  | 'events'
   | 'text'
 
 /** How a database writes SQL. */

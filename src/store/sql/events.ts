@@ -7,8 +7,10 @@ import { SOURCES } from '../../event/shapes.ts'
 import type { EventPage, StoredEvent } from '../contract/query.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../kit/query/event-query.ts'
+import { readReferences } from '../kit/blobs.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
-import { type Bigint, readEvent } from '../kit/row.ts'
+import type { Bigint } from '../kit/row.ts'
+import { blobReads, type EventRow } from './blobs.ts'
 import {
   all,
   type Dialect,
@@ -19,27 +21,9 @@ import {
   type Work,
 } from './dialect.ts'
 
-/** An event as it is read. */
-export interface EventRow {
-  readonly seq: number
-  readonly id: string | null
-  readonly parent_id: string | null
-  readonly lane: number | null
-  readonly kind: string | null
-  /** In digits: it may be more than a driver's number holds. */
-  readonly time: string
-  readonly body: string
-}
-
 /** The columns of an {@link EventRow}, of the table `e`. */
 export const eventColumns = (d: Dialect): string =>
-  `${d.seq} AS seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body`
-
-/** The event of a row. Frozen. O(length of the body). @throws `store_unavailable` for a body that was damaged. */
-export function storedEvent(conversationId: string, row: EventRow): StoredEvent {
-  const { seq, id, parent_id: parentId, lane, time, body } = row
-  return readEvent({ conversationId, seq, id, parentId, inTree: lane !== null, time }, body)
-}
+  `${d.seq} AS seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs`
 
 /** Bytes of a body that a page reads with the others; a larger one is read by itself, if the page holds it. */
 const LARGE_BODY = 2 ** 16
@@ -70,6 +54,7 @@ interface SegmentRow {
 
 /** The reads of events over a dialect. */
 export function eventReads(d: Dialect) {
+  const { eventsOf } = blobReads(d)
   const event = d.table('event')
   const log = d.table('log')
   const columns = eventColumns(d)
@@ -104,32 +89,44 @@ export function eventReads(d: Dialect) {
     return row && { number: Number(row.number), version: row.version }
   }
 
+  /** The events of rows of one log. O(bytes). */
+  function* events(conversationId: string, rows: readonly EventRow[], refs = false): Work<StoredEvent[]> {
+    return (yield* eventsOf(rows, () => conversationId, refs)).map(([, event]) => event)
+  }
+
   /** The facts of a log from one position to another. O(log n + result). */
   function* stretch(
     conversationId: string,
     log: number,
     from: number,
     to: number,
-    down = false,
+    { down = false, refs = false } = {},
   ): Work<StoredEvent[]> {
     const values = [log, d.placeOf(log, from), d.placeOf(log, to)]
     const rows = yield* all<EventRow>(down ? backward : forward, ...values)
-    return rows.map((row) => storedEvent(conversationId, row))
+    return yield* events(conversationId, rows, refs)
   }
 
   /** The facts from a position on. O(log n + result). @throws `unknown_conversation`. */
   function* read(
     conversationId: string,
-    options: { readonly from: number | null; readonly backward: boolean; readonly limit: number },
+    options: {
+      readonly from: number | null
+      readonly backward: boolean
+      readonly limit: number
+      readonly refs: boolean
+    },
   ): Work<StoredEvent[]> {
     const found = yield* findLog(conversationId)
     if (found === undefined) throw unknownConversation(conversationId)
     const last = found.version - 1
     const from = options.backward ? Math.min(options.from ?? last, last) : (options.from ?? 0)
     if (from < 0 || from > last) return []
-    return options.backward
-      ? yield* stretch(conversationId, found.number, Math.max(0, from - options.limit + 1), from, true)
-      : yield* stretch(conversationId, found.number, from, Math.min(last, from + options.limit - 1))
+    const { backward: down, limit, refs } = options
+    const [low, high] = down
+      ? [Math.max(0, from - limit + 1), from]
+      : [from, Math.min(last, from + limit - 1)]
+    return yield* stretch(conversationId, found.number, low, high, { down, refs })
   }
 
   /** The rows of the tree with these ids, in any order. O(ids · log n). */
@@ -140,17 +137,21 @@ export function eventReads(d: Dialect) {
   }
 
   /** The events of the tree with these ids, null for each that is missing. O(ids · log n). */
-  function* getMany(conversationId: string, ids: readonly string[]): Work<(StoredEvent | null)[]> {
+  function* getMany(
+    conversationId: string,
+    ids: readonly string[],
+    refs: boolean,
+  ): Work<(StoredEvent | null)[]> {
     const rows = yield* rowsWithIds(conversationId, ids)
-    const events = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row)]))
-    return ids.map((id) => events.get(id) ?? null)
+    const found = new Map((yield* events(conversationId, rows, refs)).map((event) => [event.id, event]))
+    return ids.map((id) => found.get(id) ?? null)
   }
 
   /** One page. O(log n + limit) for each kind and source asked for, on a path for each segment in the page as well. */
   function* search(query: CheckedEventQuery): Work<EventPage> {
-    const { conversationId, limit, maxBytes } = query
+    const { conversationId, limit, maxBytes, refs } = query
     const { rows, log } = yield* find(query, limit + 1)
-    const count = countWithin(rows, limit, maxBytes, ({ bytes }) => bytes)
+    const count = countWithin(rows, limit, maxBytes, (row) => bytesOf(row, refs))
     const page = pageOf(rows, count, (last) => eventCursor(query, { time: last.time, seq: last.seq }))
     const large = page.items.filter(({ body }) => body === null).map(({ seq }) => String(d.placeOf(log, seq)))
     const read = large.length === 0 ? [] : yield* all<EventRow>(bodies, log, JSON.stringify(large))
@@ -159,7 +160,7 @@ export function eventReads(d: Dialect) {
       const body = row.body ?? bodyAt.get(row.seq)
       return body === undefined ? [] : [{ ...row, body }]
     })
-    return { ...page, items: whole.map((row) => storedEvent(conversationId, row)) }
+    return { ...page, items: yield* events(conversationId, whole, refs) }
   }
 
   function* find(
@@ -264,8 +265,12 @@ export function eventReads(d: Dialect) {
     return yield* all<SegmentRow>(path, leafId, leafId, conversationId)
   }
 
-  return { findLog, stretch, read, rowsWithIds, getMany, search, count }
+  return { findLog, stretch, read, events, rowsWithIds, getMany, search, count }
 }
+
+/** Bytes of an event as it is read, without those of its other columns. */
+const bytesOf = ({ bytes, blobs }: FoundRow, refs: boolean): number =>
+  blobs === null || refs ? bytes : readReferences(blobs).reduce((sum, one) => sum + one.bytes, bytes)
 
 interface Bounds {
   readonly low: EventPlace

@@ -16,6 +16,8 @@ export interface ColumnTypes {
   /** The columns that place an event in its log, and the key of the table. */
   readonly eventPlace: string
   readonly eventKey: string
+  /** The events `e` of a log `l`, as a condition that finds them by the table's key. */
+  readonly eventOfLog: string
   /** The columns of the feed's order, and the key of that table. */
   readonly feedPlace: string
   readonly feedKey: string
@@ -31,7 +33,10 @@ export interface ColumnTypes {
  * - `log`: the end of its log, which every append reads and rewrites, and its lease.
  * - `event`: one row for each position. `lane` is null for what is not in the tree, `kind` also for what no search
  *   finds; `message` is the text that a search looks into.
+ * - `blob`: a long string of bodies, by its SHA-256, in pieces. `event.blobs` tells where in its body an event has which,
+ *   and `blob_use` which events have one: the last use that goes takes the blob with it, by a trigger.
  * - `lane`: where each run of the tree branches off.
+ * - `conversations`, `events`: views for the caller's own queries. Their columns stay; docs/own-rows.md lists them.
  * - `feed`: what happened in all conversations, one row for each append and each change.
  * - `text`: the words of each event that a search of text finds, in a line; `number` is its place in the order of such
  *   searches. `text_version` of a log: how many of its events were indexed.
@@ -39,7 +44,11 @@ export interface ColumnTypes {
  * Each index pays for an order that the contract promises: events by id, by time, and by kind and source; conversations
  * by creation, by change, and by creation of each key they are listed by.
  */
-export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, indexPrefix: string): string[] {
+export function schemaOf(
+  dialect: Pick<Dialect, 'table' | 'seq'>,
+  types: ColumnTypes,
+  indexPrefix: string,
+): string[] {
   const {
     text,
     int,
@@ -50,6 +59,7 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
     tableOptions,
     eventPlace,
     eventKey,
+    eventOfLog,
     feedPlace,
     feedKey,
     textLog,
@@ -127,7 +137,8 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   kind ${text},
   source ${text},
   message ${text},
-  body ${text} NOT NULL${eventKey}`,
+  body ${text} NOT NULL,
+  blobs ${text}${eventKey}`,
     ),
     index('event_id', 'event', 'log, id', ' WHERE lane IS NOT NULL', 'UNIQUE INDEX'),
     index('event_time', 'event', `log, time${eventKey === '' ? '' : ', seq'}`, ' WHERE kind IS NOT NULL'),
@@ -137,6 +148,29 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
       `log, kind, source, time${eventKey === '' ? '' : ', seq'}`,
       ' WHERE kind IS NOT NULL',
     ),
+    create(
+      'blob',
+      `
+  hash ${text} PRIMARY KEY,
+  bytes ${big} NOT NULL`,
+    ),
+    create(
+      'blob_piece',
+      `
+  hash ${text} NOT NULL REFERENCES ${t('blob')} (hash) ON DELETE CASCADE,
+  start ${big} NOT NULL,
+  bytes ${bytes} NOT NULL,
+  PRIMARY KEY (hash, start)`,
+    ),
+    create(
+      'blob_use',
+      `
+  log ${big} NOT NULL REFERENCES ${t('log')} (number) ON DELETE CASCADE,
+  seq ${int} NOT NULL,
+  hash ${text} NOT NULL REFERENCES ${t('blob')} (hash),
+  PRIMARY KEY (log, seq, hash)`,
+    ),
+    index('blob_use_hash', 'blob_use', 'hash, log'),
     create(
       'lane',
       `
@@ -195,6 +229,14 @@ export function schemaOf(dialect: Pick<Dialect, 'table'>, types: ColumnTypes, in
   from_seq ${int} NOT NULL,
   until_seq ${int} NOT NULL${feedKey}`,
     ),
+    `CREATE VIEW ${t('conversations')} AS
+      SELECT c.conversation_id AS id, c.title, c.owner, c.public, c.tags, c.metadata, c.parent_conversation_id,
+        c.status, c.created_at, l.updated_at, l.version AS event_count, l.head_id
+      FROM ${t('conversation')} AS c JOIN ${t('log')} AS l ON l.number = c.number`,
+    `CREATE VIEW ${t('events')} AS
+      SELECT l.conversation_id, ${dialect.seq} AS position, e.id, e.parent_id, e.kind, e.source, e.time AS created_at,
+        e.lane IS NOT NULL AS in_tree, e.body
+      FROM ${t('log')} AS l JOIN ${t('event')} AS e ON ${eventOfLog}`,
     create(
       'text',
       `

@@ -6,6 +6,7 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions, AppendResult, Store, Unwatch, Wake } from '../contract/store.ts'
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
+import { checkGetOptions } from '../kit/blobs.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { type CheckedFeedQuery, checkFeedQuery } from '../kit/feed.ts'
 import {
@@ -22,6 +23,7 @@ import {
   checkExact,
 } from '../kit/query/conversation-query.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
+import { blobReads } from './blobs.ts'
 import { conversationWork } from './conversations.ts'
 import type { Engine, Work } from './dialect.ts'
 import { eventReads } from './events.ts'
@@ -54,6 +56,7 @@ export interface OwnWork {
 /** The store of an engine. */
 export function sqlStore(engine: Engine, own: OwnWork): Store {
   const events = eventReads(engine.dialect)
+  const blobs = blobReads(engine.dialect)
   const conversations = conversationWork(engine.dialect, engine.clock)
   const items = itemReads(engine.dialect)
   const texts = own.texts === null ? null : textReads(engine.dialect, own.texts, events)
@@ -86,8 +89,14 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
       const checked = checkReadOptions(options)
       return read(() => events.read(id, checked))
     },
-    get: async (conversationId, id) => (await read(() => events.getMany(conversationId, [id])))[0] ?? null,
-    getMany: async (conversationId, ids) => read(() => events.getMany(conversationId, ids)),
+    get: async (conversationId, id, options) => {
+      const refs = checkGetOptions(options)
+      return (await read(() => events.getMany(conversationId, [id], refs)))[0] ?? null
+    },
+    getMany: async (conversationId, ids, options) => {
+      const refs = checkGetOptions(options)
+      return read(() => events.getMany(conversationId, ids, refs))
+    },
     search: async (query) => {
       const checked = checkEventQuery(query)
       return read(() => events.search(checked))
@@ -148,6 +157,9 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
       write(() => conversations.saveSnapshot(id, parts, complete)),
     loadSnapshot: async (id) => read(() => conversations.loadSnapshot(id)),
     deleteSnapshot: async (id) => write(() => conversations.deleteSnapshot(id)),
+
+    readBlob: (id, hash, range) => blobs.readBlob(read, id, hash, range),
+    auditBlobs: () => blobs.audit(read),
 
     feed: async (query) => read(own.feed(checkFeedQuery(query))),
 

@@ -15,7 +15,8 @@ import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
 import type { Bigint } from '../kit/row.ts'
 import { keyColumn } from './conversations.ts'
 import { all, type Dialect, first, type Statement, statement, type Step, type Work } from './dialect.ts'
-import { eventColumns, type eventReads, type EventRow, storedEvent } from './events.ts'
+import { blobReads, type EventRow } from './blobs.ts'
+import { eventColumns, type eventReads } from './events.ts'
 
 /** What the index has of an event. */
 export interface TextRow {
@@ -90,7 +91,8 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       hits,
       JSON.stringify(places.map(String)),
     )
-    const found = new Map(rows.map((row) => [row.number, storedEvent(row.conversation_id, row)]))
+    const read = yield* blobReads(d).eventsOf(rows, (row) => row.conversation_id, false)
+    const found = new Map(read.map(([row, event]) => [row.number, event]))
     return textPage(
       places.flatMap((place) => found.get(String(place)) ?? []),
       next,

@@ -1,6 +1,7 @@
 /** One connection to SQLite: prepared statements, transactions, units of work, and one clear error for what drivers throw. */
 
 import { ColloquyError, type ErrorCode, isColloquyError } from '../../event/errors.ts'
+import { invalidWithin } from '../kit/errors.ts'
 import type { SqlValue, Step, Work } from '../sql/dialect.ts'
 
 /** What is bound to a statement. Text is well-formed and without NUL: some drivers change or cut any other. */
@@ -42,9 +43,15 @@ export class Connection {
   readonly #statements = new Map<string, Prepared>()
   /** Whether a transaction is open that several units of work share. */
   #isShared = false
+  #isOpen = false
 
   constructor(database: SqliteDatabase) {
     this.database = database
+  }
+
+  /** Whether a transaction is open: a call that is made now is made by the caller's work in it. */
+  get isInTransaction(): boolean {
+    return this.#isOpen
   }
 
   /** All rows. The caller knows what columns the text selects. */
@@ -108,6 +115,7 @@ export class Connection {
   #step(step: Step): readonly object[] {
     if ('sql' in step) return this.all(step.sql, ...step.values)
     if ('confirm' in step) return []
+    if ('callback' in step) return this.#callBack(step.callback)
     const { row, columns, effects } = step.change
     const rows = this.all<Readonly<Record<string, SqlValue>>>(row.sql, ...row.values)
     const [changed] = rows
@@ -118,8 +126,31 @@ export class Connection {
     return rows
   }
 
+  /** Calls the caller's work. A savepoint shows whether that has ended the transaction. */
+  #callBack(callback: (handle: unknown) => unknown): readonly object[] {
+    this.all('SAVEPOINT colloquy_callback')
+    let result: unknown
+    try {
+      result = callback(this.database)
+    } catch (error) {
+      throw new CallbackError(error)
+    }
+    if (typeof (result as PromiseLike<unknown> | null | undefined)?.then === 'function') {
+      // Whatever becomes of it, it is not part of this transaction.
+      Promise.resolve(result as PromiseLike<unknown>).catch(() => undefined)
+      throw new CallbackError(invalidWithin('must be synchronous in SQLite, and has returned a promise'))
+    }
+    try {
+      this.all('RELEASE colloquy_callback')
+    } catch {
+      throw new CallbackError(invalidWithin('must not end the transaction'))
+    }
+    return []
+  }
+
   #transaction<T>(begin: string, work: () => T): T {
     this.all(begin)
+    this.#isOpen = true
     try {
       const result = work()
       this.all('COMMIT')
@@ -131,6 +162,8 @@ export class Connection {
         // SQLite has ended the transaction by itself, as it does when the disk is full.
       }
       throw error
+    } finally {
+      this.#isOpen = false
     }
   }
 
@@ -154,6 +187,13 @@ export class Connection {
     const prepared = { statement: this.database.prepare(sql), returnsRows: RETURNS_ROWS.test(sql) }
     if (this.#statements.size < MAX_PREPARED) this.#statements.set(sql, prepared)
     return prepared
+  }
+}
+
+/** What the caller's own work has thrown, which is no fault of the connection. */
+export class CallbackError extends Error {
+  constructor(cause: unknown) {
+    super('The work within an append has failed.', { cause })
   }
 }
 

@@ -22,7 +22,15 @@ import {
 import type { AppendDecision } from '../kit/append/decide-append.ts'
 import { type CheckedChange, type CheckedItem, itemConflict, itemOf } from '../kit/items.ts'
 import { readObject } from '../kit/row.ts'
-import { KnownLog, LOG_COLUMNS, type LogRow, searchColumns, TIP_COLUMNS, tipValues } from '../sql/append.ts'
+import {
+  KnownLog,
+  LOG_COLUMNS,
+  type LogRow,
+  resultOf,
+  searchColumns,
+  TIP_COLUMNS,
+  tipValues,
+} from '../sql/append.ts'
 import { isTaken } from './database.ts'
 import {
   all,
@@ -37,6 +45,8 @@ import {
 import { eventReads } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 import { schemaOf } from '../sql/schema.ts'
+import { saveBlobs } from '../sql/blobs.ts'
+import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
 import { textRow } from '../sql/texts.ts'
 import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 
@@ -106,12 +116,16 @@ export const SCHEMA: readonly string[] = [
       tableOptions: ' STRICT',
       eventPlace: '\n  place INTEGER PRIMARY KEY,\n  log INTEGER NOT NULL,',
       eventKey: '',
+      eventOfLog: `e.place >= l.number * ${POSITIONS} AND e.place < (l.number + 1) * ${POSITIONS}`,
       feedPlace: '\n  place INTEGER PRIMARY KEY,',
       feedKey: '',
       textLog: 'INTEGER NOT NULL',
     },
     'colloquy_',
   ),
+  `CREATE TRIGGER colloquy_blob_unused AFTER DELETE ON colloquy_blob_use
+  WHEN NOT EXISTS (SELECT 1 FROM colloquy_blob_use WHERE hash = OLD.hash)
+  BEGIN DELETE FROM colloquy_blob WHERE hash = OLD.hash; END`,
   ...TEXT_SCHEMA,
 ]
 
@@ -180,8 +194,8 @@ const events = eventReads(SQLITE)
 
 const FIND_LOG = `SELECT ${LOG_COLUMNS} FROM colloquy_log WHERE conversation_id = ?`
 
-const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT_EVENT = `INSERT INTO colloquy_event (place, log, id, parent_id, time, lane, kind, source, message, body,
+  blobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const INSERT_LANE = `INSERT INTO colloquy_lane (log, lane, time, parent_lane, parent_seq, parent_time)
   VALUES (?, ?, ?, ?, ?, ?)`
@@ -207,6 +221,7 @@ export function* append(
   const row = yield* first<LogRow>(FIND_LOG, conversationId)
   if (row === undefined) throw unknownConversation(conversationId)
   const [only] = facts
+  let known: AppendDecision | null = null
   if (facts.length === 1 && typeof only?.id === 'string') {
     const log = new KnownLog(conversationId, row, events)
     log.assumeNew([only.id])
@@ -214,16 +229,22 @@ export function* append(
       const decision = yield* log.decide(facts, options)
       if (decision.added.length > 0) {
         yield* write(log, decision, now, fullText)
-        return decision
+        known = decision
       }
     } catch (error) {
       if (!isTaken(error) && !isColloquyError(error)) throw error
       // Refused, or the id is taken: for which reason is decided on what the log holds.
     }
   }
-  const log = new KnownLog(conversationId, row, events)
-  const decision = yield* log.decide(facts, options)
-  if (decision.added.length > 0) yield* write(log, decision, now, fullText)
+  if (known === null) {
+    const log = new KnownLog(conversationId, row, events)
+    known = yield* log.decide(facts, options)
+    if (known.added.length === 0) return known
+    yield* write(log, known, now, fullText)
+  }
+  const { within } = options
+  const decision = known
+  if (within !== undefined) yield { callback: (handle) => within(handle, resultOf(decision)) }
   return decision
 }
 
@@ -233,15 +254,20 @@ function* write(
   now: bigint,
   fullText: boolean,
 ): Work<void> {
+  const digests: Digests = new Map()
   for (const placed of added) {
     const { event, time, node } = placed
     const { kind, source, message } = searchColumns(placed)
     const { seq, id, parentId, fact } = event
     const place = placeOf(number, seq)
+    const split = splitBody(fact, digests)
+    const body = split === null ? JSON.stringify(fact) : split.body
+    const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore
     yield statement(
-      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, JSON.stringify(fact),
+      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs,
     )
+    if (split !== null) yield* saveBlobs(SQLITE, number, seq, split.strings)
   }
   for (const { lane, time, parent } of opened) {
     const { lane: parentLane = null, seq = null, time: parentTime = null } = parent ?? {}

@@ -6,7 +6,8 @@ import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
 import type { Store } from '../contract/store.ts'
 import { sqlStore } from '../sql/store.ts'
-import { Connection, type SqliteDatabase } from './database.ts'
+import { resultOf } from '../sql/append.ts'
+import { CallbackError, Connection, type SqliteDatabase } from './database.ts'
 import { append, changeItems, claimItems, readFeed, SCHEMA, SQLITE } from './dialect.ts'
 import { Poll } from './poll.ts'
 import { purge, TEXT_INDEX, TEXT_WORK } from './texts.ts'
@@ -94,9 +95,13 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     { name: 'sqlite', dialect: SQLITE, clock, read: runner.read, write: runner.write },
     {
       async append(id, facts, options) {
-        const { events, added, tip } = await runner.write(() => append(id, facts, options, clock(), fullText))
-        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
-        return { result, isNew: added.length > 0 }
+        const isAlone = options.within !== undefined
+        const decision = await runner
+          .write(() => append(id, facts, options, clock(), fullText), { isAlone })
+          .catch((error: unknown) => {
+            throw error instanceof CallbackError ? error.cause : error
+          })
+        return { result: resultOf(decision), isNew: decision.added.length > 0 }
       },
       changeItems: (changes) => () => changeItems(changes, millis()),
       claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),

@@ -26,6 +26,8 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown }
 /** A unit of work that writes, and waits for the end of the turn. */
 interface QueuedWrite {
   readonly work: () => Work<unknown>
+  /** Whether it has a commit of its own. */
+  readonly isAlone: boolean
   readonly deadline: number
   readonly settle: (outcome: Outcome) => void
 }
@@ -79,7 +81,8 @@ export class Runner {
     const deadline = this.#deadline()
     const read = (connection: Connection): T => connection.read(work)
     this.#reads += 1
-    if (this.#connection !== null && this.#reads % READS_PER_TURN !== 0) {
+    const isFree = this.#connection !== null && !this.#connection.isInTransaction
+    if (isFree && this.#connection !== null && this.#reads % READS_PER_TURN !== 0) {
       try {
         return this.#attempt(this.#connection, read)
       } catch (error) {
@@ -94,9 +97,10 @@ export class Runner {
 
   /**
    * Runs a unit of work that writes, after all that were asked for before, and resolves when it is durable. Those that
-   * are asked for in one turn of the event loop share one commit (design D30). @throws as {@link Runner.read}.
+   * are asked for in one turn of the event loop share one commit (design D30), unless one `isAlone`. @throws as
+   * {@link Runner.read}.
    */
-  readonly write = async <T>(work: () => Work<T>): Promise<T> => {
+  readonly write = async <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> => {
     this.refuseWhenClosed()
     const deadline = this.#deadline()
     return this.#track(
@@ -104,7 +108,7 @@ export class Runner {
         new Promise((resolve, reject) => {
           const settle = (outcome: Outcome): void =>
             'error' in outcome ? reject(outcome.error) : resolve(outcome.value as T)
-          this.#queue.push({ work, deadline, settle })
+          this.#queue.push({ work, isAlone, deadline, settle })
           this.#flushSoon()
         }),
     )
@@ -123,10 +127,16 @@ export class Runner {
     this.#isFlushing = true
     // At the end of the turn: what all sockets that are ready ask for is in the queue by then.
     setImmediate(async () => {
-      await this.#commit(this.#queue.splice(0, LARGEST_GROUP))
+      await this.#commit(this.#nextGroup())
       this.#isFlushing = false
       this.#flushSoon()
     })
+  }
+
+  /** Takes the writes that share the next commit. */
+  #nextGroup(): QueuedWrite[] {
+    const end = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
+    return this.#queue.splice(0, end === -1 ? LARGEST_GROUP : Math.max(1, end))
   }
 
   /** Does units of work in one transaction, and each by itself where one of them, or the commit, cannot be done. */

@@ -2,6 +2,14 @@
 
 import type { Store } from '../../store/contract/store.ts'
 
+/** A table of the caller's own, in which an append writes by `within`. */
+export interface OwnRows {
+  /** Adds a row; makes the table if need be. Synchronous where the store's `within` is. */
+  insert(tx: unknown, text: string): unknown
+  /** The texts of all rows. */
+  list(tx: unknown): readonly string[] | Promise<readonly string[]>
+}
+
 /** A store to try, empty when the trial begins; whatever a trial opens is closed after it. */
 export interface Trial {
   readonly store: Store
@@ -9,6 +17,8 @@ export interface Trial {
   readonly reopen: () => Promise<Store>
   /** Opens another store, which holds nothing. */
   readonly another: () => Promise<Store>
+  /** Null for a store that refuses `within`. */
+  readonly rows: OwnRows | null
   /** How long a hint may take, in milliseconds. */
   readonly watchTimeout: number
   /** How many arbitrary trials are made of so many. */

@@ -7,7 +7,8 @@ import { APPEND_SHAPE } from './append-shape.ts'
 import { APPEND_TREE } from './append-tree.ts'
 import { APPEND_VERSION } from './append-version.ts'
 import { BODIES_KEPT } from './bodies.ts'
-import type { Check } from './check.ts'
+import { BLOBS } from './blobs.ts'
+import type { Check, OwnRows } from './check.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { CURSORS } from './cursors.ts'
 import { ITEM_LISTS } from './item-lists.ts'
@@ -17,6 +18,7 @@ import { LASTING } from './lasting.ts'
 import { LEASES } from './leases.ts'
 import { LIST_BOUNDS } from './list-bounds.ts'
 import { LISTS } from './lists.ts'
+import { OWN_ROWS } from './own-rows.ts'
 import { PATHS } from './paths.ts'
 import { READING } from './reading.ts'
 import { SEARCHING } from './searching.ts'
@@ -28,6 +30,7 @@ import { WATCHING } from './watching.ts'
 const PARTS = {
   append: [...APPEND_IDS, ...APPEND_VERSION, ...APPEND_TREE, ...APPEND_SHAPE],
   import: APPEND_IMPORT,
+  within: OWN_ROWS,
   read: READING,
   search: [...SEARCHING, ...TIMES, ...PATHS, ...CURSORS],
   conversations: [...CONVERSATIONS, ...LISTS, ...LIST_BOUNDS],
@@ -37,6 +40,7 @@ const PARTS = {
   items: [...ITEMS, ...ITEM_LISTS],
   watch: WATCHING,
   bodies: BODIES_KEPT,
+  blobs: BLOBS,
   lasting: LASTING,
   text: TEXTS,
 } as const satisfies Readonly<Record<string, readonly Check[]>>
@@ -57,6 +61,8 @@ export interface ConformanceOptions {
    * out by a store that forgets with its process: the cases that need it are then not in the list.
    */
   reopen?(store: Store): Promise<Store>
+  /** A table beside the store's own, for a store that takes `within`. Left out: the store must refuse it. */
+  readonly rows?: OwnRows
   /** How long a watch may take to wake, in milliseconds. Default: 20,000. */
   readonly watchTimeout?: number
   /** Whether the stores that are opened search text (`fullText`): else those cases are not in the list. Default: false. */
@@ -127,6 +133,7 @@ async function tryOn(check: Check, options: ConformanceOptions): Promise<void> {
     const store = await open(options.open())
     await check.run({
       store,
+      rows: options.rows ?? null,
       watchTimeout: options.watchTimeout ?? 20_000,
       runsOf: (whole) => (options.size === 'quick' ? Math.ceil(whole / 5) : whole),
       another: () => open(options.open()),

@@ -137,6 +137,8 @@ export function decideAppend(
   const { mode = 'live', expected = 'any', createdAt } = options
   const live = mode === 'live'
   if (!live && mode !== 'import') invalidArgument('mode', 'must be live or import')
+  if (options.within !== undefined && typeof options.within !== 'function')
+    invalidArgument('within', 'must be a function')
   if (expected !== 'any' && expected !== 'none' && !isVersion(expected)) {
     invalidArgument('expected', 'must be any, none or a number of events')
   }

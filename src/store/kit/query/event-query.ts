@@ -12,6 +12,7 @@ import {
   invalidArgument,
   invalidQuery,
 } from './check-value.ts'
+import { checkBlobs } from '../blobs.ts'
 import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
 import { foldText } from './message-text.ts'
 import type { EventFilter, EventQuery, StoredEvent } from '../../contract/query.ts'
@@ -38,6 +39,8 @@ export interface CheckedEventFilter {
 export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {
   /** Bytes of bodies with which a page ends; null for no bound. */
   readonly maxBytes: number | null
+  /** Whether long strings are read as references. */
+  readonly refs: boolean
 }
 
 /** The place of an event in the order of a search. */
@@ -66,6 +69,7 @@ const OPTIONS = {
   cursor: true,
   limit: true,
   maxBytes: true,
+  blobs: true,
 } satisfies Record<keyof EventQuery, true>
 
 /**
@@ -101,7 +105,7 @@ export function checkEventQuery(query: EventQuery): CheckedEventQuery {
   const filter = checkEventFilter(query)
   const { order: _, ...page } = checkPage(EVENTS, filter, query)
   const maxBytes = checkInteger('maxBytes', query.maxBytes, 1, Number.MAX_SAFE_INTEGER, null)
-  return { ...filter, ...page, maxBytes }
+  return { ...filter, ...page, maxBytes, refs: checkBlobs(query.blobs) }
 }
 
 /** The cursor of the page that follows the one that ends with this event. O(length of the scope). */
@@ -118,12 +122,14 @@ export function checkReadOptions(options: ReadOptions): {
   readonly from: number | null
   readonly backward: boolean
   readonly limit: number
+  readonly refs: boolean
 } {
   return {
     from: checkInteger('from', options.from, 0, Number.MAX_SAFE_INTEGER, null, invalidArgument),
     backward:
       checkOneOf('direction', options.direction, ['forward', 'backward'], invalidArgument) === 'backward',
     limit: checkInteger('limit', options.limit, 1, Number.MAX_SAFE_INTEGER, 1000, invalidArgument),
+    refs: checkBlobs(options.blobs, invalidArgument),
   }
 }
 

@@ -5,6 +5,7 @@ import { isQuarantined } from '../../../event/quarantine.ts'
 import { parseInstant } from '../../../event/time.ts'
 import type { ConversationRecord } from '../../contract/conversation-record.ts'
 import type { EventPage, Page, StoredEvent } from '../../contract/query.ts'
+import { withReferences } from '../blobs.ts'
 import { compareIds } from '../record.ts'
 import {
   type CheckedConversationFilter,
@@ -40,14 +41,15 @@ export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: C
 
 /** A page of events, out of all that the filter lets through. O(n log n). */
 export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEventQuery): EventPage {
-  const { after, descending, limit, maxBytes } = query
+  const { after, descending, limit, maxBytes, refs } = query
   const order = (a: EventPlace, b: EventPlace): number =>
     descending ? comparePlaces(b, a) : comparePlaces(a, b)
   const found = fitting
     .map((event) => ({ event, time: BigInt(event.time), seq: event.seq }))
     .filter((place) => after === null || order(place, after) > 0)
     .toSorted(order)
-    .map(({ event }) => event)
+    .slice(0, limit + 1)
+    .map(({ event }) => (refs ? withReferences(event) : event))
   const count = countWithin(found, limit, maxBytes, ({ fact }) => JSON.stringify(fact).length)
   return pageOf(found, count, (last) => eventCursor(query, last))
 }

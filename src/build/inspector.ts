@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 
-const PAGE = resolve(import.meta.dirname, '../page')
+const PAGE = resolve(import.meta.dirname, '../inspector/page')
 
 /** Starts what stands compressed in the page. */
 const START = `(async () => {
@@ -79,5 +79,3 @@ export async function writeInspector(file: string): Promise<void> {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, await buildInspector())
 }
-
-if (import.meta.main) await writeInspector(resolve(import.meta.dirname, '../../../dist/inspector/page.html'))

@@ -1,0 +1,244 @@
+/** The entry `colloquy/claude-agent`: a session store of the Claude Agent SDK that keeps each session in a conversation. */
+
+import { foldSessionSummary } from '@anthropic-ai/claude-agent-sdk'
+import type { SessionKey, SessionStore, SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
+import { LRUCache } from 'lru-cache'
+import { CHILD_TAGS } from '../conversation/engine-context.ts'
+import { ColloquyError, hasCode } from '../event/errors.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonValue } from '../event/shapes.ts'
+import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { StoredEvent } from '../store/contract/query.ts'
+import type { Store } from '../store/contract/store.ts'
+import { retryConflicts } from '../store/kit/items.ts'
+import { isKeepable } from '../store/kit/record.ts'
+import { digest } from './channel-values.ts'
+import {
+  addLines,
+  emptyTranscript,
+  entriesOf,
+  linesEvent,
+  linesIn,
+  parseLines,
+  type Transcript,
+} from './claude-transcript.ts'
+
+/** The tag of sessions, and the collection of their summaries. */
+const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
+const PAGE = 1_000
+
+interface Session {
+  readonly record: ConversationRecord
+  readonly sessionId: string
+  readonly mtime: number
+}
+
+/**
+ * Returns the id of the conversation of a session, or of a subagent's transcript.
+ *
+ * @example
+ * conversationIdOf({ projectKey: 'p', sessionId: 's' }) // 's-c5018da6c53d5c45f9b5364ff97c278b'
+ */
+export function conversationIdOf({ projectKey, sessionId, subpath }: SessionKey): string {
+  const name = (subpath ?? sessionId).split('/').at(-1) ?? ''
+  const id = digest(projectKey, sessionId, subpath ?? '')
+  return `${name.replaceAll(/[^\w-]/g, '').slice(0, 60)}-${id}`
+}
+
+/**
+ * Returns a session store of the Claude Agent SDK over a Colloquy store.
+ *
+ * Entries come back as they were appended. An entry whose uuid the session has is ignored; entries without a uuid are always
+ * appended. The same append adds the messages, calls and results of the entries as events, so that every reader of the
+ * conversation ({@link conversationIdOf}) follows the session while it grows. Subagents are child conversations. What others
+ * appended to the conversation is loaded as entries, too, so that the SDK continues from it. `append` is O(new entries) in the
+ * process that appended the ones before, else O(session); `load` is O(session).
+ *
+ * @throws ColloquyError what the store throws.
+ *
+ * @example
+ * const sessions = sessionStore({ store: memoryStore() })
+ * const key = { projectKey: 'project', sessionId: 'session-1' }
+ * await sessions.append(key, [{ type: 'custom-title', customTitle: 'Trees' }])
+ * await sessions.load(key) // [{ type: 'custom-title', customTitle: 'Trees' }]
+ */
+export function sessionStore({ store }: { readonly store: Store }): Required<SessionStore> {
+  if (typeof store?.append !== 'function')
+    throw new ColloquyError('invalid_argument', 'Pass a Colloquy store as store, such as memoryStore().')
+  const transcripts = new LRUCache<string, Transcript>({ max: 100 })
+  const queues = new Map<string, Promise<unknown>>()
+
+  /** Runs the calls for a session one after the other. */
+  const inOrder = <T>(key: SessionKey, task: (id: string) => Promise<T>): Promise<T> => {
+    const id = conversationIdOf(key)
+    const run = (): Promise<T> => task(id)
+    const done = (queues.get(id) ?? Promise.resolve()).then(run, run)
+    queues.set(id, done)
+    const forget = (): void => {
+      if (queues.get(id) === done) queues.delete(id)
+    }
+    done.then(forget, forget)
+    return done
+  }
+
+  /** Reads what others appended to a session. */
+  const transcriptOf = async (record: ConversationRecord): Promise<Transcript> => {
+    const { id, createdAt, version } = record
+    let transcript = transcripts.get(id)
+    if (transcript?.createdAt !== createdAt || transcript.version > version) {
+      transcript = emptyTranscript(createdAt)
+      transcripts.set(id, transcript)
+    }
+    for (const { fact } of await readEvents(store, id, transcript.version, version)) {
+      const text = linesIn(fact)
+      if (text !== null) addLines(transcript, text)
+    }
+    transcript.version = version
+    return transcript
+  }
+
+  const append = async (
+    id: string,
+    key: SessionKey,
+    entries: readonly SessionStoreEntry[],
+  ): Promise<void> => {
+    const record = (await store.getConversation(id)) ?? (await createSession(store, id, key))
+    const transcript = await transcriptOf(record)
+    const fresh = new Map<unknown, SessionStoreEntry>()
+    for (const entry of entries) {
+      const uuid = entry.uuid ?? Symbol('no uuid')
+      if (!transcript.uuids.has(uuid) && !fresh.has(uuid)) fresh.set(uuid, entry)
+    }
+    const [first] = fresh.values()
+    if (first === undefined) return
+    const { head, title } = transcript
+    const text = [...fresh.values()].map((entry) => JSON.stringify(entry)).join('\n')
+    const isKnown = transcript.uuids.has(first['parentUuid'])
+    const timestamp = new Date().toISOString()
+    const events = addLines(transcript, text).map((event) => ({ timestamp, ...event }))
+    // Lines behind a line of the session leave out what others appended behind that.
+    const isMoved = record.headId !== head && isKnown && events[0]?.parent_id === undefined
+    if (isMoved && events[0] !== undefined) events[0] = { ...events[0], parent_id: head ?? '__root__' }
+    const facts = [linesEvent(text, timestamp), ...events]
+    try {
+      const options = { expected: transcript.version, createdAt: transcript.createdAt }
+      transcript.version = (await store.append(id, facts, options)).version
+    } catch (error) {
+      transcripts.delete(id)
+      throw error
+    }
+    if (transcript.title && transcript.title !== title && isKeepable(transcript.title, 200))
+      await store.updateConversation(id, { title: transcript.title })
+  }
+
+  const remove = async (id: string): Promise<void> => {
+    const children = await listAll(store, { parentConversationId: id, tags: CHILD_TAGS })
+    await Promise.all(children.map((child) => remove(child.id)))
+    await store.deleteConversation(id)
+    await store.changeItems([{ collection: SUMMARIES, id, put: null }])
+  }
+
+  return {
+    append(key, entries) {
+      if (entries.length === 0) return Promise.resolve()
+      return inOrder(key, (id) => retryConflicts(() => append(id, key, entries)))
+    },
+    load: (key) =>
+      inOrder(key, async (id) => {
+        const record = await store.getConversation(id)
+        if (record === null) return null
+        const { ids } = await transcriptOf(record)
+        return entriesOf(await readEvents(store, id, 0, record.version), key, ids)
+      }),
+    async listSessions(projectKey) {
+      const sessions = await listSessions(store, projectKey)
+      return sessions.map(({ sessionId, mtime }) => ({ sessionId, mtime }))
+    },
+    async listSessionSummaries(projectKey) {
+      const sessions = await listSessions(store, projectKey)
+      return Promise.all(
+        sessions.map(async ({ record, sessionId, mtime }) => {
+          const { id, createdAt, version } = record
+          const body = (await store.getItem(SUMMARIES, id))?.body
+          const isOfRecord = body?.['createdAt'] === createdAt
+          const known = isOfRecord ? Number(body?.['version']) : 0
+          let summary = {
+            sessionId,
+            mtime,
+            data: isOfRecord ? (body?.['data'] as Record<string, unknown>) : {},
+          }
+          for (const { fact } of await readEvents(store, id, known, version)) {
+            const text = linesIn(fact)
+            const key = { projectKey, sessionId }
+            const previous = Object.keys(summary.data).length === 0 ? undefined : summary
+            if (text !== null) summary = foldSessionSummary(previous, key, parseLines(text), { mtime })
+          }
+          const put = { body: { createdAt, version, data: summary.data as Record<string, JsonValue> } }
+          if (known < version) await store.changeItems([{ collection: SUMMARIES, id, put }])
+          return { ...summary, mtime }
+        }),
+      )
+    },
+    delete: (key) => inOrder(key, remove),
+    async listSubkeys({ projectKey, sessionId }) {
+      const parentConversationId = conversationIdOf({ projectKey, sessionId })
+      const children = await listAll(store, { parentConversationId, tags: CHILD_TAGS })
+      return children.flatMap(({ metadata, version }) => {
+        const { claude_agent: key } = metadata
+        return isObject(key) && typeof key['subpath'] === 'string' && version > 0 ? [key['subpath']] : []
+      })
+    },
+  }
+}
+
+async function createSession(store: Store, id: string, key: SessionKey): Promise<ConversationRecord> {
+  const { projectKey, sessionId, subpath } = key
+  const main = { tags: { [PROJECT]: digest(projectKey) } }
+  const child = { tags: CHILD_TAGS, parentConversationId: conversationIdOf({ projectKey, sessionId }) }
+  const metadata = {
+    claude_agent: { projectKey, sessionId, ...(subpath !== undefined && { subpath }) },
+    ...(subpath !== undefined && { subagent: { depth: 1 } }),
+  }
+  try {
+    return await store.createConversation({
+      id,
+      status: 'idle',
+      metadata,
+      ...(subpath === undefined ? main : child),
+    })
+  } catch (error) {
+    const record = hasCode(error, 'conversation_exists') ? await store.getConversation(id) : null
+    if (record === null) throw error
+    return record
+  }
+}
+
+/** The events of a log at positions from `start`, below `end`. O(result). */
+async function readEvents(store: Store, id: string, start: number, end: number): Promise<StoredEvent[]> {
+  const pages: StoredEvent[][] = []
+  for (let from = start; from < end; from += PAGE)
+    // oxlint-disable-next-line no-await-in-loop
+    pages.push(await store.read(id, { from, limit: Math.min(PAGE, end - from) }))
+  return pages.flat()
+}
+
+async function listAll(store: Store, query: ConversationQuery): Promise<ConversationRecord[]> {
+  const pages: (readonly ConversationRecord[])[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    // oxlint-disable-next-line no-await-in-loop
+    const page = await store.listConversations({ ...query, ...(cursor !== undefined && { cursor }) })
+    pages.push(page.items)
+    cursor = page.next_page_id
+  }
+  return pages.flat()
+}
+
+/** The sessions of a project that have entries. */
+async function listSessions(store: Store, projectKey: string): Promise<Session[]> {
+  const records = await listAll(store, { tags: { [PROJECT]: digest(projectKey) } })
+  return records.flatMap((record) => {
+    const { claude_agent: key } = record.metadata
+    if (record.version === 0 || !isObject(key) || typeof key['sessionId'] !== 'string') return []
+    return [{ record, sessionId: key['sessionId'], mtime: Date.parse(record.updatedAt) }]
+  })
+}

@@ -1,0 +1,146 @@
+/** Lines of a Claude Code transcript as events of a conversation, and events of others as lines. */
+
+import type { SessionKey, SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
+import { without } from '../event/json.ts'
+import { type Fact, isQuarantined } from '../event/quarantine.ts'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { Event } from '../event/types.ts'
+import { toAnthropic } from '../messages/anthropic/write.ts'
+import { toMessages } from '../messages/neutral.ts'
+import { growingClaudeCode } from '../sessions/growing-claude-code.ts'
+import { pathTo } from '../state/read.ts'
+import { replay } from '../state/reduce.ts'
+import type { StoredEvent } from '../store/contract/query.ts'
+import { digest } from './channel-values.ts'
+
+/** The key of the event that holds the lines of one append, as they were appended. */
+const LINES = 'claude_agent.lines'
+
+/** What this process knows of a session: the events of its log up to a version. */
+export interface Transcript {
+  readonly createdAt: string
+  readonly read: ReturnType<typeof growingClaudeCode>
+  version: number
+  /** Number of lines read. */
+  count: number
+  readonly uuids: Set<unknown>
+  /** The events that its lines became. */
+  readonly ids: Set<string>
+  /** The latest of them that can be HEAD. */
+  head: string | null
+  title: string | null
+}
+
+export const emptyTranscript = (createdAt: string): Transcript => ({
+  createdAt,
+  read: growingClaudeCode(),
+  version: 0,
+  count: 0,
+  uuids: new Set(),
+  ids: new Set(),
+  head: null,
+  title: null,
+})
+
+/** Reads more lines of a transcript, and returns the events of the conversation that they are. */
+export function addLines(transcript: Transcript, text: string): Event[] {
+  const records = parseLines(text).map((entry, index) => {
+    if (entry.uuid !== undefined) transcript.uuids.add(entry.uuid)
+    return { line: transcript.count + index + 1, raw: '', value: entry as JsonValue }
+  })
+  transcript.count += records.length
+  const { facts, title } = transcript.read(records)
+  transcript.title = title
+  return facts.flatMap(({ fact }) => {
+    if (isQuarantined(fact)) return []
+    const isUpdate = fact.kind === 'ConversationStateUpdateEvent'
+    if (isUpdate && fact.key !== 'leaf_event_id') return []
+    if (isUpdate) transcript.head = typeof fact.value === 'string' ? fact.value : null
+    else transcript.head = fact.id ?? null
+    if (fact.id !== undefined) transcript.ids.add(fact.id)
+    return [fact]
+  })
+}
+
+export const parseLines = (text: string): SessionStoreEntry[] =>
+  text.split('\n').map((line) => JSON.parse(line) as SessionStoreEntry)
+
+export const linesIn = (fact: Fact): string | null =>
+  !isQuarantined(fact) &&
+  fact.kind === 'ConversationStateUpdateEvent' &&
+  fact.key === LINES &&
+  typeof fact.value === 'string'
+    ? fact.value
+    : null
+
+/** The event that holds lines: it shows in no view. */
+export const linesEvent = (text: string, timestamp: string): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  id: crypto.randomUUID(),
+  timestamp,
+  source: 'environment',
+  key: LINES,
+  value: text,
+})
+
+/**
+ * The entries of a log: those that were appended, and between them what others said on the branch of HEAD. O(size).
+ * @param ids the events that were made of entries
+ */
+export function entriesOf(
+  stored: readonly StoredEvent[],
+  key: SessionKey,
+  ids: ReadonlySet<string>,
+): SessionStoreEntry[] | null {
+  const others = stored.filter(({ id, fact }) => linesIn(fact) === null && !(id !== null && ids.has(id)))
+  const path =
+    others.length === 0 ? [] : pathTo(replay(stored.map(({ fact }) => fact))).map((entry) => entry.id)
+  const onPath = new Set(path)
+  const entries: SessionStoreEntry[] = []
+  let said: Event[] = []
+  const addSaid = (): void => {
+    entries.push(...entriesOfOthers(said, key, entries))
+    said = []
+  }
+  for (const { id, fact } of stored) {
+    const text = linesIn(fact)
+    if (text !== null) {
+      addSaid()
+      entries.push(...parseLines(text))
+    } else if (!isQuarantined(fact) && id !== null && onPath.has(id) && !ids.has(id)) said.push(fact)
+  }
+  addSaid()
+  return entries.length === 0 ? null : entries
+}
+
+/** Entries of events that others appended: what the model reads of them, without the reasoning of other models. */
+function entriesOfOthers(
+  events: readonly Event[],
+  { projectKey, sessionId }: SessionKey,
+  before: readonly SessionStoreEntry[],
+): SessionStoreEntry[] {
+  const messages = toMessages(
+    replay(events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event)),
+  )
+  if (messages.length === 0) return []
+  const written = toAnthropic(messages).messages
+  // A request begins and ends with the user's turn, which nobody said when the reply of a model is there.
+  const start = messages[0]?.role === 'assistant' && written[0]?.role === 'user' ? 1 : 0
+  const end = messages.at(-1)?.role === 'assistant' && written.at(-1)?.role === 'user' ? -1 : undefined
+  const last = before.findLast(({ uuid }) => typeof uuid === 'string')
+  const { cwd = '', version = '', gitBranch = '', timestamp }: Partial<SessionStoreEntry> = last ?? {}
+  let parentUuid = last?.uuid ?? null
+  return written.slice(start, end).map(({ role, content }, index) => {
+    const uuid = uuidOf(projectKey, sessionId, events[0]?.id ?? '', String(index))
+    const reply = { id: `msg_${uuid}`, type: 'message', model: '<other>', stop_reason: 'end_turn', usage: {} }
+    const message = { ...(role === 'assistant' && reply), role, content }
+    const fields = { isSidechain: false, userType: 'external', cwd, sessionId, version, gitBranch }
+    const entry = { parentUuid, ...fields, type: role, message, uuid, ...(timestamp && { timestamp }) }
+    parentUuid = uuid
+    return entry
+  })
+}
+
+/** The same UUID for the same texts. */
+const uuidOf = (...texts: readonly string[]): string =>
+  digest(...texts).replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, '$1-$2-8$3-8$4-$5')

@@ -1,0 +1,97 @@
+/** Reads a session of Claude Code while it grows. */
+
+import { type Chain, type Line, lineOf, originOf, readLine, type SplitReply, Turns } from './claude-code.ts'
+import type { SessionFact, SessionRecord } from './session.ts'
+import { SessionWriter } from './writer.ts'
+
+/** What was read of more lines: their facts, and what the session is called by now. */
+export interface ReadLines {
+  readonly facts: readonly SessionFact[]
+  readonly title: string | null
+}
+
+/**
+ * Returns a reader of a session that grows: each call accepts the next lines and returns their facts. The last lines wait for the
+ * next call when they are thinking whose reply has more blocks. A reply that continues after a result is read as a reply of its
+ * own, and lines of side chains in a session's own file are left out. The same calls return the same facts. O(new lines).
+ */
+export function growingClaudeCode(): (records: readonly SessionRecord[]) => ReadLines {
+  const writer = new SessionWriter()
+  const lines: Line[] = []
+  const replies = new Map<Line, SplitReply>()
+  const chain: Chain = {
+    writer,
+    // A result may still follow.
+    hasResult: () => true,
+    turns: new Turns(writer, lines),
+    replies,
+    titles: [],
+    named: () => new Map(lines.map((line) => [line.uuid ?? '', line])),
+    boundary: null,
+  }
+  const counts = new Map<string, number>()
+  let isSide: boolean | null = null
+  let waiting: Line[] = []
+  let last: Line | null = null
+  return (records) => {
+    for (const line of records.map(lineOf)) {
+      if (line.uuid !== null) isSide ??= line.isSide
+      if (line.uuid === null || line.isSide === isSide) waiting.push(line)
+    }
+    const complete = waiting.slice(0, completeLength(waiting))
+    waiting = waiting.slice(complete.length)
+    for (const line of complete) {
+      if (line.reply !== null) replies.set(line, growingReply(line, last, replies, counts))
+      if (line.uuid !== null) last = line
+      lines.push(line)
+    }
+    chain.turns.addLines()
+    const start = writer.facts.length
+    for (const line of complete) {
+      chain.turns.resume(line, { ...originOf(line), id: null })
+      readLine(line, chain)
+      chain.turns.finish(line)
+    }
+    return { facts: writer.facts.slice(start), title: chain.titles.at(-1) ?? null }
+  }
+}
+
+/** Number of lines before a reply at the end that must have more blocks. */
+function completeLength(lines: readonly Line[]): number {
+  const last = lines.findLast(({ uuid }) => uuid !== null)
+  const type = last?.blocks.at(-1)?.['type']
+  const isThinking = type === 'thinking' || type === 'redacted_thinking'
+  const isBeforeCall = type === 'text' && last?.message['stop_reason'] === 'tool_use'
+  if (last === undefined || last.reply === null || !(isThinking || isBeforeCall)) return lines.length
+  const before = lines.findLastIndex(({ uuid, reply }) => uuid !== null && reply !== last.reply)
+  return lines.findIndex(({ reply }, index) => index > before && reply === last.reply)
+}
+
+/** The reply of a line behind another line: the same one until it was written or something else followed. */
+function growingReply(
+  line: Line,
+  last: Line | null,
+  replies: ReadonlyMap<Line, SplitReply>,
+  counts: Map<string, number>,
+): SplitReply {
+  const name = line.reply ?? ''
+  const count = counts.get(name) ?? 0
+  const current = last?.reply === name ? replies.get(last) : undefined
+  if (current !== undefined && !current.isWritten) {
+    current.lines.push(count === 1 ? line : withoutUsage(line))
+    return current
+  }
+  const isNextCall = [last, line].every((one) => one?.blocks.at(-1)?.['type'] === 'tool_use')
+  if (current !== undefined && isNextCall)
+    return { ...current, lines: [withoutUsage(line)], isWritten: false }
+  counts.set(name, count + 1)
+  return count === 0
+    ? { id: name, request: '', lines: [line], isWritten: false }
+    : { id: `${name}~${count + 1}`, request: '', lines: [withoutUsage(line)], isWritten: false }
+}
+
+/** Each line repeats the usage of the whole reply, which counts once. */
+function withoutUsage(line: Line): Line {
+  const { usage: _, ...message } = line.message
+  return { ...line, message }
+}

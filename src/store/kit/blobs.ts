@@ -1,0 +1,265 @@
+/** Takes long strings out of bodies, so that a store keeps each once by its content, and puts them back. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import { freezeJson } from '../../event/freeze.ts'
+import { setOwn } from '../../event/json.ts'
+import type { Fact } from '../../event/quarantine.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type {
+  BlobAudit,
+  BlobContent,
+  BlobMode,
+  BlobRange,
+  BlobReference,
+  GetOptions,
+} from '../contract/blobs.ts'
+import type { StoredEvent } from '../contract/query.ts'
+import { newHash } from './sha-256.ts'
+import {
+  checkInteger,
+  checkOneOf,
+  checkOptionNames,
+  invalidArgument,
+  type Refuse,
+} from './query/check-value.ts'
+
+/** Characters beyond which a string of a body is a blob. No body whose JSON is shorter has one. */
+export const LARGE_STRING = 65_536
+
+/** A long string in a body. */
+export interface LargeString extends BlobReference {
+  readonly text: string
+}
+
+/** A body without its long strings. */
+export interface SplitBody {
+  /** The JSON of the body, with an empty string in the place of each long one. */
+  readonly body: string
+  readonly strings: readonly LargeString[]
+}
+
+/** Digests of strings that were seen before, so that one that many events share is read once. */
+export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
+
+/**
+ * What a body has in the place of a string that was read as a reference. Only the event's `blobs` says which texts are
+ * references: a body may contain such a text itself. O(1).
+ */
+export const blobText = (hash: string): string => `colloquy:blob/${hash}`
+
+/**
+ * Splits a body into JSON and long strings: those of more than {@link LARGE_STRING} characters that are well-formed
+ * Unicode. Null when it has none. O(values), and O(characters) of the long strings.
+ *
+ * @param digests what was computed before, which is added to
+ *
+ * @example
+ * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
+ */
+export function splitBody(fact: Fact, digests: Digests = new Map()): SplitBody | null {
+  const found: LargeString[] = []
+  if (!hasLargeString(fact)) return null
+  collect(fact, [], digests, found)
+  if (found.length === 0) return null
+  return {
+    body: JSON.stringify(replaceStrings(fact as object as JsonValue, found, () => '')),
+    strings: found,
+  }
+}
+
+/** What a database keeps beside the body, as JSON. */
+export const referencesText = (strings: readonly BlobReference[]): string =>
+  JSON.stringify(strings.map(({ path, hash, bytes }) => [path, hash, bytes]))
+
+/** Reads what {@link referencesText} has written. @throws a SyntaxError or a TypeError for a damaged text. */
+export const readReferences = (text: string): BlobReference[] =>
+  (JSON.parse(text) as [BlobReference['path'], string, number][]).map(([path, hash, bytes]) => ({
+    path,
+    hash,
+    bytes,
+  }))
+
+/** The references of a body, in the order of its fields. O(values), and O(characters) of long strings. */
+export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
+  return splitBody(fact, digests)?.strings ?? []
+}
+
+/**
+ * The event with a reference in the place of each long string, as `blobs: 'refs'` reads it. The same event when it has
+ * none. Frozen. O(values), and O(characters) of long strings.
+ */
+export function withReferences(event: StoredEvent, strings = blobsOf(event.fact)): StoredEvent {
+  if (strings.length === 0) return event
+  const fact = replaceStrings(event.fact as object as JsonValue, strings, ({ hash }) => blobText(hash))
+  freezeJson(fact)
+  return Object.freeze({ ...event, fact: fact as object as Fact, blobs: freezeBlobs(strings) })
+}
+
+/** The references alone, frozen. */
+export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobReference[] =>
+  Object.freeze(
+    strings.map(({ path, hash, bytes }) => Object.freeze({ path: Object.freeze(path), hash, bytes })),
+  )
+
+/**
+ * A copy with other strings at some places. Objects and lists that lead to none of them are shared with the original.
+ * O(fields on the way). @param strings the places, those in one object or list next to each other
+ * @throws a TypeError where a place does not exist.
+ */
+export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
+  value: JsonValue,
+  strings: readonly S[],
+  textOf: (one: S) => string,
+  depth = 0,
+): JsonValue {
+  const [first] = strings
+  if (first === undefined) return value
+  const key = first.path[depth]
+  if (key === undefined) return textOf(first)
+  if (typeof value !== 'object' || value === null) throw new TypeError('A body lacks the place of a string.')
+  const copy: object = Array.isArray(value) ? [...(value as readonly JsonValue[])] : { ...value }
+  for (let start = 0; start < strings.length;) {
+    const name = strings[start]?.path[depth]
+    let end = start + 1
+    while (strings[end]?.path[depth] === name && end < strings.length) end += 1
+    const inner = (copy as Readonly<Record<string, JsonValue>>)[String(name)] ?? null
+    setOwn(copy, String(name), replaceStrings(inner, strings.slice(start, end), textOf, depth + 1))
+    start = end
+  }
+  return copy as JsonValue
+}
+
+function hasLargeString(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > LARGE_STRING
+  if (typeof value !== 'object' || value === null) return false
+  for (const key in value) if (hasLargeString((value as Readonly<Record<string, unknown>>)[key])) return true
+  return false
+}
+
+function collect(
+  value: unknown,
+  path: readonly (string | number)[],
+  digests: Digests,
+  found: LargeString[],
+): void {
+  if (typeof value === 'string') {
+    if (value.length <= LARGE_STRING || !value.isWellFormed()) return
+    const digest = digests.get(value) ?? digestOf(value)
+    digests.set(value, digest)
+    found.push({ path, ...digest, text: value })
+  } else if (Array.isArray(value))
+    for (const [index, inner] of value.entries()) collect(inner, [...path, index], digests, found)
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key], digests, found)
+}
+
+/** Characters that are encoded at once: at most three times as many bytes. */
+const PIECE = 2 ** 18
+
+/**
+ * The UTF-8 bytes of a well-formed text, in pieces of whole characters, each with the number of bytes before it. Never
+ * holds more than one piece. O(length).
+ */
+export function* utf8Pieces(text: string): Generator<{ readonly start: number; readonly bytes: Uint8Array }> {
+  const encoder = new TextEncoder()
+  let start = 0
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(from + PIECE, text.length)
+    if ((text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to += 1
+    const bytes = encoder.encode(text.slice(from, to))
+    yield { start, bytes }
+    start += bytes.length
+    from = to
+  }
+}
+
+/** The SHA-256 and the length of a text in UTF-8. O(length), one piece at a time. */
+export function digestOf(text: string): Pick<BlobReference, 'hash' | 'bytes'> {
+  const hash = newHash()
+  let length = 0
+  for (const { bytes } of utf8Pieces(text)) {
+    hash.update(bytes)
+    length += bytes.length
+  }
+  return { hash: hash.digest('hex'), bytes: length }
+}
+
+/** The SHA-256 of pieces of bytes. O(bytes). */
+export async function digestOfPieces(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = newHash()
+  for await (const bytes of pieces) hash.update(bytes)
+  return hash.digest('hex')
+}
+
+/** Whether events are read by id with references. @throws `invalid_argument`. */
+export function checkGetOptions(options: GetOptions = {}): boolean {
+  checkOptionNames(options, { blobs: true } satisfies Record<keyof GetOptions, true>)
+  return checkBlobs(options.blobs, invalidArgument)
+}
+
+/** Whether a caller reads references. @throws what `refuse` throws. */
+export const checkBlobs = (blobs: unknown, refuse?: Refuse): boolean =>
+  checkOneOf('blobs', blobs, ['whole', 'refs'] as const satisfies readonly BlobMode[], refuse) === 'refs'
+
+/** Checks a range, within a blob of so many bytes. O(1). @throws `invalid_argument`. */
+export function checkRange(
+  { start, end }: BlobRange = {},
+  length: number = Number.MAX_SAFE_INTEGER,
+): { readonly from: number; readonly to: number } {
+  const from = checkInteger('start', start, 0, Number.MAX_SAFE_INTEGER, 0, invalidArgument)
+  const to = checkInteger('end', end, from, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, invalidArgument)
+  return { from: Math.min(from, length), to: Math.min(to, length) }
+}
+
+/** Whether a text may be the hash of a blob. O(1). */
+export const isBlobHash = (hash: unknown): hash is string =>
+  typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash)
+
+/**
+ * A blob of a store that holds whole events, for `readBlob`: looks through the long strings of all events. Null when
+ * none has the hash. O(values + characters of long strings). @throws `invalid_argument`.
+ */
+export function findBlob(events: Iterable<StoredEvent>, hash: string, range?: BlobRange): BlobContent | null {
+  checkRange(range)
+  const digests: Digests = new Map()
+  for (const { fact } of events)
+    for (const one of blobsOf(fact, digests)) if (one.hash === hash) return textContent(one, range)
+  return null
+}
+
+/** The content of a text in memory. */
+export function textContent({ text, bytes }: LargeString, range?: BlobRange): BlobContent {
+  const { from, to } = checkRange(range, bytes)
+  return {
+    bytes,
+    content: {
+      async *[Symbol.asyncIterator]() {
+        for (const piece of utf8Pieces(text)) {
+          if (piece.start >= to) return
+          const part = piece.bytes.subarray(Math.max(0, from - piece.start), to - piece.start)
+          if (part.length > 0) yield part
+        }
+      },
+    },
+  }
+}
+
+/** The audit of a store that keeps whole bodies and no blobs. */
+export const NO_BLOBS: BlobAudit = Object.freeze({
+  blobs: 0,
+  bytes: 0,
+  events: 0,
+  unused: [],
+  damaged: [],
+  missing: [],
+})
+
+/** The error for a blob that a database does not hold whole. */
+export const damagedBlob = (hash: string): ColloquyError =>
+  new ColloquyError(
+    'store_unavailable',
+    `The blob ${hash} is incomplete; restore the database from a backup.`,
+    {
+      hash,
+    },
+  )

@@ -1,0 +1,303 @@
+/** Long strings over a dialect: written in pieces, put back into bodies, read by range, and audited. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import { isLegalId } from '../../event/ids.ts'
+import type { BlobAudit, BlobContent, BlobRange, BlobReference } from '../contract/blobs.ts'
+import type { StoredEvent } from '../contract/query.ts'
+import {
+  checkRange,
+  damagedBlob,
+  digestOfPieces,
+  isBlobHash,
+  type LargeString,
+  readReferences,
+  utf8Pieces,
+} from '../kit/blobs.ts'
+import { type Bigint, type BodyStrings, readEvent } from '../kit/row.ts'
+import { all, type Dialect, type Engine, first, statement, type Work } from './dialect.ts'
+
+/** An event as it is read. */
+export interface EventRow {
+  readonly seq: number
+  readonly id: string | null
+  readonly parent_id: string | null
+  readonly lane: number | null
+  readonly kind: string | null
+  /** In digits: it may be more than a driver's number holds. */
+  readonly time: string
+  readonly body: string
+  /** The long strings that were taken out of the body: `referencesText`. */
+  readonly blobs: string | null
+}
+
+/** Bytes of blobs that are read together; a larger one is read piece by piece. */
+const MAX_TOGETHER = 2 ** 20
+
+/** Rows that an audit reads at once. */
+const AUDIT_PAGE = 1_000
+
+interface Piece {
+  readonly hash: string
+  readonly start: Bigint
+  readonly bytes: Uint8Array
+}
+
+/** Writes the long strings of an event, in the transaction that has inserted it. O(log n), and O(bytes) of new ones. */
+export function* saveBlobs(
+  d: Dialect,
+  log: number,
+  seq: number,
+  strings: readonly LargeString[],
+): Work<void> {
+  const saved = new Set<string>()
+  for (const { hash, bytes, text } of strings) {
+    if (saved.has(hash)) continue
+    saved.add(hash)
+    const [isNew] = yield* all(
+      `INSERT INTO ${d.table('blob')} (hash, bytes) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING RETURNING hash`,
+      hash,
+      bytes,
+    )
+    if (isNew !== undefined)
+      for (const piece of utf8Pieces(text))
+        yield statement(
+          `INSERT INTO ${d.table('blob_piece')} (hash, start, bytes) VALUES (?, ?, ?)`,
+          hash,
+          piece.start,
+          piece.bytes,
+        )
+    yield statement(`INSERT INTO ${d.table('blob_use')} (log, seq, hash) VALUES (?, ?, ?)`, log, seq, hash)
+  }
+}
+
+/** The reads of blobs over a dialect. */
+export function blobReads(d: Dialect) {
+  const blob = d.table('blob')
+  const piece = d.table('blob_piece')
+  const use = d.table('blob_use')
+  const log = d.table('log')
+  const event = d.table('event')
+  const pieces = `SELECT p.hash, p.start, p.bytes FROM ${d.elements} JOIN ${piece} AS p ON p.hash = listed.value`
+  const pieceAt = `SELECT p.hash, p.start, p.bytes FROM ${piece} AS p WHERE p.hash = ? AND p.start <= ?
+    ORDER BY p.hash DESC, p.start DESC LIMIT 1`
+
+  function* exists(hash: string): Work<boolean> {
+    return (yield* all(`SELECT hash FROM ${blob} WHERE hash = ?`, hash)).length > 0
+  }
+
+  /** The piece that has a byte. */
+  function* readPiece(hash: string, at: number): Work<Piece> {
+    const row = yield* first<Piece>(pieceAt, hash, at)
+    if (row === undefined || Number(row.start) + row.bytes.length <= at) throw damagedBlob(hash)
+    return row
+  }
+
+  /** The texts of blobs, by hash; none for one that does not exist. O(bytes). */
+  function* texts(references: Iterable<BlobReference>): Work<ReadonlyMap<string, string>> {
+    const sizes = new Map([...references].map(({ hash, bytes }) => [hash, bytes]))
+    const found = new Map<string, string>()
+    let [together, size] = [[] as string[], 0]
+    for (const [hash, bytes] of sizes) {
+      if (bytes > MAX_TOGETHER) {
+        if (!(yield* exists(hash))) continue
+        let text = ''
+        for (let at = 0; at < bytes;) {
+          const row = yield* readPiece(hash, at)
+          text += decode(row.bytes)
+          at += row.bytes.length
+        }
+        found.set(hash, text)
+        continue
+      }
+      if (size + bytes > MAX_TOGETHER) {
+        yield* readTogether(together, found)
+        ;[together, size] = [[], 0]
+      }
+      together.push(hash)
+      size += bytes
+    }
+    if (together.length > 0) yield* readTogether(together, found)
+    return found
+  }
+
+  function* readTogether(hashes: readonly string[], found: Map<string, string>): Work<void> {
+    const rows = yield* all<Piece>(pieces, JSON.stringify(hashes))
+    for (const { hash, bytes } of rows.toSorted((a, b) => Number(a.start) - Number(b.start)))
+      found.set(hash, (found.get(hash) ?? '') + decode(bytes))
+  }
+
+  /**
+   * The events of rows, with whole bodies or with references. An event that was deleted since its row was read is left
+   * out. O(bytes).
+   * @throws `store_unavailable` for a blob that is missing or incomplete.
+   */
+  function* eventsOf<R extends EventRow>(
+    rows: readonly R[],
+    conversationOf: (row: R) => string,
+    refs: boolean,
+  ): Work<(readonly [row: R, event: StoredEvent])[]> {
+    const references = new Map<R, readonly BlobReference[]>()
+    for (const row of rows)
+      if (row.blobs !== null) references.set(row, referencesOf(conversationOf(row), row))
+    if (references.size === 0) return rows.map((row) => [row, storedEvent(conversationOf(row), row)])
+    const wanted = [...references.values()].flat()
+    const found = refs ? null : yield* texts(wanted)
+    const isMissing = ({ hash }: BlobReference): boolean => found?.has(hash) === false
+    const events: (readonly [row: R, event: StoredEvent])[] = []
+    for (const row of rows) {
+      const own = references.get(row)
+      const missing = own?.find(isMissing)
+      if (missing === undefined)
+        events.push([row, storedEvent(conversationOf(row), row, own && { references: own, texts: found })])
+      else if (yield* isUsed(conversationOf(row), missing.hash)) throw damagedBlob(missing.hash)
+    }
+    return events
+  }
+
+  function* isUsed(conversationId: string, hash: string): Work<boolean> {
+    const [found] = yield* all(
+      `SELECT u.hash FROM ${use} AS u JOIN ${log} AS l ON l.number = u.log
+      WHERE u.hash = ? AND l.conversation_id = ? LIMIT 1`,
+      hash,
+      conversationId,
+    )
+    return found !== undefined
+  }
+
+  /** {@link BlobContent} of a conversation's blob; each piece is a read of its own. */
+  async function readBlob(
+    read: Engine['read'],
+    conversationId: string,
+    hash: string,
+    range?: BlobRange,
+  ): Promise<BlobContent | null> {
+    checkRange(range)
+    if (!isBlobHash(hash) || !isLegalId(conversationId)) return null
+    const row = await read(function* () {
+      const found = yield* first<{ readonly bytes: Bigint }>(
+        `SELECT CAST(bytes AS text) AS bytes FROM ${blob} WHERE hash = ?`,
+        hash,
+      )
+      return found !== undefined && (yield* isUsed(conversationId, hash)) ? found : undefined
+    })
+    if (row === undefined) return null
+    const bytes = Number(row.bytes)
+    const { from, to } = checkRange(range, bytes)
+    return { bytes, content: { [Symbol.asyncIterator]: () => stream(read, hash, from, to) } }
+  }
+
+  async function* stream(
+    read: Engine['read'],
+    hash: string,
+    from: number,
+    to: number,
+  ): AsyncGenerator<Uint8Array> {
+    for (let at = from; at < to;) {
+      const row = await read(() => readPiece(hash, at))
+      const start = Number(row.start)
+      const part = row.bytes.subarray(at - start, to - start)
+      yield new Uint8Array(part)
+      at += part.length
+    }
+  }
+
+  /** Compares uses, blobs and events page by page; the bytes of each blob are read piece by piece. */
+  async function audit(read: Engine['read']): Promise<BlobAudit> {
+    const unused: string[] = []
+    const damaged: string[] = []
+    let [blobs, size, hash] = [0, 0, '']
+    for (;;) {
+      const page = await read(() =>
+        all<{ readonly hash: string; readonly bytes: Bigint; readonly used: number }>(
+          `SELECT b.hash, CAST(b.bytes AS text) AS bytes,
+            CASE WHEN EXISTS (SELECT 1 FROM ${use} AS u WHERE u.hash = b.hash) THEN 1 ELSE 0 END AS used
+          FROM ${blob} AS b WHERE b.hash > ? ORDER BY b.hash LIMIT ${AUDIT_PAGE}`,
+          hash,
+        ),
+      )
+      for (const row of page) {
+        ;[blobs, size, hash] = [blobs + 1, size + Number(row.bytes), row.hash]
+        if (row.used === 0) unused.push(hash)
+        const content = stream(read, hash, 0, Number(row.bytes))
+        const digest = await digestOfPieces(content).catch((error: unknown) => {
+          if (error instanceof ColloquyError && error.data['hash'] === hash) return null
+          throw error
+        })
+        if (digest !== hash && (await read(() => exists(hash)))) damaged.push(hash)
+      }
+      if (page.length < AUDIT_PAGE) break
+    }
+    const { events, missing } = await auditUses(read)
+    return { blobs, bytes: size, events, unused, damaged, missing }
+  }
+
+  async function auditUses(read: Engine['read']): Promise<Pick<BlobAudit, 'events' | 'missing'>> {
+    const missing: { readonly conversationId: string; readonly seq: number }[] = []
+    let [events, after] = [0, 0]
+    for (;;) {
+      const logs = await read(() =>
+        all<{ readonly number: Bigint; readonly conversation_id: string }>(
+          `SELECT l.number, l.conversation_id FROM ${log} AS l WHERE l.number > ? ORDER BY l.number LIMIT ${AUDIT_PAGE}`,
+          after,
+        ),
+      )
+      for (const { number, conversation_id: conversationId } of logs) {
+        after = Number(number)
+        // One statement, so that an append between two reads cannot look like a fault.
+        const rows = await read(() =>
+          all<{ readonly seq: number; readonly hash: string | null; readonly blobs: string | null }>(
+            `SELECT u.seq, u.hash, CAST(NULL AS text) AS blobs FROM ${use} AS u WHERE u.log = ?
+            UNION ALL SELECT ${d.seq}, NULL, e.blobs FROM ${event} AS e
+            WHERE e.log = ? AND e.${d.place} >= ? AND e.${d.place} <= ? AND e.blobs IS NOT NULL`,
+            after,
+            after,
+            d.placeOf(after, 0),
+            d.placeOf(after, 2 ** 31 - 1),
+          ),
+        )
+        // Each hash of a body, and each recorded use of it: what is left over is in one of them only.
+        const differing = new Set<string>()
+        const bodies = new Set<number>()
+        for (const { seq, hash, blobs } of rows) {
+          const hashes = hash === null ? hashesOf(blobs) : [hash]
+          if (hash === null) bodies.add(seq)
+          for (const one of hashes) {
+            const key = `${seq} ${one}`
+            if (!differing.delete(key)) differing.add(key)
+          }
+        }
+        events += bodies.size
+        for (const seq of new Set([...differing].map((key) => Number(key.split(' ')[0]))))
+          missing.push({ conversationId, seq })
+      }
+      if (logs.length < AUDIT_PAGE) return { events, missing }
+    }
+  }
+
+  return { eventsOf, readBlob, audit }
+}
+
+/** The event of a row. Frozen. O(length of the body). @throws `store_unavailable` for a body that was damaged. */
+function storedEvent(conversationId: string, row: EventRow, strings?: BodyStrings): StoredEvent {
+  const { seq, id, parent_id: parentId, lane, time, body } = row
+  return readEvent({ conversationId, seq, id, parentId, inTree: lane !== null, time }, body, strings)
+}
+
+const hashesOf = (blobs: string | null): ReadonlySet<string> => {
+  try {
+    return new Set(readReferences(blobs ?? '[]').map(({ hash }) => hash))
+  } catch {
+    return new Set(['damaged'])
+  }
+}
+
+function referencesOf(conversationId: string, { seq, blobs }: EventRow): readonly BlobReference[] {
+  try {
+    return readReferences(blobs ?? '[]')
+  } catch (cause) {
+    const message = `The references at position ${seq} of ${JSON.stringify(conversationId)} are damaged; restore the database from a backup.`
+    throw new ColloquyError('store_unavailable', message, { conversationId, seq }, { cause })
+  }
+}
+
+const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)

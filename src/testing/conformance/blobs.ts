@@ -1,0 +1,316 @@
+/** Cases for long strings: kept once, read whole, as references and by range, and gone with their last event. */
+
+import * as fc from 'fast-check'
+import type { Fact } from '../../event/quarantine.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { BlobContent, BlobRange, BlobReference } from '../../store/contract/blobs.ts'
+import type { Store } from '../../store/contract/store.ts'
+import type { StoredEvent } from '../../store/contract/query.ts'
+import { blobText, digestOf, LARGE_STRING, replaceStrings } from '../../store/kit/blobs.ts'
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, pause, say, update } from './facts.ts'
+
+/** A text of so many characters. */
+const long = (start: string, length: number = LARGE_STRING + 1): string =>
+  start + 'x'.repeat(length - start.length)
+
+/** Texts at the bound and beyond it, in any Unicode, some of them of several pieces. */
+const LONG_TEXTS: readonly string[] = [
+  long('a'),
+  long('b', LARGE_STRING + 2),
+  long('\ufeffwith a mark of order'),
+  long('NUL \u0000 and \u2028'),
+  '日本語'.repeat(LARGE_STRING / 2),
+  `${'a'.repeat(2 ** 18 - 1)}😀${'é'.repeat(2 ** 17)}`,
+  '😀'.repeat(2 ** 18 + 1),
+]
+
+/** Texts that stay in their bodies. */
+const SHORT_TEXTS: readonly string[] = [
+  long('at the bound', LARGE_STRING),
+  '日'.repeat(LARGE_STRING),
+  long('\ud800'),
+  long('\udc00x\ud800'),
+  `${long('cut')}\ud83d`,
+  blobText('0'.repeat(64)),
+  blobText(digestOf(long('a')).hash),
+  '',
+]
+
+const KEYS = ['__proto__', 'constructor', '0', '', 'a.b', '\ud800', 'k'.repeat(LARGE_STRING + 1)]
+
+/** Values with long strings anywhere. */
+const anyValue = (): fc.Arbitrary<JsonValue> =>
+  fc.letrec<{ value: JsonValue }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'medium', withCrossShrink: true },
+      fc.constantFrom(...LONG_TEXTS, ...SHORT_TEXTS, null, 1, true),
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc
+        .uniqueArray(fc.tuple(fc.constantFrom(...KEYS), tie('value')), {
+          selector: ([key]) => key,
+          maxLength: 4,
+        })
+        .map((entries): JsonValue => Object.fromEntries(entries)),
+    ),
+  })).value
+
+/** Every long string of a value, with its path, in order. */
+function stringsIn(
+  value: unknown,
+  path: readonly (string | number)[] = [],
+): { path: typeof path; text: string }[] {
+  if (typeof value === 'string')
+    return value.length > LARGE_STRING && value.isWellFormed() ? [{ path, text: value }] : []
+  if (Array.isArray(value)) return value.flatMap((inner, index) => stringsIn(inner, [...path, index]))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => stringsIn(inner, [...path, key]))
+}
+
+const bodies = (events: readonly StoredEvent[]): string[] => events.map(({ fact }) => JSON.stringify(fact))
+
+async function bytesOf(blob: BlobContent | null, range: BlobRange = {}): Promise<Uint8Array> {
+  if (blob === null) throw new Error('the blob should be there')
+  const whole = new Uint8Array(Math.min(range.end ?? blob.bytes, blob.bytes))
+  let at = Math.min(range.start ?? 0, whole.length)
+  for await (const piece of blob.content) {
+    holds(piece.length > 0 && piece.length <= 2 ** 20, `a piece has ${piece.length} bytes`)
+    whole.set(piece, at)
+    at += piece.length
+  }
+  equal(at, whole.length, 'the end of the range')
+  return whole.subarray(Math.min(range.start ?? 0, whole.length))
+}
+
+/** Fails unless a blob has the bytes of a text. */
+async function hasText(
+  store: Store,
+  id: string,
+  { hash }: Pick<BlobReference, 'hash'>,
+  text: string,
+): Promise<void> {
+  const bytes = await bytesOf(await store.readBlob(id, hash))
+  holds(
+    new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === text,
+    `the blob ${hash} has another text`,
+  )
+}
+
+/** Fails unless an audit finds nothing wrong. */
+async function isSound(store: Store, what: string): Promise<void> {
+  const { unused, damaged, missing } = await store.auditBlobs()
+  equal([unused, damaged, missing], [[], [], []], `the audit ${what}`)
+}
+
+export const BLOBS: readonly Check[] = [
+  {
+    name: 'blobs: any body comes back as it was, and with a reference in the place of each long string',
+    async run({ store, runsOf }) {
+      let runs = 0
+      const property = fc.asyncProperty(fc.array(anyValue(), { maxLength: 3 }), async (values) => {
+        const id = await begin(store, `c${(runs += 1)}`)
+        const facts: readonly Fact[] = values.map((value, i) => update(`u${i}`, 'k', value))
+        await store.append(id, facts, { mode: 'import', expected: 'none' })
+        const whole = await store.read(id)
+        equal(
+          bodies(whole),
+          facts.map((fact) => JSON.stringify(fact)),
+          'whole bodies',
+        )
+        holds(
+          whole.every((event) => event.blobs === undefined),
+          'a whole event has references',
+        )
+        for (const event of await store.read(id, { blobs: 'refs' })) {
+          const strings = stringsIn(facts[event.seq])
+          const expected = strings.map(({ path, text }) => ({ path, ...digestOf(text) }))
+          equal(event.blobs ?? [], expected, 'references')
+          holds(expected.length > 0 || event.blobs === undefined, 'an event without long strings has a list')
+          const blobs = event.blobs ?? []
+          const back = replaceStrings(
+            event.fact as object as JsonValue,
+            blobs,
+            (one) => strings[blobs.indexOf(one)]?.text ?? '',
+          )
+          equal(JSON.stringify(back), JSON.stringify(facts[event.seq]), 'the body with its strings put back')
+          for (const one of stringsIn(event.fact))
+            throw new Error(`a long string is left at ${JSON.stringify(one.path).slice(0, 100)}`)
+          for (const { path } of blobs) {
+            const at = path.reduce(
+              (value: unknown, key) => (value as Record<string, unknown>)[key],
+              event.fact,
+            )
+            equal(at, blobText(blobs.find((one) => one.path === path)?.hash ?? ''), 'the text of a reference')
+          }
+        }
+        await isSound(store, 'after an append')
+      })
+      await fc.assert(property, { numRuns: runsOf(30) })
+    },
+  },
+  {
+    name: 'blobs: read, get, getMany and search give references alike, and a page counts them as what they are',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const text = LONG_TEXTS[0] as string
+      await store.append(id, [say('a', 'a'), say('m', text), say('z', text)])
+      const [, one] = await store.read(id, { blobs: 'refs' })
+      equal(one?.blobs?.length, 1, 'the number of references')
+      equal(await store.get(id, 'm', { blobs: 'refs' }), one, 'get')
+      equal(await store.getMany(id, ['m', 'none'], { blobs: 'refs' }), [one, null], 'getMany')
+      const query = { conversationId: id, maxBytes: 60_000 } as const
+      const page = await store.search({ ...query, blobs: 'refs' })
+      equal(page.items[1], one, 'search')
+      equal(page.items.length, 3, 'a page of references within so many bytes')
+      const whole = await store.search(query)
+      holds(whole.items.length < 3, 'a page of whole bodies has more bytes than it may')
+      equal(bodies(whole.items), bodies(await store.read(id, { limit: whole.items.length })), 'a whole page')
+      const found = await store.search({ conversationId: id, text: 'axx', blobs: 'refs' })
+      equal(found.items.length, 2, 'what a part of the long text finds')
+      await rejects('invalid_query', () => store.search({ ...query, blobs: 'no' as 'refs' }), 'search')
+      for (const options of [{ blobs: 'no' }, { blob: 'refs' }] as object[]) {
+        await rejects('invalid_argument', () => store.get(id, 'm', options), 'get')
+        await rejects('invalid_argument', () => store.getMany(id, ['m'], options), 'getMany')
+      }
+      await rejects('invalid_argument', () => store.read(id, { blobs: 'no' as 'refs' }), 'read')
+    },
+  },
+  {
+    name: 'blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it',
+    async run({ store }) {
+      const id = await begin(
+        store,
+        'c',
+        LONG_TEXTS.map((text, i) => say(`m${i}`, text)),
+      )
+      await begin(store, 'other', [say('m', 'x')])
+      const events = await store.read(id, { blobs: 'refs' })
+      for (const [i, { blobs = [] }] of events.entries()) {
+        const text = LONG_TEXTS[i] as string
+        const { hash, bytes } = blobs[0] as BlobReference
+        const whole = new TextEncoder().encode(text)
+        equal(bytes, whole.length, 'the length in bytes')
+        await hasText(store, id, { hash }, text)
+        const ranges: readonly BlobRange[] = [
+          { start: 0, end: 0 },
+          { start: 0, end: 1 },
+          { start: 7 },
+          { start: 2 ** 18 - 1, end: 2 ** 18 + 3 },
+          { start: bytes - 1 },
+          { start: bytes },
+          { start: bytes + 5, end: bytes + 9 },
+          { end: bytes + 9 },
+        ]
+        for (const range of ranges) {
+          const found = await bytesOf(await store.readBlob(id, hash, range), range)
+          const expected = whole.subarray(range.start ?? 0, range.end)
+          const isSame = found.length === expected.length && found.every((byte, at) => byte === expected[at])
+          holds(isSame, `the bytes of ${JSON.stringify(range)} of ${bytes}`)
+        }
+        for (const one of ['other', 'none', '']) equal(await store.readBlob(one, hash), null, `by ${one}`)
+        for (const one of ['', 'x', hash.toUpperCase(), `${hash}0`, 7 as unknown as string])
+          equal(await store.readBlob(id, one), null, `the hash ${String(one)}`)
+        for (const range of [{ start: -1 }, { start: 0.5 }, { start: 2, end: 1 }, { end: Number.NaN }])
+          await rejects('invalid_argument', () => store.readBlob(id, hash, range), JSON.stringify(range))
+      }
+    },
+  },
+  {
+    name: 'blobs: an event that is appended again is known by its long strings, and another one is a conflict',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const facts = [say('m', long('a')), pause('p'), say('n', long('a'))]
+      const { events } = await store.append(id, facts)
+      const again = await store.append(id, facts)
+      equal([again.version, bodies(again.events)], [3, bodies(events)], 'what is appended again')
+      const copied = await store.append(
+        id,
+        events.map(({ fact }) => fact),
+        { mode: 'import', expected: 0 },
+      )
+      equal(copied.version, 3, 'the version after a copy')
+      await rejects('id_conflict', () => store.append(id, [say('m', long('b'))]), 'another text')
+      const other = [say('x', long('only here'))]
+      await rejects('version_conflict', () => store.append(id, other, { expected: 1 }), 'an old version')
+      await isSound(store, 'after refusals')
+      const { hash } = digestOf(long('only here'))
+      equal(await store.readBlob(id, hash), null, 'the long string of what was refused')
+      equal((await store.append(id, [pause('q', { parent_id: 'm' })])).version, 4, 'the version on a branch')
+    },
+  },
+  {
+    name: 'blobs: each is there for as long as an event of any conversation has it, and no longer',
+    async run({ store }) {
+      const texts = LONG_TEXTS.slice(0, 3)
+      const references = texts.map((text) => digestOf(text))
+      const ids = ['c', 'd', 'e']
+      for (const [i, id] of ids.entries())
+        await begin(
+          store,
+          id,
+          texts.slice(0, 3 - i).flatMap((text, n) => [say(`a${n}`, text), say(`b${n}`, text)]),
+        )
+      for (const [i, id] of ids.entries()) {
+        for (const [j, other] of ids.entries())
+          for (const [n, one] of references.entries())
+            if (j >= i && n < 3 - j) await hasText(store, other, one, texts[n] as string)
+            else equal(await store.readBlob(other, one.hash), null, `blob ${n} of ${other}`)
+        await store.deleteConversation(id)
+        await isSound(store, `without ${id}`)
+        for (const one of references) equal(await store.readBlob(id, one.hash), null, `a blob of ${id}`)
+      }
+      equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
+      const id = await begin(store, 'c', [say('m', texts[0] as string)])
+      await hasText(store, id, references[0] as BlobReference, texts[0] as string)
+    },
+  },
+  {
+    name: 'blobs: conversations that come and go at once lose none, and leave none',
+    async run({ store }) {
+      const texts = LONG_TEXTS.slice(0, 3)
+      const worker = async (n: number): Promise<void> => {
+        for (let round = 0; round < 4; round += 1) {
+          const id = await begin(store, `c${n}`)
+          const facts = texts.map((_, i) => say(`m${i}`, texts[(i + n + round) % 3] as string))
+          await Promise.all(facts.map((fact) => store.append(id, [fact])))
+          const found = await store.getMany(id, ['m0', 'm1', 'm2'])
+          const isWhole = found.every(
+            (event, i) => stringsIn(event?.fact)[0]?.text === stringsIn(facts[i])[0]?.text,
+          )
+          holds(isWhole, 'a long string is another one')
+          if (round < 3) await store.deleteConversation(id)
+        }
+      }
+      await Promise.all(Array.from({ length: 6 }, (_, n) => worker(n)))
+      await isSound(store, 'at the end')
+      for (let n = 0; n < 6; n += 1) await store.deleteConversation(`c${n}`)
+      await isSound(store, 'without any')
+      equal((await store.auditBlobs()).blobs, 0, 'the number of blobs')
+    },
+  },
+  {
+    name: 'blobs: what was acknowledged is there for others who open the data',
+    reopens: true,
+    async run({ store, reopen }) {
+      const id = await begin(
+        store,
+        'c',
+        LONG_TEXTS.map((text, i) => say(`m${i}`, text)),
+      )
+      const before = await store.read(id)
+      const again = await reopen()
+      equal(bodies(await again.read(id)), bodies(before), 'bodies')
+      for (const text of LONG_TEXTS) await hasText(again, id, digestOf(text), text)
+      await again.append(id, [say('n', LONG_TEXTS[0] as string)])
+      await isSound(again, 'after the append of another')
+      await again.deleteConversation(id)
+      equal(
+        await store.readBlob(id, digestOf(LONG_TEXTS[0] as string).hash),
+        null,
+        'a blob that another deleted',
+      )
+      await isSound(store, 'after the deletion by another')
+    },
+  },
+]

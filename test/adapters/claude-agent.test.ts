@@ -1,0 +1,391 @@
+/** The session store of the Claude Agent SDK: the cases of its conformance suite over each store, and what it leaves out. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  deleteSession,
+  forkSession,
+  getSessionMessages,
+  getSubagentMessages,
+  listSessions,
+  renameSession,
+  type SessionStoreEntry,
+} from '@anthropic-ai/claude-agent-sdk'
+import fc from 'fast-check'
+import type pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { conversationIdOf, sessionStore } from '../../src/adapters/claude-agent.ts'
+import { usageTotals } from '../../src/context/usage.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { explain } from '../../src/explain/index.ts'
+import { checkLog } from '../../src/laws/index.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { readSession } from '../../src/sessions/read.ts'
+import { pathTo } from '../../src/state/read.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { opener, schemas } from '../postgres/schemas.ts'
+import { askClaude } from './ask-claude.ts'
+
+let database: PooledDatabase
+let pool: pg.Pool
+const SCHEMAS = schemas('claude', () => pool)
+const POSTGRES = opener(SCHEMAS, () => ({ client: pool }))
+const opened: Store[] = []
+
+beforeAll(async () => {
+  database = await pooledDatabase()
+  pool = database.pool
+})
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close()))
+  SCHEMAS.giveBack()
+})
+afterAll(() => database.drop())
+
+const STORES: Readonly<Record<string, () => Promise<Store>>> = {
+  memory: async () => memoryStore(),
+  sqlite: async () => sqliteStore({ file: ':memory:' }),
+  postgres: () => POSTGRES.open(),
+}
+
+type Sessions = ReturnType<typeof sessionStore>
+const KEY = { projectKey: 'project', sessionId: 'session' }
+const A = { ...KEY, subpath: 'subagents/agent-a' }
+const B = { ...KEY, subpath: 'subagents/agent-b' }
+const OTHER = { ...KEY, sessionId: 'other' }
+const ELSEWHERE = { ...KEY, projectKey: 'elsewhere' }
+const entry = (type: string, fields: object = {}): SessionStoreEntry => ({ type, ...fields })
+
+/** The facts of the SDK's public conformance suite, case by case. */
+const CASES: Readonly<Record<string, (sessions: Sessions) => Promise<void>>> = {
+  'returns the entries of an append in their order': async (sessions) => {
+    const entries = [entry('a', { n: 1, nested: { x: [1, null, 'é'] } }), entry('b')]
+    await sessions.append(KEY, entries)
+    expect(await sessions.load(KEY)).toEqual(entries)
+  },
+  'returns null for a key without entries': async (sessions) => {
+    expect([await sessions.load(KEY), await sessions.load(A)]).toEqual([null, null])
+  },
+  'keeps the order of appends': async (sessions) => {
+    await sessions.append(KEY, [entry('a')])
+    await Promise.all([sessions.append(KEY, [entry('b'), entry('c')]), sessions.append(KEY, [entry('d')])])
+    expect(await sessions.load(KEY)).toEqual(['a', 'b', 'c', 'd'].map((type) => entry(type)))
+  },
+  'appends nothing for no entries': async (sessions) => {
+    await sessions.append(KEY, [])
+    expect(await sessions.load(KEY)).toBe(null)
+    await sessions.append(KEY, [entry('a')])
+    await sessions.append(KEY, [])
+    expect(await sessions.load(KEY)).toEqual([entry('a')])
+  },
+  'keeps a subpath apart from the main transcript': async (sessions) => {
+    await sessions.append(KEY, [entry('main')])
+    await sessions.append(A, [entry('sub')])
+    expect([await sessions.load(KEY), await sessions.load(A)]).toEqual([[entry('main')], [entry('sub')]])
+  },
+  'keeps projects apart': async (sessions) => {
+    await sessions.append(KEY, [entry('a')])
+    await sessions.append(ELSEWHERE, [entry('b')])
+    expect([await sessions.load(KEY), await sessions.load(ELSEWHERE)]).toEqual([[entry('a')], [entry('b')]])
+  },
+  'lists the sessions of a project': async (sessions) => {
+    for (const key of [KEY, OTHER, ELSEWHERE]) await sessions.append(key, [entry('a')])
+    const listed = await sessions.listSessions('project')
+    expect(listed.map(({ sessionId }) => sessionId).toSorted()).toEqual(['other', 'session'])
+    for (const { mtime } of listed) expect(mtime).toSatisfy(Number.isInteger)
+    for (const { mtime } of listed) expect(Math.abs(mtime - Date.now())).toBeLessThan(600_000)
+    expect(await sessions.listSessions('unknown')).toEqual([])
+  },
+  'lists no subagent as a session': async (sessions) => {
+    await sessions.append(A, [entry('sub')])
+    expect(await sessions.listSessions('project')).toEqual([])
+  },
+  'deletes a session, and one that does not exist': async (sessions) => {
+    await sessions.append(KEY, [entry('a')])
+    await sessions.delete(KEY)
+    await sessions.delete(OTHER)
+    expect(await sessions.load(KEY)).toBe(null)
+  },
+  'deletes the subagents of a session, and no other session': async (sessions) => {
+    for (const key of [KEY, A, B, OTHER, ELSEWHERE]) await sessions.append(key, [entry('a')])
+    await sessions.delete(KEY)
+    const loaded = await Promise.all([KEY, A, B, OTHER, ELSEWHERE].map((key) => sessions.load(key)))
+    expect(loaded).toEqual([null, null, null, [entry('a')], [entry('a')]])
+    expect(await sessions.listSubkeys(KEY)).toEqual([])
+  },
+  'deletes one subagent alone': async (sessions) => {
+    for (const key of [KEY, A, B]) await sessions.append(key, [entry('a')])
+    await sessions.delete(A)
+    const loaded = await Promise.all([KEY, A, B].map((key) => sessions.load(key)))
+    expect(loaded).toEqual([[entry('a')], null, [entry('a')]])
+  },
+  'lists the subpaths of a session': async (sessions) => {
+    for (const key of [A, B, { ...OTHER, subpath: 'subagents/agent-c' }])
+      await sessions.append(key, [entry('a')])
+    expect((await sessions.listSubkeys(KEY)).toSorted()).toEqual([A.subpath, B.subpath])
+  },
+  'lists no main transcript as a subpath': async (sessions) => {
+    await sessions.append(KEY, [entry('main')])
+    expect([await sessions.listSubkeys(KEY), await sessions.listSubkeys(OTHER)]).toEqual([[], []])
+  },
+}
+
+/** Opens a store that the test closes. */
+async function open(name: keyof typeof STORES = 'memory'): Promise<Store> {
+  const store = (await STORES[name]?.()) as Store
+  opened.push(store)
+  return store
+}
+
+for (const name of Object.keys(STORES))
+  describe(`the session store over ${name}`, () => {
+    for (const [title, check] of Object.entries(CASES))
+      it(title, async () => check(sessionStore({ store: await open(name) })))
+
+    it('keeps the entries of two processes that append at the same time, each uuid once', async () => {
+      const store = await open(name)
+      const both = [sessionStore({ store }), sessionStore({ store })]
+      const uuids = Array.from({ length: 12 }, (_, index) => `u${index}`)
+      await Promise.all(uuids.flatMap((uuid) => both.map((one) => one.append(KEY, [prompt(uuid)]))))
+      const loaded = (await both[0]?.load(KEY)) ?? []
+      expect(loaded.map(({ uuid }) => uuid).toSorted()).toEqual(uuids.toSorted())
+      expect(await both[1]?.load(KEY)).toEqual(loaded)
+      expect(await lawsOf(store)).toEqual([])
+    })
+
+    it('folds summaries as the SDK does, whoever appended', async () => {
+      const store = await open(name)
+      const [one, other] = [sessionStore({ store }), sessionStore({ store })]
+      await one.append(KEY, [prompt('u1', 'First words')])
+      expect(await other.listSessionSummaries('project')).toMatchObject([
+        { sessionId: 'session', data: { firstPrompt: 'First words' } },
+      ])
+      await other.append(KEY, [entry('custom-title', { customTitle: 'Trees' }), prompt('u2', 'Last words')])
+      const [summary] = await one.listSessionSummaries('project')
+      expect(summary).toMatchObject({ data: { firstPrompt: 'First words', customTitle: 'Trees' } })
+      expect(summary?.mtime).toBe((await one.listSessions('project'))[0]?.mtime)
+      await one.delete(KEY)
+      await one.append(KEY, [prompt('u3', 'Other words')])
+      expect(await one.listSessionSummaries('project')).toMatchObject([
+        { data: { firstPrompt: 'Other words' } },
+      ])
+    })
+  })
+
+const prompt = (uuid: string, text = uuid, parentUuid: string | null = null): SessionStoreEntry =>
+  entry('user', {
+    uuid,
+    parentUuid,
+    sessionId: 'session',
+    timestamp: '2026-01-01T00:00:00.000Z',
+    message: { role: 'user', content: text },
+  })
+
+const part = (
+  uuid: string,
+  parentUuid: string,
+  id: string,
+  content: object,
+  stop: string | null,
+): SessionStoreEntry =>
+  entry('assistant', {
+    uuid,
+    parentUuid,
+    sessionId: 'session',
+    timestamp: '2026-01-01T00:00:01.000Z',
+    message: {
+      id,
+      type: 'message',
+      role: 'assistant',
+      model: 'claude',
+      content: [content],
+      stop_reason: stop,
+      usage: { input_tokens: 7, output_tokens: 3 },
+    },
+  })
+
+const use = (id: string) => ({ type: 'tool_use', id, name: 'Read', input: { file: id } })
+const result = (uuid: string, parentUuid: string, id: string): SessionStoreEntry =>
+  prompt(uuid, [{ type: 'tool_result', tool_use_id: id, content: `${id} read` }] as never, parentUuid)
+
+const factsOf = async (store: Store, key = KEY) =>
+  (await store.read(conversationIdOf(key), { limit: 100_000 })).map(({ fact }) => fact)
+
+const lawsOf = async (store: Store) => checkLog(await factsOf(store)).map(({ law }) => law)
+
+const wordsOf = async (store: Store): Promise<string> =>
+  JSON.stringify(toAnthropic(toMessages(replay(await factsOf(store)))).messages)
+
+describe('the session store', () => {
+  it('never refuses a uuid again, and keeps each line without one', async () => {
+    const sessions = sessionStore({ store: await open() })
+    const title = entry('custom-title', { customTitle: 'Trees' })
+    await sessions.append(KEY, [prompt('u1'), title, title])
+    await sessions.append(KEY, [prompt('u1', 'other words'), title])
+    expect(await sessions.load(KEY)).toEqual([prompt('u1'), title, title, title])
+  })
+
+  it('returns any entries as they were, and its log is legal', async () => {
+    const uuid = fc.option(fc.oneof(fc.constantFrom('u1', 'u2', 'u3'), fc.string({ unit: 'binary' })), {
+      nil: undefined,
+    })
+    const block = fc.oneof(
+      fc.record({ type: fc.constant('text'), text: fc.string({ unit: 'binary' }) }),
+      fc.record({
+        type: fc.constant('tool_use'),
+        id: fc.constantFrom('t1', 't2'),
+        name: fc.string(),
+        input: fc.dictionary(fc.string(), fc.jsonValue()),
+      }),
+      fc.record({
+        type: fc.constant('tool_result'),
+        tool_use_id: fc.constantFrom('t1', 't2', 't3'),
+        content: fc.string(),
+      }),
+      fc.record({ type: fc.constant('thinking'), thinking: fc.string(), signature: fc.string() }),
+      fc.jsonValue(),
+    )
+    const any = fc.record(
+      {
+        type: fc.constantFrom('user', 'assistant', 'system', 'summary', 'attachment', 'progress', 'new'),
+        uuid,
+        parentUuid: fc.constantFrom('u1', 'u2', 'none', null),
+        isSidechain: fc.boolean(),
+        message: fc.record({
+          id: fc.constantFrom('m1', 'm2'),
+          content: fc.oneof(fc.string(), fc.array(block, { maxLength: 3 })),
+          stop_reason: fc.constantFrom('tool_use', 'end_turn', null),
+        }),
+        __proto__: fc.jsonValue(),
+        more: fc.jsonValue(),
+      },
+      { requiredKeys: ['type'] },
+    ) as fc.Arbitrary<SessionStoreEntry>
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(any, { maxLength: 4 }), { maxLength: 6 }), async (batches) => {
+        const store = memoryStore()
+        const sessions = [sessionStore({ store }), sessionStore({ store })]
+        for (const [index, batch] of batches.entries()) await sessions[index % 2]?.append(KEY, batch)
+        const uuids = new Set<unknown>()
+        const entries = batches.flat().filter(({ uuid: name }) => {
+          if (name === undefined) return true
+          if (uuids.has(name)) return false
+          uuids.add(name)
+          return true
+        })
+        const expected = JSON.parse(JSON.stringify(entries)) as unknown
+        if (entries.length === 0) expect(await sessions[0]?.load(KEY)).toBe(null)
+        else expect(await sessions[0]?.load(KEY)).toEqual(expected)
+        if (entries.length > 0)
+          expect((await lawsOf(store)).filter((law) => !OF_THE_CALLER.has(law))).toEqual([])
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('shows messages, calls and results while the session grows, one line after the other', async () => {
+    const store = await open('sqlite')
+    const sessions = sessionStore({ store })
+    const engine = createEngine({ store })
+    const thinking = { type: 'thinking', thinking: 'Hm.', signature: 'signed' }
+    const lines: readonly (readonly [SessionStoreEntry, readonly string[]])[] = [
+      [prompt('u1', 'Read two files.'), ['MessageEvent']],
+      [part('a1', 'u1', 'm1', thinking, 'tool_use'), []],
+      [part('a2', 'a1', 'm1', { type: 'text', text: 'I read.' }, 'tool_use'), []],
+      [part('a3', 'a2', 'm1', use('t1'), 'tool_use'), ['ActionEvent']],
+      [part('a4', 'a3', 'm1', use('t2'), 'tool_use'), ['ActionEvent']],
+      [result('r1', 'a3', 't1'), ['ObservationEvent']],
+      [result('r2', 'a4', 't2'), ['ObservationEvent']],
+      [part('b1', 'r2', 'm2', { type: 'text', text: 'Both are read.' }, 'end_turn'), ['MessageEvent']],
+    ]
+    const kinds: string[] = []
+    for (const [line, added] of lines) {
+      await sessions.append(KEY, [line])
+      kinds.push(...added)
+      const conversation = await engine.open(conversationIdOf(KEY))
+      expect(pathTo(await conversation.state()).map(({ event }) => event?.kind)).toEqual(kinds)
+    }
+    expect(await lawsOf(store)).toEqual([])
+    const state = replay(await factsOf(store))
+    const whole = lines.map(([line], index) => ({ line: index + 1, raw: '', value: line as never }))
+    const recorded = replay(readSession(whole, { from: 'claude-code' }).facts.map(({ fact }) => fact))
+    expect(toMessages(state)).toEqual(toMessages(recorded))
+    expect(usageTotals(state)).toEqual(usageTotals(recorded))
+    expect(explain(state, 'a3')).toMatchObject({ id: 'a3' })
+    await engine.close()
+  })
+
+  it('reads a reply once, also when its calls end before the next one begins', async () => {
+    const store = await open()
+    const sessions = sessionStore({ store })
+    for (const line of [
+      prompt('u1', 'Read.'),
+      part('a1', 'u1', 'm1', use('t1'), 'tool_use'),
+      result('r1', 'a1', 't1'),
+      part('a2', 'r1', 'm1', use('t2'), 'tool_use'),
+      result('r2', 'a2', 't2'),
+    ])
+      await sessions.append(KEY, [line])
+    expect(await lawsOf(store)).toEqual([])
+    expect(await wordsOf(store)).toMatch(/t1.*t1 read.*t2.*t2 read/)
+  })
+})
+
+/** Laws that entries break by themselves: calls that nothing ends, and results that end none. */
+const OF_THE_CALLER: ReadonlySet<string> = new Set(['P1', 'P2', 'P4', 'P8'])
+
+describe('the Claude Agent SDK over the session store', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'claude-agent-'))
+  vi.stubEnv('CLAUDE_CONFIG_DIR', folder)
+  afterAll(() => {
+    vi.unstubAllEnvs()
+    rmSync(folder, { recursive: true })
+  })
+
+  const ask = (text: string, sessions: Sessions, resume?: string) =>
+    askClaude(text, { sessions, folder, ...(resume !== undefined && { resume }) })
+
+  it('runs, resumes, lists, renames, forks and deletes a session', async () => {
+    const store = await open('sqlite')
+    const sessions = sessionStore({ store })
+    const options = { dir: folder, sessionStore: sessions }
+    const { id, result } = await ask('Ask a subagent.', sessions)
+    expect(result).toBe('I began with 0 lines.')
+    expect((await ask('Go on.', sessions, id)).result).toBe('I began with 5 lines.')
+    expect((await getSessionMessages(id, options)).length).toBe(10)
+    expect((await getSubagentMessages(id, 'a1', options)).length).toBe(2)
+    await renameSession(id, 'Trees', options)
+    expect(await listSessions(options)).toMatchObject([{ sessionId: id, customTitle: 'Trees' }])
+    const fork = await forkSession(id, options)
+    expect((await ask('And now?', sessions, fork.sessionId)).result).toMatch(/^I began with 1\d lines/)
+
+    const engine = createEngine({ store })
+    const records = (await store.listConversations()).items.filter(({ title }) => title === 'Trees')
+    const conversation = await engine.open(records[0]?.id ?? '')
+    expect((await conversation.messages()).map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+    ])
+    const [child] = await conversation.children()
+    expect((await (await engine.open(child?.id ?? '')).messages()).map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+    ])
+    await deleteSession(id, options)
+    await deleteSession(fork.sessionId, options)
+    expect([await listSessions(options), (await store.listConversations()).items]).toEqual([[], []])
+    await engine.close()
+  })
+})

@@ -1,0 +1,85 @@
+/** The examples of the adapters run as they are, with the frameworks themselves. */
+
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { HttpAgent } from '@ag-ui/client'
+import { afterAll, expect, it } from 'vitest'
+import { project, ROOT } from '../pages.ts'
+
+const { folder, write, remove } = project()
+const copy = (path: string): string =>
+  write(path.split('/').at(-1) ?? '', readFileSync(join(ROOT, path), 'utf8'))
+const [LANGGRAPH, CLAUDE, OPENAI, AG_UI] = ['langgraph', 'claude-agent', 'openai-agents', 'ag-ui'].map(
+  (name) => copy(`examples/${name}.ts`),
+)
+/** Kills the process when it prints the line that the environment names. */
+const KILLER = write(
+  'killer.mjs',
+  `const { log } = console
+console.log = (line) => {
+  log(line)
+  if (line === process.env.KILL_AT) process.kill(process.pid, 'SIGKILL')
+}`,
+)
+
+afterAll(remove)
+
+function start(
+  words: readonly (string | undefined)[],
+  env: NodeJS.ProcessEnv = {},
+): { signal: string | null; last: string | undefined } {
+  const { signal, stdout } = spawnSync(process.execPath, words.map(String), {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 120_000,
+  })
+  return { signal, last: stdout.trim().split('\n').at(-1) }
+}
+
+it('LangGraph: ends as without a kill when each of its steps is killed', () => {
+  const database = { FILE: join(folder, 'graph.db') }
+  const run = (killAt = '') => start(['--import', KILLER, LANGGRAPH], { ...database, KILL_AT: killAt })
+  for (const step of ['step 1', 'step 2', 'step 3', 'step 4'])
+    expect(run(step)).toEqual({ signal: 'SIGKILL', last: step })
+  expect(run()).toEqual({ signal: null, last: 'asked, did 1, did 2, did 3, did 4' })
+})
+
+it('Claude Agent SDK: each start continues the session of the one before', () => {
+  const executable = copy('test/adapters/fake-claude-code.mjs')
+  chmodSync(executable, 0o755)
+  const env = { CLAUDE_CODE: executable, CLAUDE_CONFIG_DIR: join(folder, 'claude') }
+  const ask = (text: string) => start([CLAUDE, text], { ...env, FILE: join(folder, 'agent.db') }).last
+  expect([ask('One'), ask('Two')]).toEqual(['I began with 0 lines.', 'I began with 5 lines.'])
+})
+
+it('OpenAI Agents SDK: each start knows the messages of those before', () => {
+  const [one, two] = ['One', 'Two'].map((text) => start([OPENAI, text], { FILE: join(folder, 'agents.db') }))
+  expect([one?.last, two?.last]).toEqual(['You have sent 1 items.', 'You have sent 3 items.'])
+})
+
+it('AG-UI: its own client reads the replies of the server', async () => {
+  const child = spawn(process.execPath, [String(AG_UI)], {
+    cwd: folder,
+    env: { ...process.env, FILE: join(folder, 'pages.db'), PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    let url = ''
+    for await (const line of createInterface({ input: child.stdout })) {
+      url = line
+      break
+    }
+    const agent = new HttpAgent({ url, threadId: 'thread-1' })
+    for (const id of ['m1', 'm2']) {
+      agent.addMessage({ id, role: 'user', content: 'Hi' })
+      await agent.runAgent({ runId: id })
+    }
+    expect(agent.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+  } finally {
+    child.kill()
+  }
+})

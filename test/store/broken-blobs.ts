@@ -1,0 +1,77 @@
+/** Stores that are broken on purpose where they keep long strings, each with one fault; the kit must find every one. */
+
+import { blobText, textContent, withReferences } from '../../src/store/kit/blobs.ts'
+import { altered, type Fault } from './altered.ts'
+
+/** One fault each, and the case of the kit that must find it. */
+export const BLOB_FAULTS: readonly Fault[] = [
+  [
+    'reads references whole',
+    'blobs: any body comes back as it was, and with a reference in the place of each long string',
+    () => altered((inner) => ({ read: (id, options) => inner.read(id, { ...options, blobs: 'whole' }) })),
+  ],
+  [
+    'takes a text that looks like a reference for one',
+    'blobs: any body comes back as it was, and with a reference in the place of each long string',
+    () =>
+      altered((inner) => ({
+        async read(id, options) {
+          const events = await inner.read(id, options)
+          return events.map((event) => {
+            const text = JSON.stringify(event.fact)
+            const isReference = event.blobs === undefined && text.includes(`"${blobText('')}`)
+            return isReference ? { ...event, fact: JSON.parse(text.replaceAll(blobText(''), '')) } : event
+          })
+        },
+      })),
+  ],
+  [
+    'counts whole bodies in a page of references',
+    'blobs: read, get, getMany and search give references alike, and a page counts them as what they are',
+    () =>
+      altered((inner) => ({
+        async search(query) {
+          const page = await inner.search({ ...query, blobs: 'whole' })
+          if (query.blobs !== 'refs') return inner.search(query)
+          return { ...page, items: page.items.map((event) => withReferences(event)) }
+        },
+      })),
+  ],
+  [
+    'gives a blob to whoever has its hash',
+    'blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it',
+    () =>
+      altered((inner) => ({
+        readBlob: (id, hash, range) => inner.readBlob(id === 'other' ? 'c' : id, hash, range),
+      })),
+  ],
+  [
+    'takes the end of a range in',
+    'blobs: the bytes of one are read by range, in pieces, by those conversations alone that have it',
+    () =>
+      altered((inner) => ({
+        readBlob: (id, hash, { end, ...range } = {}) =>
+          inner.readBlob(id, hash, end === undefined ? range : { ...range, end: end + 1 }),
+      })),
+  ],
+  [
+    'leaves blobs of deleted conversations',
+    'blobs: each is there for as long as an event of any conversation has it, and no longer',
+    () => {
+      const texts = new Map<string, string>()
+      return altered((inner) => ({
+        async readBlob(id, hash, range) {
+          const blob = await inner.readBlob(id, hash, range)
+          if (blob === null) {
+            const text = texts.get(hash)
+            return text === undefined
+              ? null
+              : textContent({ path: [], hash, bytes: text.length, text }, range)
+          }
+          texts.set(hash, 'x')
+          return blob
+        },
+      }))
+    },
+  ],
+]
