@@ -4,6 +4,7 @@ import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { RedactionRules } from '../context/redaction/rules.ts'
+import { blobOperations } from './events/blobs.ts'
 import { redactedReads, sharedEvents } from './events/shared.ts'
 import { identifier, type Identify, requireCaller } from './auth/caller.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
@@ -221,6 +222,7 @@ export function createService(options: ServiceOptions): Service {
     ...sharedEvents(shared),
     ...ownEvents(engine.store),
     ...agentEvents(engine.store),
+    ...blobOperations(engine.store),
     ...lifecycleOperations(lifecycle, findLlm, {
       delete: (id) => controlPlane.deletions.delete(id),
       inherit: (source) => inheritedOf(controlPlane.sandboxes, source),

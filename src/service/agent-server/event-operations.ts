@@ -8,6 +8,7 @@ import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { wholeInfoOf } from '../conversations/info.ts'
 import { folderLayout, trajectory } from '../conversations/trajectory.ts'
 import {
+  BLOBS_QUERY,
   EVENT,
   EVENT_OR_NULL,
   EVENT_PAGE,
@@ -38,7 +39,7 @@ export const ownEvents = (store: Store): Operation[] => [
       tag: 'Events',
       summary: 'Search Events',
       params,
-      query: { ...FILTERS, ...PAGING },
+      query: { ...FILTERS, ...PAGING, ...BLOBS_QUERY },
       replies: PAGE,
     },
     async ({ path, query }) => {
@@ -114,7 +115,7 @@ export const agentEvents = (store: Store): Operation[] => [
       tag: 'Events',
       summary: 'Search Conversation Events',
       params,
-      query: { ...AGENT_FILTERS, ...PAGING },
+      query: { ...AGENT_FILTERS, ...PAGING, ...BLOBS_QUERY },
       replies: PAGE,
     },
     async ({ path, query: { kind: kind__eq, ...query } }) => {

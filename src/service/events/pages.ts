@@ -10,6 +10,8 @@ import { maskSecrets } from '../../event/mask.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
 import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
+import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
+import { blobText } from '../../store/kit/blobs.ts'
 import { type EventFilter, MAX_PAGE_SIZE, type StoredEvent } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { maybe } from '../http/operation.ts'
@@ -29,6 +31,9 @@ export const PAGING = {
   page_id: optional(text()),
   limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const
+
+/** Whether long strings are sent whole, or as references with `blobs` next to them. */
+export const BLOBS_QUERY = { blobs: withDefault(oneOf(['whole', 'refs']), 'whole') } as const
 
 /** References to the schemas of responses. */
 export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
@@ -50,12 +55,16 @@ export interface PageValues extends FilterValues {
   readonly sort_order: 'TIMESTAMP' | 'TIMESTAMP_DESC'
   readonly page_id: string | null
   readonly limit: number
+  /** Where the operation accepts it. */
+  readonly blobs?: BlobMode
 }
 
 /** A page of events in a response (interface section 2.1). */
 export interface EventPageBody {
   readonly items: readonly Event[]
   readonly next_page_id: string | null
+  /** The references in the items, where they were requested. */
+  readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
 /**
@@ -84,16 +93,23 @@ export function filterOf(
 export async function searchPage(
   store: Pick<Store, 'search'>,
   filter: EventFilter,
-  { sort_order, page_id, limit }: Omit<PageValues, keyof FilterValues>,
+  { sort_order, page_id, limit, blobs = 'whole' }: Omit<PageValues, keyof FilterValues>,
 ): Promise<EventPageBody> {
   const { items, next_page_id } = await store.search({
     ...filter,
     order: sort_order === 'TIMESTAMP' ? 'timestamp' : 'timestamp_desc',
     limit,
     maxBytes: MAX_PAGE_BYTES,
+    blobs,
     ...(page_id !== null && { cursor: page_id }),
   })
-  return { items: items.flatMap((item) => wireEvent(item) ?? []), next_page_id }
+  const events = items.flatMap((item) => wireEvent(item) ?? [])
+  if (blobs === 'whole') return { items: events, next_page_id }
+  const stored = new Map(items.map((item) => [item.id, item]))
+  const references = events.flatMap((event) =>
+    wireBlobs(event, stored.get(event.id ?? null) ?? {}).map((one) => ({ event_id: event.id ?? '', ...one })),
+  )
+  return { items: events, next_page_id, blobs: references }
 }
 
 /**
@@ -104,6 +120,16 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
   if (isQuarantined(fact)) return null
   const event = withDefaults(maskSecrets(fact))
   return event.id === undefined && id !== null ? { ...event, id } : event
+}
+
+/** The references in an event as clients receive it: without those of content that was masked. O(references). */
+export function wireBlobs(
+  event: Event,
+  { blobs = [] }: Pick<StoredEvent, 'blobs'>,
+): readonly BlobReference[] {
+  const valueAt = (path: BlobReference['path']): unknown =>
+    path.reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>> | null)?.[key], event)
+  return blobs.filter(({ path, hash }) => valueAt(path) === blobText(hash))
 }
 
 /**

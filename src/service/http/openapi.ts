@@ -2,7 +2,7 @@
 
 import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { listOf, maybe, type Operation, type ReplySpec } from './operation.ts'
+import { listOf, maybe, objectOf, type Operation, type ReplySpec } from './operation.ts'
 import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
@@ -46,6 +46,14 @@ export function openApi(operations: readonly Operation[]): JsonObject {
           properties: {
             items: listOf(ref('Event')),
             next_page_id: maybe({ type: 'string' }),
+            blobs: listOf(
+              objectOf({
+                event_id: { type: 'string' },
+                path: listOf({ anyOf: [{ type: 'string' }, { type: 'integer' }] }),
+                hash: { type: 'string' },
+                bytes: { type: 'integer' },
+              }),
+            ),
           },
         },
         ...VALIDATION,

@@ -5,11 +5,14 @@ import { type ReplyOffset, writeReplyOffset } from '../../conversation/streamed.
 import { maskSecrets } from '../../event/mask.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../../event/types.ts'
-import { wireEvent, withDefaults } from '../events/pages.ts'
+import type { BlobMode, BlobReference } from '../../store/contract/blobs.ts'
+import type { StoredEvent } from '../../store/contract/query.ts'
+import { LARGE_STRING, withReferences } from '../../store/kit/blobs.ts'
+import { wireBlobs, wireEvent, withDefaults } from '../events/pages.ts'
 
 /**
  * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, and `said`
- * for a delta.
+ * for a delta, and `blobs` for an event with references.
  *
  * Types: `event` is an event of the log; `state` a state update that is not in the log, with the key
  * `full_state` or `execution_status`; `caught_up` follows the last stored event; `reset` tells the client to
@@ -31,12 +34,31 @@ export class Frame {
   readonly said: string | null
   readonly #event: string
   readonly #bytes: Partial<Record<Format, Uint8Array>> = {}
+  readonly #blobs: string
+  readonly #makeRefs: (() => Frame | null) | null
+  #refs: Frame | null = null
 
-  constructor(type: FrameType, position: number, event: Event, said: string | null = null) {
+  constructor(
+    type: FrameType,
+    position: number,
+    event: Event,
+    said: string | null = null,
+    blobs: readonly BlobReference[] = [],
+    makeRefs: (() => Frame | null) | null = null,
+  ) {
     this.type = type
     this.position = position
     this.said = said
     this.#event = JSON.stringify(event)
+    this.#blobs = blobs.length === 0 ? '' : `,"blobs":${JSON.stringify(blobs)}`
+    this.#makeRefs = makeRefs
+  }
+
+  /** The frame with references in the place of long strings, made once for all readers; or this one. */
+  as(blobs: BlobMode): Frame {
+    if (blobs === 'whole' || this.size <= LARGE_STRING) return this
+    this.#refs ??= this.#makeRefs?.() ?? this
+    return this.#refs
   }
 
   /** Characters of the event. */
@@ -48,7 +70,7 @@ export class Frame {
   text(format: Format): string {
     if (format === 'event') return this.#event
     const said = this.said === null ? '' : `"said":"${this.said}",`
-    return `{"type":"${this.type}","position":${this.position},${said}"event":${this.#event}}`
+    return `{"type":"${this.type}","position":${this.position},${said}"event":${this.#event}${this.#blobs}}`
   }
 
   /** The text as UTF-8. Do not write to it. */
@@ -60,7 +82,12 @@ export class Frame {
 /** The frame of an event of the log; null for a line that is not an event. O(size). */
 export function eventFrame(item: LoggedEvent): Frame | null {
   const event = wireEvent(item)
-  return event === null ? null : new Frame('event', item.seq, event)
+  if (event === null) return null
+  return new Frame('event', item.seq, event, null, [], () => {
+    const read: LoggedEvent & Pick<StoredEvent, 'blobs'> = withReferences(item)
+    const sent = wireEvent(read)
+    return sent === null ? null : new Frame('event', item.seq, sent, null, wireBlobs(sent, read))
+  })
 }
 
 /**

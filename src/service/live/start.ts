@@ -2,6 +2,7 @@
 
 import { readReplyOffset, type ReplyOffset } from '../../conversation/streamed.ts'
 import { isLegalId } from '../../event/ids.ts'
+import { BLOBS_QUERY } from '../events/pages.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
@@ -27,6 +28,7 @@ export const LIVE_QUERY = {
    */
   after_delta: optional(text()),
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
+  ...BLOBS_QUERY,
 } as const
 
 /** The start parameters of a request; the first that is set counts, except an id next to a position. */

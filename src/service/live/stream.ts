@@ -3,6 +3,7 @@
  * was.
  */
 
+import type { BlobMode } from '../../store/contract/blobs.ts'
 import { credentialOf, type Identify } from '../auth/caller.ts'
 import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -63,7 +64,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         if (request.method === 'HEAD') return new Response(null, { headers: HEADERS })
         const watch = (end: () => void) => keys.watch({ caller, credential, org }, end)
         const from = { ...stream, said: start.after_delta }
-        return new Response(bodyOf(live, from, query.format, request.signal, watch), { headers: HEADERS })
+        return new Response(bodyOf(live, from, query, request.signal, watch), { headers: HEADERS })
       },
     ),
   ]
@@ -92,7 +93,7 @@ const written = (frame: Frame, format: Format, said: string | null): string =>
 function bodyOf(
   live: Live,
   stream: Pick<LiveSession, 'frames' | 'end'> & { readonly said: string | null },
-  format: Format,
+  { format, blobs }: { readonly format: Format; readonly blobs: BlobMode },
   signal: AbortSignal,
   watchKey: (end: () => void) => () => void,
 ): ReadableStream<Uint8Array> {
@@ -146,7 +147,7 @@ function bodyOf(
           }
           ;({ position } = value)
           said = value.said ?? said
-          controller.enqueue(encoder.encode(written(value, format, said)))
+          controller.enqueue(encoder.encode(written(value.as(blobs), format, said)))
           if ((controller.desiredSize ?? 0) > 0) return
           // A reader that reads nothing is disconnected after the write timeout.
           let remaining = PARTS

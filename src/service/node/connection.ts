@@ -14,6 +14,7 @@ import { authFrame, socketMessage } from '../request-schema.ts'
 import { readParameters } from '../http/parameters.ts'
 import type { ValidationError } from '../http/parameters.ts'
 import { describeFailure, type FailureText, HttpProblem, problemText } from '../http/problem.ts'
+import type { BlobMode } from '../../store/contract/blobs.ts'
 import { CLOSE, errorFrame, type Format } from '../live/frame.ts'
 import type { Live, LiveSession } from '../live/live.ts'
 import { LIVE_QUERY, SlowReader } from '../live/start.ts'
@@ -52,6 +53,7 @@ export class Connection {
   readonly #inbox: Inbox
   #session: LiveSession | null = null
   #format: Format = 'event'
+  #blobs: BlobMode = 'whole'
   #position: number | null = null
   #missed = 0
   #acceptedBefore = 0
@@ -181,12 +183,13 @@ export class Connection {
     const read = readParameters(LIVE_QUERY, 'query', (name) => query.getAll(name))
     if ('errors' in read) throw new HttpProblem(422, read.errors)
     this.#format = read.values.format
+    this.#blobs = read.values.blobs
     this.#session = await live.connect(id, read.values)
     if (socket.readyState !== socket.OPEN) return
     void this.#listen(this.#session).catch((error: unknown) => this.#fail(error))
     for await (const frame of this.#session.frames) {
       this.#position = frame.position
-      const full = this.#outlet.write(frame.bytes(this.#format))
+      const full = this.#outlet.write(frame.as(this.#blobs).bytes(this.#format))
       if (full !== null) await full
       if (socket.readyState !== socket.OPEN) return
     }

@@ -88,7 +88,10 @@ export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
  * The event with a reference in the place of each long string, as `blobs: 'refs'` reads it. The same event when it has
  * none. Frozen. O(values), and O(characters) of long strings.
  */
-export function withReferences(event: StoredEvent, strings = blobsOf(event.fact)): StoredEvent {
+export function withReferences<E extends Pick<StoredEvent, 'fact' | 'blobs'>>(
+  event: E,
+  strings = blobsOf(event.fact),
+): E {
   if (strings.length === 0) return event
   const fact = replaceStrings(event.fact as object as JsonValue, strings, ({ hash }) => blobText(hash))
   freezeJson(fact)

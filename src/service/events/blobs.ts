@@ -1,0 +1,162 @@
+/** Long strings of events over HTTP: by range, only to those who may read the conversation. */
+
+import { maskSecrets, mentionsSecret } from '../../event/mask.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { textContent } from '../../store/kit/blobs.ts'
+import { getConversationOr404 } from '../conversations/find-conversation.ts'
+import { operation, type Operation } from '../http/operation.ts'
+import { text } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+/** No browser shows or runs the text, whatever it looks like. */
+const HEADERS = {
+  'content-type': 'application/octet-stream',
+  'content-security-policy': "sandbox; default-src 'none'",
+  'x-content-type-options': 'nosniff',
+  'accept-ranges': 'bytes',
+  // The content of a hash never changes. A deleted conversation must not stay in a cache for long.
+  'cache-control': 'private, max-age=86400, immutable',
+}
+
+/** Reads a blob of a conversation. */
+export const blobOperations = (store: Store): Operation[] => {
+  const read = maskedBlobs(store)
+  return [
+    operation(
+      {
+        method: 'get',
+        path: '/api/conversations/{conversation_id}/blobs/{hash}',
+        operationId: 'get_conversation_blob_api_conversations__conversation_id__blobs__hash__get',
+        tag: 'Events',
+        summary: 'Get Conversation Blob',
+        params: { conversation_id: text(), hash: text() },
+        replies: {
+          200: {
+            description: 'The UTF-8 bytes of the string',
+            mediaType: 'application/octet-stream',
+            schema: { type: 'string', format: 'binary' },
+          },
+          206: { description: 'The requested range of bytes' },
+          304: { description: 'The client has the blob' },
+          404: { description: 'Unknown conversation or blob' },
+          416: { description: 'The range begins after the end of the blob' },
+        },
+      },
+      async ({ path: { conversation_id, hash }, request }) => {
+        const { id } = await getConversationOr404(store, conversation_id)
+        const whole = await read(id, hash)
+        if (whole === null) throw new HttpProblem(404, 'The blob was not found.')
+        const headers = {
+          ...HEADERS,
+          etag: `"${hash}"`,
+          'content-disposition': `attachment; filename="${hash}"`,
+        }
+        if (hasTag(request.headers.get('if-none-match'), hash))
+          return new Response(null, { status: 304, headers })
+        const range = rangeOf(request.headers, hash, whole.bytes)
+        if (range === 'beyond')
+          return new Response(null, {
+            status: 416,
+            headers: { ...HEADERS, 'content-range': `bytes */${whole.bytes}` },
+          })
+        const part = range === null ? whole : await read(id, hash, range)
+        if (part === null) throw new HttpProblem(404, 'The blob was not found.')
+        const { start, end } = range ?? { start: 0, end: whole.bytes }
+        return new Response(request.method === 'HEAD' ? null : streamOf(part.content), {
+          status: range === null ? 200 : 206,
+          headers: {
+            ...headers,
+            'content-length': String(end - start),
+            ...(range !== null && { 'content-range': `bytes ${start}-${end - 1}/${whole.bytes}` }),
+          },
+        })
+      },
+    ),
+  ]
+}
+
+/** Hashes that are remembered, in each service. */
+const MAX_KNOWN = 10_000
+
+/** Characters of a piece that are searched again with the next one: more than the name of a secret has. */
+const OVERLAP = 32
+
+/**
+ * Reads blobs as pages send their text: without encrypted content. A blob is searched once, and streamed if it cannot
+ * contain any; otherwise it is masked in memory.
+ */
+function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
+  const clean = new Set<string>()
+  return async (id, hash, range) => {
+    if (!clean.has(hash)) {
+      const blob = await store.readBlob(id, hash)
+      if (blob === null) return null
+      if (await mayHoldSecret(blob.content)) {
+        const whole = await store.readBlob(id, hash)
+        if (whole === null) return null
+        let text = ''
+        for await (const part of textOf(whole.content)) text += part
+        const masked = maskSecrets(text)
+        const bytes = new TextEncoder().encode(masked).length
+        return textContent({ path: [], hash, bytes, text: masked }, range)
+      }
+      if (clean.size === MAX_KNOWN) clean.clear()
+      clean.add(hash)
+    }
+    return store.readBlob(id, hash, range)
+  }
+}
+
+async function mayHoldSecret(content: AsyncIterable<Uint8Array>): Promise<boolean> {
+  let end = ''
+  for await (const part of textOf(content)) {
+    const text = end + part
+    // Letters of the name may be escaped, at any level of quoting.
+    if (mentionsSecret(text) || text.includes(String.raw`\u00`)) return true
+    end = text.slice(-OVERLAP)
+  }
+  return false
+}
+
+async function* textOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  for await (const bytes of content) yield decoder.decode(bytes, { stream: true })
+}
+
+const hasTag = (header: string | null, hash: string): boolean =>
+  header !== null && header.split(',').some((tag) => ['*', `"${hash}"`, `W/"${hash}"`].includes(tag.trim()))
+
+/** The range of a request; null for the whole blob, which also answers several ranges and invalid ones. */
+function rangeOf(
+  headers: Headers,
+  hash: string,
+  bytes: number,
+): { readonly start: number; readonly end: number } | 'beyond' | null {
+  const condition = headers.get('if-range')
+  if (condition !== null && condition.trim() !== `"${hash}"`) return null
+  const [match, first = '', last = ''] =
+    /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/.exec(headers.get('range') ?? '') ?? []
+  if (match === undefined || (first === '' && last === '')) return null
+  if (first === '') {
+    const length = Math.min(Number(last), bytes)
+    return length === 0 ? 'beyond' : { start: bytes - length, end: bytes }
+  }
+  if (last !== '' && Number(last) < Number(first)) return null
+  if (Number(first) >= bytes) return 'beyond'
+  return { start: Number(first), end: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
+}
+
+/** Reads a piece whenever the client has taken the one before. */
+function streamOf(content: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const pieces = content[Symbol.asyncIterator]()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next()
+      if (done === true) controller.close()
+      else controller.enqueue(value as Uint8Array<ArrayBuffer>)
+    },
+    async cancel() {
+      await pieces.return?.()
+    },
+  })
+}

@@ -1,0 +1,211 @@
+/** Long strings over HTTP: pages and streams with references, and the bytes by range, with the rights of the conversation. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { blobText, digestOf } from '../../src/store/kit/blobs.ts'
+import { type Client, clientOver, STORES } from './client.ts'
+import { caughtUp, type Envelope, ENVELOPE, worldOfTest } from './live-world.ts'
+
+const KEY = 'key'
+const IMAGE = `data:image/png;base64,${'QUJD'.repeat(250_000)}`
+const PAGE = '<script>alert(1)</script>'.repeat(4_000)
+const REFERENCE = blobText(digestOf(IMAGE).hash)
+
+const SEALED = 'e'.repeat(70_000)
+const JSON_TEXT = `{"pad":"${'x'.repeat(300_000)}","encrypted\\u005fcontent":"sealed"}`
+
+const shown = (id: string, url: string, text: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text }, { image_urls: ['https://a.b/c.png', url] }] },
+})
+
+const LOG: readonly Event[] = [
+  ...Array.from({ length: 97 }, (_, i) => shown(`m${i}`, IMAGE, `See ${i}`)),
+  shown('page', PAGE, REFERENCE),
+  // Encrypted content is never sent, nor is its hash.
+  {
+    kind: 'MessageEvent',
+    id: 'secret',
+    source: 'agent',
+    llm_message: {
+      role: 'assistant',
+      content: [{ text: JSON_TEXT }],
+      responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SEALED },
+    },
+  },
+  { kind: 'PauseEvent', id: 'p' },
+]
+
+interface Page {
+  readonly items: readonly Event[]
+  readonly next_page_id: string | null
+  readonly blobs?: readonly {
+    readonly event_id: string
+    readonly path: readonly (string | number)[]
+    readonly hash: string
+    readonly bytes: number
+  }[]
+}
+
+describe.each(Object.keys(STORES))('long strings over %s', (name) => {
+  let store: Store
+  let client: Client
+  const image = digestOf(IMAGE)
+
+  beforeAll(async () => {
+    store = STORES[name]?.() as Store
+    client = await clientOver(store, { keys: [KEY], headers: { 'x-session-api-key': KEY } })
+    await store.createConversation({ id: 'c' })
+    await store.createConversation({ id: 'other' })
+    await store.append('c', LOG, { mode: 'import', expected: 'none' })
+  })
+  afterAll(() => store.close())
+
+  const ask = (hash: string, headers: Record<string, string> = {}, id = 'c', method = 'GET') =>
+    client.service.fetch(
+      new Request(`http://localhost/api/conversations/${id}/blobs/${hash}`, {
+        method,
+        headers: { 'x-session-api-key': KEY, ...headers },
+      }),
+    )
+
+  it('a page of 100 events with images is below 1 MB by references, and says where each is', async () => {
+    for (const path of ['/api/conversations/c/events/search', '/api/v1/conversation/c/events/search']) {
+      const { body } = await client.get<Page>(path, { blobs: 'refs' })
+      expect(body.items).toHaveLength(100)
+      expect(JSON.stringify(body).length).toBeLessThan(1_000_000)
+      expect(JSON.stringify(body)).not.toContain('encrypted_content":"')
+      const place = ['llm_message', 'content', 1, 'image_urls', 1]
+      const expected = LOG.slice(0, 98).map(({ id }) => ({
+        event_id: id,
+        path: place,
+        ...digestOf(id === 'page' ? PAGE : IMAGE),
+      }))
+      const json = { event_id: 'secret', path: ['llm_message', 'content', 0, 'text'], ...digestOf(JSON_TEXT) }
+      expect(body.blobs).toEqual([...expected, json])
+      const whole = await client.get<Page>(path, { limit: 2 })
+      expect(whole.body.items.map((event) => JSON.stringify(event))).toEqual(
+        body.items.slice(0, 2).map((event) => JSON.stringify(event).replace(REFERENCE, IMAGE)),
+      )
+      expect(whole.body).not.toHaveProperty('blobs')
+      expect((await client.get(path, { blobs: 'some' })).status).toBe(422)
+    }
+  })
+
+  it('the bytes are sent as a file that no browser shows, and may be cached by their hash', async () => {
+    const response = await ask(digestOf(PAGE).hash)
+    expect(response.status).toBe(200)
+    expect(await response.text()).toBe(PAGE)
+    const { hash, bytes } = digestOf(PAGE)
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'x-content-type-options': 'nosniff',
+      'content-disposition': `attachment; filename="${hash}"`,
+      'content-security-policy': "sandbox; default-src 'none'",
+      'cache-control': 'private, max-age=86400, immutable',
+      'content-length': String(bytes),
+      etag: `"${hash}"`,
+    })
+    for (const tag of [`"${hash}"`, `W/"${hash}"`, `"x", "${hash}"`, '*']) {
+      const unchanged = await ask(hash, { 'if-none-match': tag })
+      expect([unchanged.status, await unchanged.text()]).toEqual([304, ''])
+    }
+    expect((await ask(hash, { 'if-none-match': '"x"' })).status).toBe(200)
+    const head = await ask(hash, {}, 'c', 'HEAD')
+    expect([head.status, await head.text(), head.headers.get('content-length')]).toEqual([
+      200,
+      '',
+      String(bytes),
+    ])
+  })
+
+  it.each([
+    ['bytes=0-9', 0, 10],
+    ['bytes=999990-', 999_990, image.bytes],
+    ['bytes=-5', image.bytes - 5, image.bytes],
+    ['bytes=262140-262150', 262_140, 262_151],
+    [`bytes=1-${10 * IMAGE.length}`, 1, image.bytes],
+    ['bytes = 3 - 4', 3, 5],
+  ])('a range is sent alone: %s', async (range, start, end) => {
+    const response = await ask(image.hash, { range })
+    expect(response.status).toBe(206)
+    expect(await response.text()).toBe(IMAGE.slice(start, end))
+    expect(response.headers.get('content-range')).toBe(`bytes ${start}-${end - 1}/${image.bytes}`)
+    expect(response.headers.get('content-length')).toBe(String(end - start))
+  })
+
+  it.each(['bytes=0-1,4-5', 'bytes=5-2', 'bytes=-', 'lines=0-1', 'bytes=a-b', ''])(
+    'what is no single range is the whole: %s',
+    async (range) => {
+      const response = await ask(image.hash, { range })
+      expect([response.status, (await response.text()).length]).toEqual([200, IMAGE.length])
+    },
+  )
+
+  it('a range beyond the end is 416, and one of another version is the whole', async () => {
+    for (const range of [`bytes=${image.bytes}-`, 'bytes=-0']) {
+      const response = await ask(image.hash, { range })
+      expect([response.status, response.headers.get('content-range')]).toEqual([
+        416,
+        `bytes */${image.bytes}`,
+      ])
+    }
+    expect((await ask(image.hash, { range: 'bytes=0-1', 'if-range': '"old"' })).status).toBe(200)
+    expect((await ask(image.hash, { range: 'bytes=0-1', 'if-range': `"${image.hash}"` })).status).toBe(206)
+  })
+
+  it('encrypted content in a text is masked, as in pages', async () => {
+    const { body } = await client.get<Event>('/api/conversations/c/events/secret')
+    const page = JSON.stringify(body)
+    expect(page).not.toContain('sealed')
+    const response = await ask(digestOf(JSON_TEXT).hash)
+    const text = await response.text()
+    expect(text).toBe(JSON_TEXT.replace('"sealed"', 'null'))
+    expect(page).toContain(JSON.stringify(text))
+    const part = await ask(digestOf(JSON_TEXT).hash, { range: 'bytes=300000-' })
+    expect(await part.text()).toBe(text.slice(300_000))
+  })
+
+  it('nobody has it without a key, nor through another conversation, nor by a hash that is none', async () => {
+    expect((await ask(image.hash, { 'x-session-api-key': 'wrong' })).status).toBe(401)
+    for (const [hash, id] of [
+      [image.hash, 'other'],
+      [image.hash, 'none'],
+      ['0'.repeat(64), 'c'],
+      [image.hash.toUpperCase(), 'c'],
+      ['..%2f..', 'c'],
+    ] as const)
+      expect((await ask(hash, { 'if-none-match': `"${hash}"` }, id)).status).toBe(404)
+    await store.createConversation({ id: 'gone' })
+    await store.append('gone', [shown('m', IMAGE, '')])
+    expect((await ask(image.hash, {}, 'gone')).status).toBe(200)
+    await store.deleteConversation('gone')
+    expect((await ask(image.hash, {}, 'gone')).status).toBe(404)
+  })
+})
+
+it('a socket and a stream send references to those who ask for them', async () => {
+  const here = await worldOfTest()
+  const conversation = await here.conversation()
+  await conversation.append([shown('old', IMAGE, 'old')])
+  const whole = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
+  const refs = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all', blobs: 'refs' } })
+  await caughtUp(whole)
+  await caughtUp(refs)
+  await conversation.append([shown('new', IMAGE, 'new')])
+  for (const id of ['old', 'new']) {
+    const [event, small] = await Promise.all(
+      [whole, refs].map((client) => client.find<Envelope>((frame) => frame.event.id === id)),
+    )
+    expect(JSON.stringify(event)).toContain(IMAGE)
+    expect(event).not.toHaveProperty('blobs')
+    expect(JSON.stringify(small).length).toBeLessThan(1_000)
+    expect(small).toMatchObject({
+      event: { llm_message: { content: [{ text: id }, { image_urls: ['https://a.b/c.png', REFERENCE] }] } },
+      blobs: [{ path: ['llm_message', 'content', 1, 'image_urls', 1], ...digestOf(IMAGE) }],
+    })
+  }
+})
