@@ -2,15 +2,20 @@
 
 import { EventType, type AGUIEvent, type Interrupt } from '@ag-ui/core'
 import type { Conversation } from '../conversation/conversation.ts'
+import type { Engine } from '../conversation/engine.ts'
 import { uiMessageStream, type UIStreamOptions } from '../conversation/ui-messages.ts'
+import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
+import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { UIChunk } from '../messages/ui/types.ts'
+import type { Event } from '../event/types.ts'
 import { replyParts } from '../messages/ui/write.ts'
 import { listPendingCalls } from '../state/read.ts'
 import type { State } from '../state/state.ts'
+import { chunkTranslator, eventsOfLogged, type LogDetail, SHARED_STATE } from './ag-ui-events.ts'
 import { agUiMessages, eventOf } from './ag-ui-messages.ts'
+import { Subagents } from './ag-ui-subagents.ts'
 
 export { agUiMessages }
 
@@ -18,13 +23,21 @@ export { agUiMessages }
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
   /** The ids of the client's input: {@link receiveRunInput} checks them. */
   readonly input: { readonly threadId: string; readonly runId: string }
+  /** The conversation's engine. The stream shows subagents when it is passed. */
+  readonly engine?: Pick<Engine, 'open'>
+  /**
+   * What the page gets besides: `raw`, each event of the log; `updates`, state updates as custom events; `encrypted`, reasoning
+   * that only its provider can read. Default: none.
+   */
+  readonly details?: readonly LogDetail[]
 }
 
 /**
- * Yields the run of a conversation as AG-UI events: `RUN_STARTED`, a snapshot of all messages, the reply word by word with its
- * reasoning, calls and results, a snapshot again, in which each message has the id of its event, and `RUN_FINISHED` (success,
- * cancelled, or an interrupt for each call that waits for a user) or `RUN_ERROR`. Because it begins with a snapshot, a client
- * that was cut off asks again and misses nothing. Ending the stream does not end the run. O(branch) for a snapshot.
+ * Yields the run of a conversation as AG-UI events: `RUN_STARTED`, the shared state, a snapshot of all messages, the reply word by
+ * word with its steps, reasoning, calls, results and subagents, activities, changes of the shared state, a snapshot again, in
+ * which each message has the id of its event, and `RUN_FINISHED` (success, cancelled, or an interrupt for each call that waits
+ * for a user) or `RUN_ERROR`. Because it begins with a snapshot, a client that was cut off can ask again and misses nothing.
+ * Ending the stream does not end the run. O(branch) for a snapshot.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -36,20 +49,37 @@ export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'o
  */
 export async function* agUiEvents(
   conversation: Conversation,
-  { input, run, signal, onError }: AgUiOptions,
+  { input, run, signal, onError, engine, details = [] }: AgUiOptions,
 ): AsyncGenerator<AGUIEvent, void, undefined> {
   const { threadId, runId } = input
+  const subagents = engine === undefined ? null : new Subagents(engine, conversation)
+  const snapshot = async (state: State): Promise<AGUIEvent> => ({
+    type: EventType.MESSAGES_SNAPSHOT,
+    messages: (await subagents?.withMessages(agUiMessages(state))) ?? agUiMessages(state),
+  })
   yield { type: EventType.RUN_STARTED, threadId, runId }
+  const shared = await sharedStateOf(conversation)
+  if (shared !== null) yield { type: EventType.STATE_SNAPSHOT, snapshot: shared.value }
   let begin = run
   for (let isOver = false; !isOver; begin = undefined) {
     // oxlint-disable-next-line no-await-in-loop
-    const { messages, from, to } = await conversation.read((state) => {
-      const id = state.branch.lastUserMessage?.id
-      return { messages: agUiMessages(state), to: id, from: id ? replyParts(state, id) : [] }
-    })
-    yield { type: EventType.MESSAGES_SNAPSHOT, messages }
+    const state = await conversation.state()
+    const to = state.branch.lastUserMessage?.id
+    // oxlint-disable-next-line no-await-in-loop
+    yield await snapshot(state)
     if (to === undefined || to === null) break
-    const translate = translator(to)
+    const from = await conversation.read((latest) => replyParts(latest, to))
+    const translate = chunkTranslator(to)
+    let length = state.log.entries.length
+    /** What the log has beside the reply. */
+    const logged = async (): Promise<AGUIEvent[]> => {
+      const found = await conversation.read((latest) => {
+        const events = loggedSince(latest, length, new Set(details))
+        length = latest.log.entries.length
+        return events
+      })
+      return [...found, ...((await subagents?.advance()) ?? [])]
+    }
     isOver = true
     const options = {
       to,
@@ -58,26 +88,63 @@ export async function* agUiEvents(
       ...(signal && { signal }),
       ...(onError && { onError }),
     }
-    for await (const chunk of uiMessageStream(conversation, options)) {
-      if (chunk.type === 'error') {
+    const chunks = uiMessageStream(conversation, options)
+    for await (const chunk of subagents === null ? chunks : withPauses(chunks)) {
+      if (chunk?.type === 'error') {
         yield { type: EventType.RUN_ERROR, message: chunk.errorText }
         return
       }
       // What was streamed does not hold: begin again with a snapshot of what does.
-      if (chunk.type === 'reset-step') {
+      if (chunk?.type === 'reset-step') {
         yield* translate(null)
         isOver = false
         break
       }
-      yield* translate(chunk)
+      if (chunk === null || !chunk.type.endsWith('-delta')) yield* await logged()
+      if (chunk !== null) yield* translate(chunk)
     }
+    yield* await logged()
+    yield* translate(null)
   }
-  const { messages, outcome } = await conversation.read((state) => ({
-    messages: agUiMessages(state),
-    outcome: outcomeOf(state),
-  }))
-  yield { type: EventType.MESSAGES_SNAPSHOT, messages }
-  yield { type: EventType.RUN_FINISHED, threadId, runId, outcome }
+  const state = await conversation.state()
+  yield await snapshot(state)
+  yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: outcomeOf(state) }
+}
+
+/** The events of the log from a position on, as far as the chunks of a reply do not show them. */
+function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
+  const { entries } = state.log
+  if (entries.length === start) return []
+  const activities = new Map(agUiMessages(state).map((message) => [message.id, message]))
+  return Array.from({ length: entries.length - start }, (_, index) => {
+    const { event = null, id = null } = entries.get(start + index) ?? {}
+    const message = activities.get(id ?? '')
+    if (event === null) return []
+    return eventsOfLogged(event, message?.role === 'activity' ? message : undefined, details)
+  }).flat()
+}
+
+/** Milliseconds between two looks at subagents while their parent waits for them. */
+const PAUSE = 200
+
+/** Yields the items of a generator, and null whenever the next one takes long. */
+async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null, void, undefined> {
+  try {
+    for (let next = items.next(); ;) {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const pause = new Promise<null>((resolve) => {
+        timer = setTimeout(() => resolve(null), PAUSE)
+      })
+      // oxlint-disable-next-line no-await-in-loop
+      const first = await Promise.race([next, pause])
+      clearTimeout(timer)
+      if (first?.done === true) return
+      yield first === null ? null : first.value
+      if (first !== null) next = items.next()
+    }
+  } finally {
+    await items.return(undefined)
+  }
 }
 
 /** The same as a response of server-sent events, which AG-UI's `HttpAgent` reads. */
@@ -104,8 +171,8 @@ export function agUiResponse(conversation: Conversation, options: AgUiOptions): 
 
 /**
  * Takes in the input of an AG-UI run: user messages that the log does not have are appended under their ids, results of calls
- * that the client executed end these calls, and `resume` approves or rejects calls that wait. The same input again changes
- * nothing. Run the conversation then.
+ * that the client executed end these calls, a state that differs is the shared state from then on, and `resume` approves or
+ * rejects calls that wait. The same input again changes nothing. Run the conversation then.
  *
  * @throws ColloquyError `invalid_argument` for what is no input, `unknown_call` for a resume of a call that does not wait.
  */
@@ -121,6 +188,15 @@ export async function receiveRunInput(
     const pending = new Map(listPendingCalls(state).map(({ entry }) => [entry.id, entry.event]))
     return messages.filter(isObject).flatMap((message) => eventOf(message, state, pending) ?? [])
   })
+  const value = input['state'] as JsonValue | undefined
+  const shared = value === undefined ? null : await sharedStateOf(conversation)
+  const isEmpty = shared === null && isObject(value) && Object.keys(value).length === 0
+  if (
+    value !== undefined &&
+    !isEmpty &&
+    (shared === null || canonicalJson(shared.value) !== canonicalJson(value))
+  )
+    events.push(sharedState(value))
   if (events.length > 0) await conversation.append(events)
   const resume = Array.isArray(input['resume']) ? input['resume'].filter(isObject) : []
   for (const { interruptId, status, payload } of resume) {
@@ -133,85 +209,27 @@ export async function receiveRunInput(
   return { threadId, runId }
 }
 
-/** Translates chunks of the reply to a message; null ends what is open. */
-function translator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
-  /** The text or the reasoning that is open, by its message's id. */
-  const open = new Map<string, 'reasoning' | 'text'>()
-  const end = (messageId: string): AGUIEvent[] => {
-    const type = open.get(messageId)
-    open.delete(messageId)
-    if (type === undefined) return []
-    if (type === 'text') return [{ type: EventType.TEXT_MESSAGE_END, messageId }]
-    return [
-      { type: EventType.REASONING_MESSAGE_END, messageId },
-      { type: EventType.REASONING_END, messageId },
-    ]
-  }
-  return (chunk) => {
-    if (chunk === null) return [...open.keys()].flatMap(end)
-    switch (chunk.type) {
-      case 'text-start':
-        open.set(`${to}-text-${chunk.id}`, 'text')
-        return [
-          { type: EventType.TEXT_MESSAGE_START, messageId: `${to}-text-${chunk.id}`, role: 'assistant' },
-        ]
-      case 'text-delta':
-        return [
-          { type: EventType.TEXT_MESSAGE_CONTENT, messageId: `${to}-text-${chunk.id}`, delta: chunk.delta },
-        ]
-      case 'text-end':
-        return end(`${to}-text-${chunk.id}`)
-      case 'reasoning-start': {
-        const messageId = `${to}-reasoning-${chunk.id}`
-        open.set(messageId, 'reasoning')
-        return [
-          { type: EventType.REASONING_START, messageId },
-          { type: EventType.REASONING_MESSAGE_START, messageId, role: 'reasoning' },
-        ]
-      }
-      case 'reasoning-delta':
-        return [
-          {
-            type: EventType.REASONING_MESSAGE_CONTENT,
-            messageId: `${to}-reasoning-${chunk.id}`,
-            delta: chunk.delta,
-          },
-        ]
-      case 'reasoning-end':
-        return end(`${to}-reasoning-${chunk.id}`)
-      case 'tool-input-available': {
-        const { toolCallId, toolName, input } = chunk
-        const parentMessageId = `${toolCallId}-call`
-        return [
-          { type: EventType.TOOL_CALL_START, toolCallId, toolCallName: toolName, parentMessageId },
-          { type: EventType.TOOL_CALL_ARGS, toolCallId, delta: JSON.stringify(input) },
-          { type: EventType.TOOL_CALL_END, toolCallId },
-        ]
-      }
-      case 'tool-output-available':
-        return [
-          resultOf(
-            chunk.toolCallId,
-            typeof chunk.output === 'string' ? chunk.output : JSON.stringify(chunk.output),
-          ),
-        ]
-      case 'tool-output-error':
-        return [resultOf(chunk.toolCallId, chunk.errorText)]
-      case 'tool-output-denied':
-        return [resultOf(chunk.toolCallId, 'rejected')]
-      default:
-        return []
-    }
-  }
-}
-
-const resultOf = (toolCallId: string, content: string): AGUIEvent => ({
-  type: EventType.TOOL_CALL_RESULT,
-  messageId: `${toolCallId}-result`,
-  toolCallId,
-  role: 'tool',
-  content,
+const sharedState = (value: JsonValue): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  source: 'user',
+  key: SHARED_STATE,
+  value,
 })
+
+/** The latest shared state, or null when there is none. O(state updates after it). */
+async function sharedStateOf(conversation: Conversation): Promise<{ readonly value: JsonValue } | null> {
+  const kinds = ['ConversationStateUpdateEvent'] as const
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const query = { kinds, order: 'timestamp_desc' as const, ...(cursor !== undefined && { cursor }) }
+    // oxlint-disable-next-line no-await-in-loop
+    const page = await conversation.search(query)
+    for (const { fact } of page.items)
+      if (!isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === SHARED_STATE)
+        return { value: (fact.value ?? null) as JsonValue }
+    cursor = page.next_page_id
+  }
+  return null
+}
 
 function outcomeOf(
   state: State,

@@ -22,13 +22,15 @@ type StoredValue = { readonly value: SerializedValue } | { readonly levels: read
 
 /** Elements of a chunk. One more element of a list of n rewrites O(CHUNK · log n). */
 const CHUNK = 8
+/** Maximum number of characters of chunks whose names are in memory. */
+const MAX_TEXT = 2 ** 24
 
 /** Writes values of channels as items, and reads them. */
 export class ChannelValues {
   readonly #items: Items
   readonly #serde: SerializerProtocol
-  /** Chunks that the store has. */
-  readonly #stored = new LRUCache<string, true>({ max: 10_000 })
+  /** Names of chunks that the store has, by their texts: a digest costs more. */
+  readonly #stored = new LRUCache<string, string>({ maxSize: MAX_TEXT, sizeCalculation: sizeOf })
 
   constructor(items: Items, serde: SerializerProtocol) {
     this.#items = items
@@ -51,9 +53,10 @@ export class ChannelValues {
       const names: string[] = []
       for (let end = CHUNK; end <= level.length; end += CHUNK) {
         const chunk = level.slice(end - CHUNK, end)
-        const name = digest(epoch, ...chunk)
+        const stored = this.#stored.get(textOf(epoch, chunk))
+        const name = stored ?? digest(epoch, ...chunk)
         names.push(name)
-        if (!this.#stored.has(name)) chunks.set(name, { elements: chunk })
+        if (stored === undefined) chunks.set(name, { elements: chunk })
       }
       levels.push(level.slice(names.length * CHUNK))
       level = names
@@ -62,8 +65,9 @@ export class ChannelValues {
   }
 
   /** Remembers which chunks were written. */
-  markStored(parts: readonly ItemPart[]): void {
-    for (const [id, body] of parts) if ('elements' in body) this.#stored.set(id, true)
+  markStored(epoch: string, parts: readonly ItemPart[]): void {
+    for (const [id, { elements }] of parts)
+      if (elements !== undefined) this.#stored.set(textOf(epoch, elements as readonly string[]), id)
   }
 
   /** Returns a value, from its item's body. O(size). @throws ColloquyError `invalid_event` when a chunk is missing. */
@@ -94,6 +98,11 @@ export class ChannelValues {
     return this.#serde.loadsTyped(type, type === 'json' ? text : hexToBytes(text))
   }
 }
+
+const sizeOf = (name: string, text: string): number => name.length + text.length
+
+/** Distinguishes chunks: their elements are JSON or digits, without line breaks. */
+const textOf = (epoch: string, chunk: readonly string[]): string => [epoch, ...chunk].join('\n')
 
 /** 128 bits of a digest: names of threads, namespaces and channels may be longer than an item's id. O(length). */
 export const digest = (...texts: readonly string[]): string =>

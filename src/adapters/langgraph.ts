@@ -141,7 +141,7 @@ class ColloquySaver extends langgraph.BaseCheckpointSaver {
       changes.push({ collection, id: headId(namespace), expected: head?.version ?? null, put })
       if (head === null) changes.push({ collection: THREADS, id: digest(thread), put: { body: { thread } } })
       await this.#items.changeItems(changes)
-      this.#values.markStored(unique)
+      this.#values.markStored(epoch, unique)
     })
     return configOf(thread, namespace, checkpoint.id)
   }

@@ -1,10 +1,17 @@
 /** A conversation over AG-UI, as AG-UI's own client reads it. */
 
 import { type BaseEvent, HttpAgent, type RunAgentInput } from '@ag-ui/client'
-import type { AGUIEvent } from '@ag-ui/core'
+import { type AGUIEvent, EventType } from '@ag-ui/core'
 import { EventSchemas } from '@ag-ui/core/schemas'
+import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { agUiEvents, agUiMessages, agUiResponse, receiveRunInput } from '../../src/adapters/ag-ui.ts'
+import {
+  agUiEvents,
+  agUiMessages,
+  type AgUiOptions,
+  agUiResponse,
+  receiveRunInput,
+} from '../../src/adapters/ag-ui.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -13,7 +20,10 @@ import { isToolResult } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
 import { pathTo } from '../../src/state/read.ts'
 import type { State } from '../../src/state/state.ts'
+import { executeCalls } from '../../src/steps/execute.ts'
+import { subagent } from '../../src/steps/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { call, script } from '../conversation/script.ts'
 
 const open = (): Promise<Conversation> => createEngine({ store: memoryStore() }).create()
 
@@ -57,10 +67,16 @@ const step: Step = async function* ({ state }) {
 }
 
 /** A server of one conversation, as a handler would be written. */
-function serverOf(conversation: Conversation, by: Step, seen: BaseEvent[] = [], options: RunOptions = {}) {
+function serverOf(
+  conversation: Conversation,
+  by: Step,
+  seen: BaseEvent[] = [],
+  options: RunOptions = {},
+  more: Partial<AgUiOptions> = {},
+) {
   return async (_url: string, { body }: RequestInit): Promise<Response> => {
     const input = await receiveRunInput(conversation, JSON.parse(String(body)))
-    const response = agUiResponse(conversation, { input, run: () => conversation.run(by, options) })
+    const response = agUiResponse(conversation, { ...more, input, run: () => conversation.run(by, options) })
     const text = await response.text()
     for (const line of text.split('\n\n')) if (line !== '') seen.push(JSON.parse(line.slice('data: '.length)))
     return new Response(text, { headers: response.headers })
@@ -69,6 +85,21 @@ function serverOf(conversation: Conversation, by: Step, seen: BaseEvent[] = [], 
 
 const agentOf = (fetch: ReturnType<typeof serverOf>, id: string): HttpAgent =>
   new HttpAgent({ url: 'http://localhost/agent', threadId: id, fetch: fetch as never })
+
+const asks = (id: string, tool: string) =>
+  call(id, tool, { action: { kind: `${tool}Action`, task: `task of ${id}` }, llm_response_id: 'r' })
+
+const counts: Step = async function* () {
+  yield { kind: 'ConversationStateUpdateEvent', source: 'agent', key: 'ag_ui.state', value: { count: 2 } }
+  yield says('Counted.')
+}
+
+const update = (key: string, value: object): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  source: 'agent',
+  key,
+  value: value as never,
+})
 
 describe('a conversation over AG-UI', () => {
   it('is read by the client of AG-UI, which ends with the messages of the log', async () => {
@@ -86,7 +117,12 @@ describe('a conversation over AG-UI', () => {
       'assistant',
     ])
     const types = seen.map(({ type }) => String(type))
-    expect(types.slice(0, 3)).toEqual(['RUN_STARTED', 'MESSAGES_SNAPSHOT', 'TEXT_MESSAGE_START'])
+    expect(types.slice(0, 4)).toEqual([
+      'RUN_STARTED',
+      'MESSAGES_SNAPSHOT',
+      'STEP_STARTED',
+      'TEXT_MESSAGE_START',
+    ])
     expect(types.slice(-2)).toEqual(['MESSAGES_SNAPSHOT', 'RUN_FINISHED'])
     expect(types).toEqual(
       expect.arrayContaining(['TOOL_CALL_START', 'TOOL_CALL_ARGS', 'TOOL_CALL_END', 'TOOL_CALL_RESULT']),
@@ -139,6 +175,131 @@ describe('a conversation over AG-UI', () => {
       const tool = agent.messages.find(({ role }) => role === 'tool')
       expect(JSON.stringify(tool)).toContain(result)
     }
+  })
+
+  it('shows subagents while they work, and keeps their messages', async () => {
+    const engine = createEngine({ store: memoryStore() })
+    const conversation = await engine.create()
+    const seen: BaseEvent[] = []
+    const steps: Readonly<Record<string, Step>> = {
+      good: async function* () {
+        await wait(600)
+        yield says('Found it.')
+      },
+      bad: async () => {
+        throw new Error('no')
+      },
+    }
+    const tools = new Map(
+      Object.entries(steps).map(([name, by]) => [name, subagent({ name, description: 'Helps.', step: by })]),
+    )
+    const { step: by } = script([[asks('a', 'good'), asks('b', 'bad')], [says('Thanks.')]], (input) =>
+      executeCalls(input, tools, {}),
+    )
+    const agent = agentOf(serverOf(conversation, by, seen, {}, { engine }), conversation.id)
+    agent.addMessage({ id: 'm1', role: 'user', content: 'Ask both.' })
+    await agent.runAgent({ runId: 'r1' })
+    const [good] = (await conversation.children()).filter(({ title }) => title === 'good')
+    const ofGood = seen.filter((event) => 'subagentRunId' in event && event.subagentRunId === good?.id)
+    expect(ofGood.map(({ type }) => type)).toEqual([
+      'SUBAGENT_STARTED',
+      'STEP_STARTED',
+      'REASONING_START',
+      'REASONING_MESSAGE_START',
+      'REASONING_MESSAGE_CONTENT',
+      'REASONING_MESSAGE_END',
+      'REASONING_END',
+      'TEXT_MESSAGE_START',
+      'TEXT_MESSAGE_CONTENT',
+      'TEXT_MESSAGE_END',
+      'STEP_FINISHED',
+      'SUBAGENT_FINISHED',
+    ])
+    expect(ofGood[0]).toMatchObject({ name: 'good', parentToolCallId: 'a' })
+    const types = seen.map(({ type }) => String(type))
+    expect(types).toContain('SUBAGENT_ERROR')
+    // The page knows of the subagents before the call that waits for them has a result.
+    expect(types.indexOf('SUBAGENT_STARTED')).toBeLessThan(types.indexOf('TOOL_CALL_RESULT'))
+    for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+    const said = agent.messages.filter((message) => 'subagentRunId' in message)
+    expect(said.map(({ role }) => role)).toEqual(['user', 'reasoning', 'assistant', 'user', 'activity'])
+    await engine.close()
+  })
+
+  it('shares a state with the page, in both directions', async () => {
+    const conversation = await open()
+    const seen: BaseEvent[] = []
+    const agent = agentOf(serverOf(conversation, counts, seen), conversation.id)
+    agent.setState({ count: 1 })
+    agent.addMessage({ id: 'm1', role: 'user', content: 'Count.' })
+    await agent.runAgent({ runId: 'r1' })
+    expect(agent.state).toEqual({ count: 2 })
+    expect(seen.filter(({ type }) => String(type).startsWith('STATE_'))).toEqual([
+      { type: 'STATE_SNAPSHOT', snapshot: { count: 1 } },
+      { type: 'STATE_DELTA', delta: [{ op: 'replace', path: '', value: { count: 2 } }] },
+    ])
+    await agent.runAgent({ runId: 'r2' })
+    const updates = await conversation.search({ kinds: ['ConversationStateUpdateEvent'] })
+    const shared = updates.items.filter(({ fact }) => 'key' in fact && fact.key === 'ag_ui.state')
+    expect(shared.length).toBe(2)
+  })
+
+  it('yields all kinds of events that the protocol has', async () => {
+    const engine = createEngine({ store: memoryStore() })
+    const conversation = await engine.create()
+    const helper = subagent({ name: 'helper', description: 'Helps.', step: async () => [says('Found.')] })
+    const signed: Event = {
+      kind: 'MessageEvent',
+      source: 'agent',
+      llm_message: {
+        role: 'assistant',
+        content: [{ text: 'Done.' }],
+        thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'signed' }],
+      },
+    }
+    const { step: by } = script(
+      [
+        [
+          update('ag_ui.state', { a: 1 }),
+          call('a', 'helper', { action: { kind: 'helperAction', task: 'Find.' } }),
+          update('call_progress', { action_id: 'a', progress: 0.5 }),
+        ],
+        [signed, { kind: 'MessageEvent', source: 'environment', llm_message: { role: 'user', content: [] } }],
+      ],
+      (input) => executeCalls(input, new Map([['helper', helper]]), {}),
+    )
+    const failing = subagent({
+      name: 'helper',
+      description: 'Fails.',
+      step: async () => {
+        throw new Error('no')
+      },
+    })
+    const { step: fails } = script(
+      [[call('b', 'helper', { action: { kind: 'helperAction', task: 'Fail.' } })]],
+      (input) => executeCalls(input, new Map([['helper', failing]]), {}),
+    )
+    const seen: AGUIEvent[] = []
+    const streamOf = async (id: string, run: () => Promise<unknown>): Promise<void> => {
+      const input = {
+        threadId: 't',
+        runId: id,
+        messages: [{ id, role: 'user', content: 'Go.' }],
+        state: { id },
+      }
+      await receiveRunInput(conversation, input)
+      const details = ['encrypted', 'raw', 'updates'] as const
+      for await (const event of agUiEvents(conversation, { input, run, engine, details })) seen.push(event)
+    }
+    await streamOf('m1', () => conversation.run(by))
+    await streamOf('m2', () => conversation.run(fails))
+    await streamOf('m3', () => Promise.reject(new Error('lost')))
+    for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
+    // A chunk is short for a start, a content and an end.
+    const kinds = Object.values(EventType).filter((type) => !type.endsWith('_CHUNK'))
+    expect(kinds.length).toBe(28)
+    expect([...new Set(seen.map(({ type }) => type))].toSorted()).toEqual(kinds.toSorted())
+    await engine.close()
   })
 
   it('says what is missing from an input', async () => {

@@ -15,6 +15,10 @@ import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres'
 import { SqliteSaver } from '@langchain/langgraph-checkpoint-sqlite'
 import { convertMessagesToCompletionsMessageParams } from '@langchain/openai'
 import { join } from 'node:path'
+import { colloquySaver } from '../../../src/adapters/langgraph.ts'
+import { postgresStore } from '../../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../../src/store/sqlite/index.ts'
+import type { Store } from '../../../src/store/contract/store.ts'
 import type { Contender, Place, Session } from '../contender.ts'
 import { type Item, TOOL } from '../items.ts'
 
@@ -135,6 +139,14 @@ async function openPostgres({ url }: Place): Promise<Opened> {
   return { saver, close: () => saver.end() }
 }
 
+/** The saver of `colloquy/langgraph`, over a store. */
+const colloquy =
+  (open: (place: Place) => Store) =>
+  async (place: Place): Promise<Opened> => {
+    const store = open(place)
+    return { saver: colloquySaver({ store }), close: () => store.close() }
+  }
+
 const FULL: Setting = { isDelta: false, durability: 'async' }
 const DELTA: Setting = { isDelta: true, durability: 'sync' }
 const EXIT: Setting = { isDelta: true, durability: 'exit' }
@@ -164,6 +176,18 @@ export const LANGGRAPH: readonly Contender[] = [
   },
   ...saved('LangGraph SQLite', 'files', 'a kill', openSqlite),
   ...saved('LangGraph PostgreSQL', 'postgres', 'a power cut', openPostgres),
+  ...saved(
+    'LangGraph on Colloquy SQLite',
+    'files',
+    'a power cut',
+    colloquy(({ folder }) => sqliteStore({ file: join(folder, 'langgraph.db') })),
+  ).slice(0, 1),
+  ...saved(
+    'LangGraph on Colloquy PostgreSQL',
+    'postgres',
+    'a power cut',
+    colloquy(({ url }) => postgresStore({ url })),
+  ).slice(0, 1),
 ]
 
 function saved(

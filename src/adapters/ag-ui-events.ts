@@ -1,0 +1,166 @@
+/** Chunks of a reply and events of a log, as events of the AG-UI protocol. */
+
+import { type ActivityMessage, type AGUIEvent, EventType } from '@ag-ui/core'
+import { PROGRESS_KEY } from '../event/completion.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonValue } from '../event/shapes.ts'
+import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
+import type { UIChunk } from '../messages/ui/types.ts'
+
+/** The key of the state update that holds the state which a page and its agent share. */
+export const SHARED_STATE = 'ag_ui.state'
+
+/**
+ * Returns a function that translates chunks of the reply to a message; null ends what is open. Each function belongs to one
+ * stream. O(chunk).
+ */
+export function chunkTranslator(to: string): (chunk: UIChunk | null) => AGUIEvent[] {
+  /** The text or the reasoning that is open, by its message's id. */
+  const open = new Map<string, 'reasoning' | 'text'>()
+  let steps = 0
+  let isStepOpen = false
+  const endStep = (): AGUIEvent[] => {
+    const events: AGUIEvent[] = isStepOpen
+      ? [{ type: EventType.STEP_FINISHED, stepName: `step-${steps}` }]
+      : []
+    isStepOpen = false
+    return events
+  }
+  const end = (messageId: string): AGUIEvent[] => {
+    const type = open.get(messageId)
+    open.delete(messageId)
+    if (type === undefined) return []
+    if (type === 'text') return [{ type: EventType.TEXT_MESSAGE_END, messageId }]
+    return [
+      { type: EventType.REASONING_MESSAGE_END, messageId },
+      { type: EventType.REASONING_END, messageId },
+    ]
+  }
+  return (chunk) => {
+    if (chunk === null) return [...[...open.keys()].flatMap(end), ...endStep()]
+    switch (chunk.type) {
+      case 'start-step': {
+        const ended = endStep()
+        steps += 1
+        isStepOpen = true
+        return [...ended, { type: EventType.STEP_STARTED, stepName: `step-${steps}` }]
+      }
+      case 'finish':
+        return [...[...open.keys()].flatMap(end), ...endStep()]
+      case 'text-start': {
+        const messageId = `${to}-text-${chunk.id}`
+        open.set(messageId, 'text')
+        return [{ type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' }]
+      }
+      case 'text-delta': {
+        const messageId = `${to}-text-${chunk.id}`
+        return [{ type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: chunk.delta }]
+      }
+      case 'text-end':
+        return end(`${to}-text-${chunk.id}`)
+      case 'reasoning-start': {
+        const messageId = `${to}-reasoning-${chunk.id}`
+        open.set(messageId, 'reasoning')
+        return [
+          { type: EventType.REASONING_START, messageId },
+          { type: EventType.REASONING_MESSAGE_START, messageId, role: 'reasoning' },
+        ]
+      }
+      case 'reasoning-delta': {
+        const messageId = `${to}-reasoning-${chunk.id}`
+        return [{ type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: chunk.delta }]
+      }
+      case 'reasoning-end':
+        return end(`${to}-reasoning-${chunk.id}`)
+      case 'tool-input-available': {
+        const { toolCallId, toolName, input } = chunk
+        const parentMessageId = `${toolCallId}-call`
+        return [
+          { type: EventType.TOOL_CALL_START, toolCallId, toolCallName: toolName, parentMessageId },
+          { type: EventType.TOOL_CALL_ARGS, toolCallId, delta: JSON.stringify(input) },
+          { type: EventType.TOOL_CALL_END, toolCallId },
+        ]
+      }
+      case 'tool-output-available': {
+        const { toolCallId, output } = chunk
+        return [resultOf(toolCallId, typeof output === 'string' ? output : JSON.stringify(output))]
+      }
+      case 'tool-output-error':
+        return [resultOf(chunk.toolCallId, chunk.errorText)]
+      case 'tool-output-denied':
+        return [resultOf(chunk.toolCallId, 'rejected')]
+      default:
+        return []
+    }
+  }
+}
+
+const resultOf = (toolCallId: string, content: string): AGUIEvent => ({
+  type: EventType.TOOL_CALL_RESULT,
+  messageId: `${toolCallId}-result`,
+  toolCallId,
+  role: 'tool',
+  content,
+})
+
+/** What else a page may be sent of a log. */
+export type LogDetail = 'encrypted' | 'raw' | 'updates'
+
+/** The events of what a reply's chunks do not show: activities, shared state, other updates, signatures. O(event). */
+export function eventsOfLogged(
+  event: Event,
+  activity: ActivityMessage | undefined,
+  details: ReadonlySet<LogDetail>,
+): AGUIEvent[] {
+  const events: AGUIEvent[] = details.has('raw') ? [{ type: EventType.RAW, event, source: 'colloquy' }] : []
+  if (activity !== undefined) {
+    const { id: messageId, activityType, content } = activity
+    events.push({ type: EventType.ACTIVITY_SNAPSHOT, messageId, activityType, content })
+  }
+  if (event.kind === 'ConversationStateUpdateEvent')
+    events.push(...eventsOfUpdate(event, details.has('updates')))
+  const isCall = event.kind === 'ActionEvent'
+  if (details.has('encrypted') && (isCall || event.kind === 'MessageEvent')) {
+    const { thinking_blocks: blocks = [], responses_reasoning_item: item } = isCall
+      ? event
+      : event.llm_message
+    const signatures = blocks.map((block) => ('data' in block ? block.data : block.signature))
+    for (const encryptedValue of [...signatures, item?.encrypted_content])
+      if (typeof encryptedValue === 'string')
+        events.push({
+          type: EventType.REASONING_ENCRYPTED_VALUE,
+          subtype: isCall ? 'tool-call' : 'message',
+          entityId: event.id ?? '',
+          encryptedValue,
+        })
+  }
+  return events
+}
+
+/** Progress of a call changes an activity, the shared state is replaced, and other updates have a name. */
+function eventsOfUpdate(
+  { key, value = null }: ConversationStateUpdateEvent,
+  hasUpdates: boolean,
+): AGUIEvent[] {
+  if (key === SHARED_STATE)
+    return [{ type: EventType.STATE_DELTA, delta: [{ op: 'replace', path: '', value }] }]
+  if (key !== PROGRESS_KEY || !isObject(value as JsonValue))
+    return hasUpdates ? [{ type: EventType.CUSTOM, name: String(key), value }] : []
+  const { action_id, ...progress } = value as Record<string, JsonValue>
+  const messageId = `${String(action_id)}-progress`
+  return [
+    {
+      type: EventType.ACTIVITY_SNAPSHOT,
+      messageId,
+      activityType: 'progress',
+      content: { toolCallId: action_id },
+      replace: false,
+    },
+    {
+      type: EventType.ACTIVITY_DELTA,
+      messageId,
+      activityType: 'progress',
+      patch: Object.entries(progress).map(([name, entry]) => ({ op: 'add', path: `/${name}`, value: entry })),
+    },
+  ]
+}

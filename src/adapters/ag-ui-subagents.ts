@@ -1,0 +1,129 @@
+/** Subagents of a conversation as events and messages of the AG-UI protocol. */
+
+import { type AGUIEvent, EventType, type Message } from '@ag-ui/core'
+import type { Conversation } from '../conversation/conversation.ts'
+import type { Engine } from '../conversation/engine.ts'
+import { isObject } from '../event/json.ts'
+import { advance } from '../messages/ui/chunks.ts'
+import type { UIPart } from '../messages/ui/types.ts'
+import { replyParts } from '../messages/ui/write.ts'
+import type { State } from '../state/state.ts'
+import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import { chunkTranslator } from './ag-ui-events.ts'
+import { agUiMessages } from './ag-ui-messages.ts'
+
+/** How far a page has followed a subagent. */
+interface Followed {
+  readonly translate: ReturnType<typeof chunkTranslator>
+  parts: readonly UIPart[]
+  isFinished: boolean
+}
+
+/** Follows the subagents of a conversation, and their subagents. */
+export class Subagents {
+  readonly #engine: Pick<Engine, 'open'>
+  readonly #conversation: Conversation
+  readonly #followed = new Map<string, Followed>()
+  /** Those that had ended before: the first snapshot has them. */
+  #earlier: ReadonlySet<string> | null = null
+
+  constructor(engine: Pick<Engine, 'open'>, conversation: Conversation) {
+    this.#engine = engine
+    this.#conversation = conversation
+  }
+
+  /** Returns messages with those of subagents behind their calls. O(messages + those of the subagents). */
+  async withMessages(messages: readonly Message[]): Promise<Message[]> {
+    const all = await this.#children()
+    const ended = all.filter(({ status }) => isEnded(status))
+    this.#earlier ??= new Set(ended.map(({ record }) => record.id))
+    const byCall = new Map<string, Message[]>()
+    for (const { record, state } of all) {
+      const subagentRunId = record.id
+      const said = agUiMessages(state).map((message): Message => ({ ...message, subagentRunId }))
+      const call = callOf(record) ?? ''
+      byCall.set(call, [...(byCall.get(call) ?? []), ...said])
+    }
+    return messages.flatMap((message) => {
+      const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
+      return [message, ...calls.flatMap(({ id }) => byCall.get(id) ?? [])]
+    })
+  }
+
+  /** Returns the events of what subagents have done since the last call. O(what the subagents' replies show). */
+  async advance(): Promise<AGUIEvent[]> {
+    const events: AGUIEvent[] = []
+    for (const { record, state, parent, status } of await this.#children()) {
+      const subagentRunId = record.id
+      const call = callOf(record)
+      const to = state.branch.lastUserMessage?.id
+      if (this.#earlier?.has(subagentRunId) === true || to === undefined || to === null) continue
+      let followed = this.#followed.get(subagentRunId)
+      if (followed === undefined) {
+        followed = { translate: chunkTranslator(subagentRunId), parts: [], isFinished: false }
+        this.#followed.set(subagentRunId, followed)
+        events.push({
+          type: EventType.SUBAGENT_STARTED,
+          subagentRunId,
+          name: record.title ?? 'subagent',
+          ...(parent !== null && { parentSubagentRunId: parent }),
+          ...(call !== null && { parentToolCallId: call }),
+        })
+      }
+      if (followed.isFinished) continue
+      const advanced = advance(followed.parts, replyParts(state, to))
+      // Where a step was withdrawn, the last snapshot shows what holds.
+      const chunks = (advanced?.chunks ?? []).filter(({ type }) => type !== 'reset-step')
+      if (advanced !== null) followed.parts = advanced.parts
+      const said = chunks.flatMap((chunk) => followed.translate(chunk))
+      followed.isFinished = isEnded(status)
+      if (followed.isFinished) said.push(...followed.translate(null))
+      events.push(...said.map((event): AGUIEvent => ({ ...event, subagentRunId }) as AGUIEvent))
+      if (!followed.isFinished) continue
+      if (status === 'error' || status === 'stuck')
+        events.push({
+          type: EventType.SUBAGENT_ERROR,
+          subagentRunId,
+          message: 'The subagent has failed.',
+          code: status,
+        })
+      else {
+        const type = status === 'finished' ? 'success' : 'suspended'
+        events.push({ type: EventType.SUBAGENT_FINISHED, subagentRunId, outcome: { type } })
+      }
+    }
+    return events
+  }
+
+  /** All descendants, parents first, each with its state. */
+  async #children(): Promise<Child[]> {
+    const found: Child[] = []
+    const add = async (conversation: Conversation, parent: string | null): Promise<void> => {
+      for (const record of await conversation.children()) {
+        const child = await this.#engine.open(record)
+        const state = await child.state()
+        found.push({ record, state, parent, status: state.header.status })
+        await add(child, record.id)
+      }
+    }
+    await add(this.#conversation, null)
+    return found
+  }
+}
+
+interface Child {
+  readonly record: ConversationRecord
+  readonly state: State
+  /** The subagent that it is one of, or null. */
+  readonly parent: string | null
+  readonly status: string
+}
+
+/** Whether a subagent does nothing more by itself. */
+const isEnded = (status: string): boolean => status !== 'idle' && status !== 'running'
+
+/** The call that opened a subagent; null when the record does not name it. */
+function callOf({ metadata: { subagent } }: ConversationRecord): string | null {
+  const call = isObject(subagent) ? subagent['action_id'] : null
+  return typeof call === 'string' ? call : null
+}
