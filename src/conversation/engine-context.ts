@@ -9,6 +9,7 @@ import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Page } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
+import { addReports, type DeletionReport, EMPTY_REPORT } from './deletion-report.ts'
 import { Replica } from './replica.ts'
 import { briefOwner } from './run/lease.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
@@ -165,8 +166,37 @@ export class EngineContext {
 
   /** Deletes a conversation and its child conversations. Returns false when it does not exist. */
   async delete(id: string): Promise<boolean> {
+    return (await this.#delete(id, new Set(), async () => EMPTY_REPORT)).conversations > 0
+  }
+
+  /** The same, and counts what was removed. */
+  deleteCounted(id: string): Promise<DeletionReport> {
+    return this.#delete(id, new Set(), async (one) => {
+      const record = await this.store.getConversation(one)
+      if (record === null) return EMPTY_REPORT
+      const lease = await this.store.getLease(one)
+      const hasSnapshot = await this.store.deleteSnapshot(one)
+      return {
+        ...EMPTY_REPORT,
+        events: record.version,
+        leases: Number(lease !== null),
+        snapshots: Number(hasSnapshot),
+      }
+    })
+  }
+
+  async #delete(
+    id: string,
+    deleted: Set<string>,
+    count: (id: string) => Promise<DeletionReport>,
+  ): Promise<DeletionReport> {
     this.check()
-    for (const child of await this.track(this.children(id))) await this.delete(child.id)
+    deleted.add(id)
+    let report = EMPTY_REPORT
+    for (const child of await this.track(this.children(id)))
+      // Records may name each other as parents.
+      if (!deleted.has(child.id)) report = addReports(report, await this.#delete(child.id, deleted, count))
+    const counted = await this.track(count(id))
     const busy = this.#busy.get(id)
     const replica = busy === undefined ? this.#idleReplica(id) : busy.open
     const epoch = replica?.epoch
@@ -176,8 +206,9 @@ export class EngineContext {
     // Still opening, so it is unknown which conversation it is.
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
     // Also when nothing was deleted: an earlier delete may have failed here.
-    if (this.#shares) await this.track(dropShared(this.store, id))
-    return existed
+    const items = await this.track(dropShared(this.store, id))
+    const own = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
+    return addReports(report, { ...own, items })
   }
 
   /** Returns the conversations that a conversation's calls opened, in order of creation. O(children). */

@@ -9,6 +9,13 @@ import { initialHeader } from '../state/header.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
 import { recordIn } from './replica.ts'
+import type { DeletionReport } from './deletion-report.ts'
+import {
+  applyRetention,
+  deleteConversations,
+  type DeletionFilter,
+  type RetentionOptions,
+} from './retention.ts'
 import { follow, type Follower, type FollowOptions, type FollowHandler } from './follow/follow.ts'
 import { type ConversationRecovery, recoverAll } from './recover.ts'
 import { EngineContext } from './engine-context.ts'
@@ -68,6 +75,37 @@ export interface Engine {
   openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
   /** Deletes a conversation with its log. Returns false when it does not exist. */
   delete(id: string): Promise<boolean>
+  /**
+   * Deletes all conversations of an owner, with some tags, or without a change since an instant, and the conversations
+   * that their calls opened. Each is deleted whole; a call that failed can be repeated and deletes the rest. What stays
+   * elsewhere is on the page erasure.md. O(conversations that the filter looks at, and what is deleted).
+   * @throws ColloquyError `invalid_argument` for a filter that names nothing, `invalid_query`.
+   *
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * const conversation = await engine.create({ owner: 'u1' })
+   * await conversation.sendMessage('Hello')
+   * const { conversations, events } = await engine.deleteConversations({ owner: 'u1' })
+   * [conversations, events] // [1, 1]
+   * await engine.close()
+   */
+  deleteConversations(filter: DeletionFilter): Promise<DeletionReport>
+  /**
+   * Removes the conversations without a change for `olderThan` milliseconds, except the `keepLast` that changed last.
+   * A conversation that a subagent's call opened goes with its parent, and one with an active run stays. Any number of
+   * processes can call it at any time: one works, and null is returned to the others. When that process dies another
+   * continues after `leaseTtl`. Forks are conversations of their own and keep all that they have. Times are those of
+   * the engine's clock. O(conversations that the filter looks at, and what is removed).
+   * @throws ColloquyError `invalid_argument`.
+   *
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * for (const id of ['a', 'b', 'c']) await engine.create({ id })
+   * const report = await engine.applyRetention({ keepLast: 2 })
+   * report?.conversations // 1
+   * await engine.close()
+   */
+  applyRetention(options: RetentionOptions): Promise<DeletionReport | null>
   /**
    * Recovers every conversation whose lease expired without being released because its process died: see
    * `Conversation.recover`. Returns the outcome of each; a failure does not affect the others. Leases that
@@ -185,6 +223,8 @@ export function createEngine(options: EngineOptions): Engine {
       checkConversationId('id', id)
       return context.delete(id)
     },
+    deleteConversations: (filter) => deleteConversations(context, filter),
+    applyRetention: (given) => applyRetention(context, given, clock()),
     async recoverAll() {
       context.check()
       return recoverAll(context)

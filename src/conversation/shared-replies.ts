@@ -303,15 +303,16 @@ export class SharedReplies {
 
 const headIn = (body: object): Head => body as Head
 
-/** Removes the items of a conversation's replies. */
-export async function dropShared(items: Items, id: string): Promise<void> {
+/** Removes the items of a conversation's replies, and returns how many there were. */
+export async function dropShared(items: Items, id: string): Promise<number> {
   const head = await items.getItem(HEADS, id)
-  if (head === null) return
+  if (head === null) return 0
   await removePieces(items, headIn(head.body))
   await items.changeItems([
     { collection: HEADS, id, put: null },
     { collection: READERS, id, put: null },
   ])
+  return headIn(head.body).pieces + 1
 }
 
 async function removePieces(items: Items, { reply, pieces }: Head): Promise<void> {

@@ -7,7 +7,7 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Lifecycle } from '../conversations/conversations.ts'
 import { getConversationOr404 } from '../conversations/find-conversation.ts'
 import { startOf } from '../conversations/starts.ts'
-import { type Job, Jobs, JobWorker } from '../jobs.ts'
+import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { appOf } from './app-metadata.ts'
 import type { PendingMessages } from './pending-messages.ts'
 import { newId } from './sandboxes.ts'

@@ -5,7 +5,7 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import { openConversation, isUnknown, sendOnce } from '../conversations/conversations.ts'
 import { findConversation, shownId } from '../conversations/find-conversation.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { type Job, type JobKind, Jobs, JobWorker } from '../jobs.ts'
+import { type Job, type JobKind, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { type Records, recordsOf } from '../records.ts'
 import { type ControlPlaneContext, sandboxOf } from './app-conversations.ts'
 import { appOf } from './app-metadata.ts'

@@ -3,7 +3,7 @@
 import type { Engine } from '../../conversation/engine.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
-import { type Job } from '../jobs.ts'
+import { type Job } from '../../conversation/jobs.ts'
 import { wasHandled } from './run-progress.ts'
 import { positionOf, type Runs, type WantedRun } from './runs.ts'
 import { isOfService } from './transient.ts'

@@ -13,7 +13,7 @@ import { isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import { listWorkingCalls } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
-import { type Job, Jobs, JobWorker } from '../jobs.ts'
+import { type Job, Jobs, JobWorker } from '../../conversation/jobs.ts'
 import { wasHandled } from './run-progress.ts'
 import type { Runs } from './runs.ts'
 

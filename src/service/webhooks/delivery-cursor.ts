@@ -8,7 +8,7 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Item, ItemChange, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { walkConversations } from '../conversations/listing.ts'
-import { Jobs } from '../jobs.ts'
+import { Jobs } from '../../conversation/jobs.ts'
 import { digestOf } from './payloads.ts'
 
 /** Maximum conversations in one write. */

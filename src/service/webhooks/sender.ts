@@ -6,7 +6,7 @@ import { hasCode } from '../../event/errors.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
 import { infoWithChildrenOf } from '../conversations/info.ts'
-import { isConflictIn, type Job, type Jobs } from '../jobs.ts'
+import { isConflictIn, type Job, type Jobs } from '../../conversation/jobs.ts'
 import {
   type Collections,
   type DeliveryCursor,

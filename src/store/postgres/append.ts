@@ -22,7 +22,6 @@ import {
 } from '../sql/append.ts'
 import { confirm, type Engine, first, type SqlValue } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
-import type { Connection } from './connection.ts'
 import { textRow } from '../sql/texts.ts'
 import { FEED_MOMENT, NOW } from './dialect.ts'
 import { textValues } from './texts.ts'
@@ -77,7 +76,11 @@ const MAX_LINES = 1_000
 export function appender(
   engine: Engine,
   schema: string,
-  transaction: Connection['transaction'],
+  transaction: <Row extends object>(
+    sql: string,
+    values: readonly SqlValue[],
+    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
+  ) => Promise<Row | undefined>,
   fullText: boolean,
 ) {
   const reads = eventReads(engine.dialect)

@@ -4,7 +4,7 @@
  * the job when it is due.
  */
 
-import { type RunInOrder, serialQueue } from '../conversation/async.ts'
+import { type RunInOrder, serialQueue } from './async.ts'
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { Item, ItemChange, NewItem } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'

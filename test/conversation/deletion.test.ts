@@ -1,0 +1,258 @@
+/** Deletions by owner, tags and age, what they report and leave, and a retention that several processes share. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { DeletionFilter, RetentionOptions } from '../../src/conversation/retention.ts'
+import type { NewConversation } from '../../src/store/contract/conversation-record.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { folder } from '../store/sqlite-drivers.ts'
+
+const FILES = folder()
+afterAll(FILES.remove)
+
+const DAY = 86_400_000
+const CHILD = { subagent: 'true' }
+
+/** An engine over a store in memory whose clock is set by hand, in milliseconds. */
+function world() {
+  const now = { ms: 1_000 * DAY }
+  const clock = (): bigint => BigInt(now.ms) * 1_000n
+  const store = memoryStore({ clock })
+  const ids = async (): Promise<string[]> =>
+    (await store.listConversations({ order: 'created_at' })).items.map(({ id }) => id).toSorted()
+  return { now, store, ids, engine: createEngine({ store, clock }), clock }
+}
+
+describe('deleteConversations', () => {
+  it.each<readonly [DeletionFilter, readonly string[]]>([
+    [{ owner: 'ann' }, ['b', 'c', 'fork']],
+    [{ owner: 'nobody' }, ['a', 'a-child', 'b', 'c', 'fork']],
+    [{ tags: { userId: '1' } }, ['b', 'c', 'fork']],
+    [{ owner: 'bob', tags: { userId: '1' } }, ['a', 'a-child', 'b', 'c', 'fork']],
+    [{ before: new Date(1_000 * DAY + 1).toISOString() }, ['c', 'fork']],
+    [{ owner: 'ann', before: new Date(0).toISOString() }, ['a', 'a-child', 'b', 'c', 'fork']],
+  ])('%j leaves %j', async (filter, left) => {
+    const { engine, ids, now } = world()
+    await engine.create({ id: 'a', owner: 'ann', tags: { userId: '1' } })
+    await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
+    await engine.create({ id: 'b', owner: 'bob' })
+    now.ms += DAY
+    await engine.create({ id: 'c' })
+    await (await engine.open('a')).fork({ id: 'fork', owner: null })
+    const report = await engine.deleteConversations(filter)
+    expect(await ids()).toEqual(left)
+    expect(report.conversations).toBe(5 - left.length)
+    await engine.close()
+  })
+
+  it('reports what went, ends runs, and can be repeated', async () => {
+    const { engine, store } = world()
+    const conversation = await engine.create({ id: 'a', owner: 'ann' })
+    await conversation.sendMessage('Hello')
+    await conversation.append({ kind: 'PauseEvent' })
+    await store.saveSnapshot('a', [{ part: 0, bytes: new Uint8Array(1) }])
+    await store.acquireLease('a', 'someone', 10)
+    const none = { conversations: 0, events: 0, snapshots: 0, leases: 0, items: 0 }
+    expect(await engine.deleteConversations({ owner: 'ann' })).toEqual({
+      ...none,
+      conversations: 1,
+      events: 2,
+      snapshots: 1,
+      leases: 1,
+    })
+    expect(await engine.deleteConversations({ owner: 'ann' })).toEqual(none)
+    await expect(conversation.state()).rejects.toMatchObject({ code: 'unknown_conversation' })
+    await engine.close()
+  })
+
+  it('ends for conversations that name each other as parents', async () => {
+    const { engine, ids } = world()
+    await engine.create({ id: 'a', owner: 'ann', parentConversationId: 'b', tags: CHILD })
+    await engine.create({ id: 'b', parentConversationId: 'a', tags: CHILD })
+    await engine.create({ id: 'c', owner: 'ann', parentConversationId: 'c', tags: CHILD })
+    expect(await engine.deleteConversations({ owner: 'ann' })).toMatchObject({ conversations: 3 })
+    expect(await ids()).toEqual([])
+    await engine.close()
+  })
+
+  it.each([
+    {},
+    { owner: undefined },
+    { owner: null },
+    { owner: '' },
+    { tags: {} },
+    { tags: undefined },
+    { tags: ['a'] },
+    { before: 'yesterday' },
+    { before: null },
+    { ownr: 'ann' },
+    { owner: 'ann', before: undefined },
+  ])('refuses %j, and deletes nothing', async (filter) => {
+    const { engine, ids } = world()
+    await engine.create({ id: 'a', owner: 'ann' })
+    await expect(engine.deleteConversations(filter as DeletionFilter)).rejects.toMatchObject({
+      code: expect.stringMatching(/^invalid_/),
+    })
+    expect(await ids()).toEqual(['a'])
+    await engine.close()
+  })
+
+  it('leaves no byte of what was said in the file of SQLite, nor in its log after a checkpoint', async () => {
+    const file = FILES.next()
+    const store = sqliteStore({ file })
+    const engine = createEngine({ store, shareReplies: true })
+    const words = 'unforgettable-words'
+    for (const owner of ['ann', 'bob']) {
+      const conversation = await engine.create({ owner, title: `${owner} ${words}`, tags: { note: words } })
+      for (let nth = 0; nth < 30; nth += 1) await conversation.sendMessage(`${owner} ${words} ${nth}`)
+      await conversation.sendMessage(`${owner} ${words} `.repeat(10_000))
+      await store.saveSnapshot(conversation.id, [
+        { part: 0, bytes: new TextEncoder().encode(`${owner} ${words}`) },
+      ])
+    }
+    const bytes = (): string =>
+      readdirSync(FILES.path)
+        .filter((name) => join(FILES.path, name).startsWith(file))
+        .map((name) => readFileSync(join(FILES.path, name), 'latin1'))
+        .join('\n')
+    expect(bytes()).toContain(`ann ${words}`)
+    expect(await engine.deleteConversations({ owner: 'ann' })).toMatchObject({ conversations: 1, events: 31 })
+    await expect.poll(() => bytes().includes(`ann ${words}`), { timeout: 20_000 }).toBe(false)
+    expect(bytes()).toContain(`bob ${words}`)
+    await engine.close()
+    await store.close()
+    expect(bytes()).not.toContain(`ann ${words}`)
+  })
+})
+
+describe('applyRetention', () => {
+  /** Conversations by how many days ago they changed last. */
+  const made: readonly (Omit<NewConversation, 'id'> & { readonly id: string; readonly days: number })[] = [
+    { id: 'd9', days: 9, owner: 'ann' },
+    { id: 'd8', days: 8 },
+    { id: 'd7', days: 7, owner: 'ann' },
+    { id: 'd7-child', days: 7, parentConversationId: 'd1', tags: CHILD },
+    { id: 'd6-orphan', days: 6, parentConversationId: 'gone', tags: CHILD },
+    { id: 'd5-run', days: 5 },
+    { id: 'd1', days: 1, owner: 'ann' },
+    { id: 'd0', days: 0 },
+  ]
+  const all = made.map(({ id }) => id)
+
+  const filled = async () => {
+    const base = world()
+    const { now, engine, store } = base
+    const end = now.ms
+    for (const { days, ...given } of made) {
+      now.ms = end - days * DAY
+      await engine.create(given)
+    }
+    now.ms = end
+    await store.acquireLease('d5-run', 'run', DAY)
+    return base
+  }
+
+  it.each<readonly [RetentionOptions, readonly string[]]>([
+    [{ olderThan: 4 * DAY }, ['d7-child', 'd5-run', 'd1', 'd0']],
+    [{ olderThan: 7 * DAY }, all.slice(2)],
+    [{ olderThan: 30 * DAY }, all],
+    [{ keepLast: 2 }, ['d7-child', 'd5-run', 'd1', 'd0']],
+    [{ keepLast: 4 }, ['d7-child', 'd6-orphan', 'd5-run', 'd1', 'd0']],
+    [{ keepLast: 4, olderThan: 0 }, ['d7-child', 'd6-orphan', 'd5-run', 'd1', 'd0']],
+    [{ keepLast: 0 }, ['d5-run']],
+    [{ keepLast: 1, owner: 'ann' }, all.filter((id) => id !== 'd9' && id !== 'd7')],
+    [{ olderThan: 8 * DAY, owner: 'ann' }, all.slice(1)],
+  ])('%j leaves %j', async (options, left) => {
+    const { engine, ids } = await filled()
+    const report = await engine.applyRetention(options)
+    expect(await ids()).toEqual(left.toSorted())
+    expect(report?.conversations).toBe(all.length - left.length)
+    expect((await engine.applyRetention(options))?.conversations).toBe(0)
+    await engine.close()
+  })
+
+  it.each([
+    {},
+    { owner: 'ann' },
+    { olderThan: -1 },
+    { olderThan: NaN },
+    { olderThan: '1' },
+    { keepLast: 1.5 },
+    { keepLast: 1, owner: undefined },
+    { keepLast: 1, tags: {} },
+    { keepLast: 1, leaseTtl: 0 },
+    { olderThen: 1 },
+  ])('refuses %j', async (options) => {
+    const { engine, ids } = await filled()
+    await expect(engine.applyRetention(options as RetentionOptions)).rejects.toMatchObject({
+      code: 'invalid_argument',
+    })
+    expect(await ids()).toEqual(all.toSorted())
+    await engine.close()
+  })
+
+  it('is done by one of several processes at a time, and by another when that one dies', async () => {
+    const { store, engine, ids, clock, now } = await filled()
+    const others = Array.from({ length: 4 }, () => createEngine({ store, clock }))
+    const reports = await Promise.all([engine, ...others].map((one) => one.applyRetention({ keepLast: 2 })))
+    expect(reports.filter((report) => report !== null)).toHaveLength(1)
+    expect(await ids()).toEqual(['d0', 'd1', 'd5-run', 'd7-child'])
+    // A process died with it.
+    await store.changeItems([{ collection: 'retention', id: 'retention', put: { body: {}, dueIn: 60_000 } }])
+    expect(await engine.applyRetention({ keepLast: 1 })).toBeNull()
+    now.ms += 60_001
+    expect(await engine.applyRetention({ keepLast: 1 })).toMatchObject({ conversations: 2 })
+    await Promise.all([engine, ...others].map((one) => one.close()))
+  })
+
+  it('ends at its signal, and a later call goes on', async () => {
+    const { engine, ids } = await filled()
+    await expect(
+      engine.applyRetention({ keepLast: 2, signal: AbortSignal.abort(new Error('stop')) }),
+    ).rejects.toThrow('stop')
+    expect(await ids()).toEqual(all.toSorted())
+    await engine.close()
+  })
+
+  it('keeps the newest roots and all that are young, whatever there is', async () => {
+    const one = fc.record({ days: fc.nat(9), owner: fc.constantFrom('ann', 'bob', null) })
+    const options = fc.record({
+      olderThan: fc.option(fc.nat(9), { nil: null }),
+      keepLast: fc.option(fc.nat(5), { nil: null }),
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(one, { maxLength: 12 }),
+        options,
+        async (conversations, { olderThan, keepLast }) => {
+          fc.pre(olderThan !== null || keepLast !== null)
+          const { now, engine, ids } = world()
+          const end = now.ms
+          const byAge = conversations
+            .map(({ days, owner }, nth) => ({ id: `c${String(nth).padStart(2, '0')}`, days, owner }))
+            .toSorted((a, b) => b.days - a.days || (a.id < b.id ? -1 : 1))
+          for (const { days, ...given } of byAge) {
+            now.ms = end - days * DAY
+            await engine.create(given)
+          }
+          now.ms = end
+          await engine.applyRetention({
+            ...(olderThan !== null && { olderThan: olderThan * DAY }),
+            ...(keepLast !== null && { keepLast }),
+          })
+          const kept = byAge.toReversed().filter(({ days }, nth) => {
+            if (nth < (keepLast ?? 0)) return true
+            return olderThan !== null && days <= olderThan
+          })
+          expect(await ids()).toEqual(kept.map(({ id }) => id).toSorted())
+          await engine.close()
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+})
