@@ -79,7 +79,13 @@ async function resultOf(
     const output = await tool.execute(checked.args, context)
     if (!(output instanceof LaterResult)) return outputResult(id, event, output, blocks)
     const work = await startWork(call)
-    work.completeWith(completionFrom(context.call, blocks, async () => output.result))
+    const { result } = output
+    const { signal: cancelled, report } = work
+    work.completeWith(
+      completionFrom(context.call, blocks, async () =>
+        typeof result === 'function' ? result({ ...context, signal: cancelled, report }) : result,
+      ),
+    )
     return workingResult(id, event, output.options)
   } catch (error) {
     return storableResult(id, event, failure(errorText(error)))

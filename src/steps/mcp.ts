@@ -1,8 +1,10 @@
 /** Converts the tools of an MCP server. */
 
-import { ColloquyError } from '../event/errors.ts'
+import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { JsonObject } from '../event/shapes.ts'
-import type { StepTool } from './tool.ts'
+import { pause } from '../conversation/async.ts'
+import { isObject } from '../event/json.ts'
+import { background, type StepTool, type ToolOutput } from './tool.ts'
 
 /** A `Client` of the MCP SDK (versions 1 and 2), or an object of that shape. */
 export interface McpClient {
@@ -14,6 +16,8 @@ export interface McpClient {
     params: { name: string; arguments?: Record<string, unknown> },
     ...options: never[]
   ): PromiseLike<object>
+  /** Needed for tasks. */
+  request?(...args: never[]): PromiseLike<unknown>
 }
 
 /** A tool as a server lists it. */
@@ -21,6 +25,7 @@ export interface McpTool {
   readonly name: string
   readonly description?: string | undefined
   readonly inputSchema: object
+  readonly execution?: { readonly taskSupport?: string | undefined } | undefined
   readonly annotations?:
     | { readonly readOnlyHint?: boolean | undefined; readonly idempotentHint?: boolean | undefined }
     | undefined
@@ -38,6 +43,12 @@ export interface McpToolOptions {
    * these hints only if you trust the server. Default: no.
    */
   readonly trustHints?: boolean
+  /**
+   * Whether tools that support tasks (`execution.taskSupport`) run as MCP tasks: a call becomes a background call whose
+   * task is polled, after a crash by whichever process runs the conversation. Cancelling the call cancels the task.
+   * Default: only where the server requires it.
+   */
+  readonly tasks?: boolean
   /** Options of each request, such as `timeout` (60 seconds in the SDK by default). Default: none. */
   readonly request?: object
   /** Aborts the listing. */
@@ -97,13 +108,19 @@ function toolOf(
   client: McpClient,
   listed: McpTool,
   name: string,
-  { trustHints = false, request }: McpToolOptions,
+  { trustHints = false, request, tasks = false }: McpToolOptions,
 ): StepTool {
   const { readOnlyHint, idempotentHint } = listed.annotations ?? {}
-  return {
+  const described = {
     name,
     description: listed.description ?? '',
     parameters: listed.inputSchema as JsonObject,
+  }
+  const support = listed.execution?.taskSupport
+  if (client.request !== undefined && (support === 'required' || (tasks && support === 'optional')))
+    return { ...described, ...taskCalls(client, listed.name, request) }
+  return {
+    ...described,
     ...(trustHints && (readOnlyHint === true || idempotentHint === true) && { repeatable: true }),
     execute(args, { signal }) {
       const params = { name: listed.name, arguments: args as Record<string, unknown> }
@@ -111,6 +128,69 @@ function toolOf(
       const more = { ...request, signal }
       // Version 1 has a schema of the result, with a default, before its options; version 2 has only options.
       return call.length === 2 ? call(params, more) : call(params, undefined, more)
+    },
+  }
+}
+
+type Request = (request: object, schema: object, options: object) => PromiseLike<unknown>
+
+/** Accepts any result: version 1 of the SDK calls `safeParse`, version 2 the standard method. */
+const ANY = {
+  safeParse: (data: unknown) => ({ success: true, data }),
+  '~standard': { version: 1, vendor: 'colloquy', validate: (value: unknown) => ({ value }) },
+}
+
+const IMMEDIATE = 'io.modelcontextprotocol/model-immediate-response'
+/** Milliseconds between two polls, unless the server asks for another interval. */
+const POLL_INTERVAL = 2_000
+const MIN_POLL_INTERVAL = 10
+/** Failed polls in a row after which the call has failed. */
+const MAX_FAILURES = 5
+
+/** Calls of a tool as MCP tasks (revision 2025-11-25); the task's id is the handle of the background call. */
+function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool, 'execute' | 'resume'> {
+  const request = (client.request as unknown as Request).bind(client)
+  const send = async (method: string, params: object, signal?: AbortSignal): Promise<JsonObject> => {
+    const result = await request({ method, params }, ANY, { ...options, ...(signal && { signal }) })
+    return isObject(result) ? result : {}
+  }
+  const poll = async (taskId: string, signal: AbortSignal): Promise<ToolOutput> => {
+    let wait = POLL_INTERVAL
+    for (let failures = 0; ;) {
+      if (signal.aborted) {
+        // After the end of this process another one polls the task.
+        if (!hasCode(signal.reason, 'closed')) await send('tasks/cancel', { taskId }).catch(() => undefined)
+        throw signal.reason
+      }
+      try {
+        const { status, pollInterval, statusMessage } = await send('tasks/get', { taskId }, signal)
+        if (status === 'completed' || status === 'failed')
+          return await send('tasks/result', { taskId }, signal)
+        if (status === 'cancelled') return new Error(`The server cancelled the task. ${statusMessage ?? ''}`)
+        if (typeof pollInterval === 'number') wait = Math.max(MIN_POLL_INTERVAL, pollInterval)
+        failures = 0
+      } catch (error) {
+        failures += 1
+        if (failures === MAX_FAILURES && !signal.aborted) throw error
+      }
+      await pause(wait, signal)
+    }
+  }
+  return {
+    async execute(args, { signal }) {
+      const created = await send('tools/call', { name, arguments: args, task: {} }, signal)
+      const { task, _meta: meta } = created
+      const taskId = isObject(task) ? task['taskId'] : undefined
+      if (typeof taskId !== 'string') return created
+      const content = isObject(meta) ? meta[IMMEDIATE] : undefined
+      return background((context) => poll(taskId, context.signal), {
+        task: { mcp_task: taskId },
+        ...(typeof content === 'string' && { content }),
+      })
+    },
+    resume(task, { signal }) {
+      const taskId = isObject(task) ? task['mcp_task'] : undefined
+      return typeof taskId === 'string' ? poll(taskId, signal) : new Error('The task is unknown.')
     },
   }
 }

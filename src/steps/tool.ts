@@ -56,15 +56,21 @@ export interface ToolContext {
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
 }
 
+/**
+ * The work of a background call: its result, or a function that starts it. The function's `signal` is aborted when the
+ * call is cancelled, not when the run is interrupted.
+ */
+export type LaterWork = PromiseLike<ToolOutput> | ((context: ToolContext) => PromiseLike<ToolOutput>)
+
 /** A later result, returned by `background`. */
 export class LaterResult {
-  readonly result: PromiseLike<ToolOutput>
+  readonly result: LaterWork
   readonly options: BackgroundOptions
 
-  constructor(result: PromiseLike<ToolOutput>, options: BackgroundOptions) {
+  constructor(result: LaterWork, options: BackgroundOptions) {
     this.result = result
     // A rejection is the result of the call, even if it happens before anything waits for it.
-    Promise.resolve(result).catch(() => undefined)
+    if (typeof result !== 'function') Promise.resolve(result).catch(() => undefined)
     this.options = options
   }
 }
@@ -88,7 +94,7 @@ export interface BackgroundOptions {
  *   execute: async () => background(writeReport(), { content: 'Started.' }),
  * })
  */
-export const background = (result: PromiseLike<ToolOutput>, options: BackgroundOptions = {}): LaterResult =>
+export const background = (result: LaterWork, options: BackgroundOptions = {}): LaterResult =>
   new LaterResult(result, options)
 
 /**

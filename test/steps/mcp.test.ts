@@ -1,6 +1,9 @@
 /** Tools of an MCP server: its whole list, its results, and calls that an interrupt aborts. */
 
-import { expect, it } from 'vitest'
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
+import { describe, expect, it } from 'vitest'
+import { completionOf } from '../../src/event/completion.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
 import type { Content } from '../../src/event/shapes.ts'
 import { type McpClient, type McpTool, mcpTools } from '../../src/steps/index.ts'
 import { begin, branch } from '../conversation/agent.ts'
@@ -103,4 +106,152 @@ it('a call has the signal of its run, where each version of the SDK expects it',
   }
   await (await mcpTools(second as McpClient))[0]?.execute({}, context)
   expect(given).toEqual([{ signal }])
+})
+
+describe('tools that run as tasks', () => {
+  const TASK = listed('do', { execution: { taskSupport: 'required' } })
+
+  /** A server with one task, which is done after some polls; the client ignores signals. */
+  function taskServer(
+    polls: number,
+    result: () => object = () => ({ content: [{ type: 'text', text: 'Done.' }] }),
+  ) {
+    const methods: string[] = []
+    let left = polls
+    const { client } = clientOf([[TASK]])
+    const request = async ({ method, params }: { method: string; params: { taskId?: string } }) => {
+      methods.push(method)
+      if (method === 'tools/call')
+        return { task: { taskId: 't1', status: 'working' }, _meta: { [IMMEDIATE]: 'Working on it.' } }
+      expect(params.taskId).toBe('t1')
+      if (method === 'tasks/result') return result()
+      left -= 1
+      return { taskId: 't1', status: left > 0 ? 'working' : 'completed', pollInterval: 1 }
+    }
+    return { client: { ...client, request } as McpClient, methods }
+  }
+  const IMMEDIATE = 'io.modelcontextprotocol/model-immediate-response'
+  const call = [
+    { calls: [{ id: 'c', name: 'do', args: '{"a":1}' }] },
+    { text: 'Started.' },
+    { text: 'Read.' },
+  ]
+
+  it('are background calls whose result the model reads later', async () => {
+    const { client, methods } = taskServer(3)
+    const conversation = await begin()
+    const { step } = scripted(STEP_WIRES.chat, call, { tools: await mcpTools(client) })
+    expect(await conversation.run(step, { until: 'settled' })).toMatchObject({ status: 'finished' })
+    const events = await branch(conversation)
+    const working = events.find((event) => event.kind === 'ObservationEvent')
+    expect(working).toMatchObject({
+      observation: {
+        kind: 'WorkingObservation',
+        task: { mcp_task: 't1' },
+        content: [{ text: 'Working on it.' }],
+      },
+    })
+    expect(events.flatMap((event) => completionOf(event)?.outcome ?? [])).toEqual(['done'])
+    expect(methods).toEqual(['tools/call', 'tasks/get', 'tasks/get', 'tasks/get', 'tasks/result'])
+  })
+
+  const outcomeOf = async (client: McpClient) => {
+    const conversation = await begin()
+    const { step } = scripted(STEP_WIRES.chat, call, { tools: await mcpTools(client) })
+    await conversation.run(step, { until: 'settled' })
+    return (await branch(conversation)).flatMap((event) => completionOf(event)?.outcome ?? [])
+  }
+
+  it('fail with the error of their result, and after polls that fail in a row', async () => {
+    expect(await outcomeOf(taskServer(1, () => ({ content: [], isError: true })).client)).toEqual(['failed'])
+    const { client } = taskServer(1, () => {
+      throw new Error('The task has expired.')
+    })
+    expect(await outcomeOf(client)).toEqual(['failed'])
+  })
+
+  it('are cancelled at the server when the call is, and left alone when the process ends', async () => {
+    for (const [reason, last] of [
+      [new Error('cancelled'), 'tasks/cancel'],
+      [new ColloquyError('closed', 'closed'), 'tasks/get'],
+    ] as const) {
+      const { client, methods } = taskServer(1e9)
+      const [tool] = await mcpTools(client)
+      const stop = new AbortController()
+      const polling = tool?.resume?.({ mcp_task: 't1' }, { signal: stop.signal, call: {} as never })
+      setTimeout(() => stop.abort(reason), 30)
+      await expect(polling).rejects.toBe(reason)
+      expect(methods.at(-1)).toBe(last)
+    }
+  })
+
+  it('are continued from their handle, and from nothing else', async () => {
+    const [tool] = await mcpTools(taskServer(2).client)
+    const context = { signal: new AbortController().signal, call: {} as never }
+    expect(await tool?.resume?.({ mcp_task: 't1' }, context)).toEqual({
+      content: [{ type: 'text', text: 'Done.' }],
+    })
+    for (const task of [null, 7, [], { mcp_task: 7 }, { job: 't1' }])
+      expect(await tool?.resume?.(task, context)).toBeInstanceOf(Error)
+  })
+
+  it('are called as ever without support, without a choice, and where the server answers at once', async () => {
+    const optional = listed('do', { execution: { taskSupport: 'optional' } })
+    for (const [tool, tasks, viaTask] of [
+      [optional, false, false],
+      [optional, true, true],
+      [listed('do', { execution: { taskSupport: 'forbidden' } }), true, false],
+      [listed('do'), true, false],
+    ] as const) {
+      const { client, calls } = clientOf([[tool]])
+      const requests: object[] = []
+      const request = async (sent: object) => (
+        requests.push(sent),
+        { content: [{ type: 'text', text: 'now' }] }
+      )
+      const [made] = await mcpTools({ ...client, request } as McpClient, { tasks })
+      const context = { signal: new AbortController().signal, call: {} as never }
+      const output = await made?.execute({}, context)
+      expect([requests.length, calls.length]).toEqual(viaTask ? [1, 0] : [0, 1])
+      if (viaTask) expect(output).toEqual({ content: [{ type: 'text', text: 'now' }] })
+    }
+  })
+
+  it('are requested of a client of the SDK as the protocol has it', async () => {
+    const [mine, peer] = InMemoryTransport.createLinkedPair()
+    const received: { method: string; params: object }[] = []
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport is no event target
+    peer.onmessage = (message) => {
+      const { id, method = '', params = {} } = message as { id?: number; method?: string; params?: object }
+      if (id === undefined) return
+      received.push({ method, params })
+      const results: Record<string, Record<string, unknown>> = {
+        initialize: {
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
+          serverInfo: { name: 'peer', version: '1' },
+        },
+        'tools/list': { tools: [TASK] },
+        'tools/call': {
+          task: { taskId: 't1', status: 'working', ttl: 60_000, createdAt: '', lastUpdatedAt: '' },
+        },
+        'tasks/get': { taskId: 't1', status: 'completed', ttl: 60_000, createdAt: '', lastUpdatedAt: '' },
+        'tasks/result': { content: [{ type: 'text', text: 'Done.' }] },
+      }
+      void peer.send({ jsonrpc: '2.0', id, result: results[method] ?? {} })
+    }
+    await peer.start()
+    const client = new Client({ name: 'c', version: '1' })
+    await client.connect(mine)
+    const conversation = await begin()
+    const { step } = scripted(STEP_WIRES.chat, call, { tools: await mcpTools(client) })
+    await conversation.run(step, { until: 'settled' })
+    expect(received.slice(-3)).toMatchObject([
+      { method: 'tools/call', params: { name: 'do', arguments: { a: 1 }, task: {} } },
+      { method: 'tasks/get', params: { taskId: 't1' } },
+      { method: 'tasks/result', params: { taskId: 't1' } },
+    ])
+    expect((await branch(conversation)).some((event) => completionOf(event)?.outcome === 'done')).toBe(true)
+    await client.close()
+  })
 })
