@@ -1,6 +1,6 @@
 /**
- * Builds the page of the inspector: one HTML file with its style and its script in it. The script stands there
- * compressed, as a page on a disk has no server to do that, and a short one starts it.
+ * Builds the page of the inspector: one HTML file with its style and its script. The script is compressed,
+ * because a page on a disk has no server to do that, and a short script starts it.
  */
 
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ import { rolldown } from 'rolldown'
 
 const PAGE = resolve(import.meta.dirname, '../inspector/page')
 
-/** Starts what stands compressed in the page. */
+/** Starts the compressed script. */
 const START = `(async () => {
   const text = document.getElementById('program').textContent
   const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
@@ -21,7 +21,7 @@ const START = `(async () => {
   document.body.append(script)
 })().catch((error) => { document.getElementById('page').textContent = 'The inspector does not start here: ' + error.message })`
 
-/** What of other projects is in the script. */
+/** Notice for the libraries in the script. */
 const NOTICE =
   '<!-- With Preact (c) Jason Miller, Immer (c) Michel Weststrate, zod (c) Colin McDonnell; MIT License, as Colloquy itself. -->'
 
@@ -52,7 +52,7 @@ export async function buildInspector(): Promise<string> {
     )
 }
 
-/** Nothing but this script and what it starts, this style, and the server that gave the page. */
+/** Allows only this script and the script that it starts, this style, and the server of the page. */
 function policyOf(style: string): string {
   return [
     "default-src 'none'",

@@ -1,4 +1,4 @@
-/** One event in a few words: its part in the conversation, and a glimpse of what it says. */
+/** Short descriptions of events: a role, a subject and an excerpt of the text. */
 
 import {
   isImagePart,
@@ -20,7 +20,7 @@ import { counted } from '../explain/explanation.ts'
 /** How a text is styled. */
 export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
 
-/** An event in a few words. Every text is one line, and safe to print anywhere. */
+/** A short description of an event. Every text is one line, and safe to print anywhere. */
 export interface Described {
   /** At most eleven letters. */
   readonly role: string
@@ -48,10 +48,10 @@ export const glimpseIssue = ({ loc, msg }: Issue): string =>
   glimpse(`${loc.length === 0 ? '' : `${loc.join('.')}: `}${msg}`)
 
 /**
- * Describes an event. Secrets are masked before any text is cut, since half a secret can no longer be known from text.
+ * Describes an event. Secrets are masked before any text is cut, because half a secret cannot be recognized.
  */
-export function describeEvent(given: Event): Described {
-  const event = maskSecrets(given)
+export function describeEvent(original: Event): Described {
+  const event = maskSecrets(original)
   switch (event.kind) {
     case 'SystemPromptEvent':
       return described('system', 'system', counted(event.tools.length, 'tool'), event.system_prompt.text)
@@ -149,7 +149,7 @@ function partText(part: Content): string {
 }
 
 /** The most informative fields of the published actions. */
-const TELLING = [
+const INFORMATIVE = [
   'command',
   'path',
   'file_path',
@@ -165,10 +165,10 @@ const TELLING = [
 /** The most informative fields of a call's action, else its arguments. */
 function callText({ action, tool_call }: ActionEvent): string {
   if (action === null || action === undefined) return `(cannot run) ${tool_call.arguments}`
-  const told = TELLING.map((field) => action[field]).filter(
+  const texts = INFORMATIVE.map((field) => action[field]).filter(
     (value) => typeof value === 'string' && value !== '',
   )
-  if (told.length > 0) return told.join(' ')
+  if (texts.length > 0) return texts.join(' ')
   const { kind: _, ...fields } = action
   return JSON.stringify(fields)
 }

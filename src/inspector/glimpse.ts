@@ -1,4 +1,4 @@
-/** The beginning of any text on one line, safe to show wherever it came from. */
+/** The start of any text on one line, safe to show whatever its source. */
 
 // Characters that move the cursor, change colours, hide or reorder text are never shown as they are.
 const UNSAFE =
@@ -24,7 +24,8 @@ function picture(char: string): string {
 }
 
 /**
- * The text with every character that could drive a terminal replaced by a picture of it; line ends are controls too.
+ * The text with a picture in place of every character that could drive a terminal; line ends are controls
+ * too.
  */
 export function safe(text: string): string {
   return PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, picture)
@@ -33,7 +34,7 @@ export function safe(text: string): string {
 /** Collapses white space to single spaces, without any at the ends. */
 export const onOneLine = (text: string): string => text.replace(SPACE, ' ').trim()
 
-/** The beginning of a text on one line, without reading more of it than is shown. */
+/** The start of a text on one line; reads no more of it than is shown. */
 export function glimpse(text: string): string {
   const start = onOneLine(hideSecrets(text.slice(0, 2000)))
   return safe(text.length > 2000 ? start + ELLIPSIS : start)

@@ -1,4 +1,4 @@
-/** The entry `colloquy/inspector`: events in a few words, and the page that shows what a conversation is made of. */
+/** Entry `colloquy/inspector`: short descriptions of events, and the page that shows a conversation. */
 
 export {
   contentText,
@@ -19,7 +19,7 @@ export {
   logBlocks,
   type LogHead,
   type LogTitle,
-  lookOf,
+  findingOptions as lookOf,
   type PageSource,
   shownFact,
 } from './log-document.ts'

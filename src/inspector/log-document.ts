@@ -1,4 +1,4 @@
-/** A log as the page reads it: one JSON document, in which nothing is that no other rendering would show. */
+/** A log for the page: one JSON document, with the same redaction as other renderings. */
 
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'
@@ -16,7 +16,7 @@ export interface LogIssue {
 export interface LogDocument {
   /** Its name for people: of a file, or a title. */
   readonly title: string
-  /** Its id, part of the ids of events that have none; empty for a file. */
+  /** Its id, part of the derived ids of its events; empty for a file. */
   readonly conversation: string
   /** The name by which other logs refer to it. */
   readonly name: string
@@ -27,26 +27,26 @@ export interface LogDocument {
   readonly issues: readonly LogIssue[]
   /** Notes on records that became no event. */
   readonly notes: readonly string[]
-  /** Null if the page has to find them. */
+  /** Null if the page must compute them. */
   readonly findings: readonly Finding[] | null
   readonly facts: readonly Fact[]
 }
 
-/** For a longer log, no requests are written and no texts are searched: that takes minutes. */
+/** For a longer log, no requests are written and no texts are searched, because that needs minutes. */
 export const LONG_LOG = 20_000
 
 /** The findings to look up in a log of this length. */
-export const lookOf = (length: number): FindingOptions =>
+export const findingOptions = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
 /** An entry of a list of logs. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent'>
 
-/** Where a page gets its logs. */
+/** The source of a page's logs. */
 export interface PageSource {
   /**
-   * `page`: they stand in the page. `files`: the command that serves the page gives them. `service`: a service gives
-   * them, to those who have a key.
+   * `page`: the logs are in the page. `files`: the command that serves the page sends them. `service`: a
+   * service sends them to clients with a key.
    */
   readonly from: 'page' | 'files' | 'service'
   readonly logs: readonly LogTitle[]
@@ -61,8 +61,8 @@ export type LogHead = Omit<LogDocument, 'facts'>
 const BLOCK = 1 << 23
 
 /**
- * The document as blocks of JSON text, with every `encrypted_content` null: first all but its facts, then arrays of
- * facts. No block holds `<` or a line end, so that it may stand in a page, and on a line. Lazy; O(size).
+ * The document as blocks of JSON text, with every `encrypted_content` null: first its head, then arrays of
+ * facts. No block contains `<` or a line end, so each fits into a page, and on a line. Lazy; O(size).
  */
 export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<string> {
   yield inPage(head)
@@ -91,8 +91,9 @@ export const inPage = (value: unknown): string => JSON.stringify(value).replaceA
 const DATA_MARK = '<!--data-->'
 
 /**
- * The page with logs in it, which opens without a server, in pieces; without any for a page that asks a server for
- * them. Nothing of a log is read as markup or as a script: it stands as JSON without `<`. Lazy; O(size of the logs).
+ * The page with logs in it, in pieces, which opens without a server; without logs for a page that requests
+ * them. No part of a log is parsed as markup or as a script: it is JSON without `<`. Lazy; O(size of the
+ * logs).
  * @param template as `npm run build` makes it.
  * @example
  * [...inspectorPage('<body><!--data--></body>', [])].join('').includes('"from":"page"') // true
@@ -102,8 +103,8 @@ export function* inspectorPage(
   logs: readonly LogDocument[],
   source: PageSource = { from: 'page', logs: logs.map(titleOf), first: 0 },
 ): IterableIterator<string> {
-  const at = template.indexOf(DATA_MARK)
-  yield template.slice(0, at)
+  const dataStart = template.indexOf(DATA_MARK)
+  yield template.slice(0, dataStart)
   yield `<script type="application/json" id="source">${inPage(source)}</script>`
   for (const [index, log] of logs.entries()) {
     for (const block of logBlocks(log)) {
@@ -112,10 +113,10 @@ export function* inspectorPage(
       yield '</script>'
     }
   }
-  yield template.slice(at + DATA_MARK.length)
+  yield template.slice(dataStart + DATA_MARK.length)
 }
 
-/** What a list says of a log. */
+/** The entry of a log in a list. */
 export const titleOf = ({ title, conversation, name, parent }: LogDocument): LogTitle => ({
   title,
   conversation,

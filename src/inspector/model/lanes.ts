@@ -1,23 +1,23 @@
-/** The tree as columns beside the log: which one each entry stands in, and where one leaves another. */
+/** The tree as columns next to the log: the column of each entry, and where one column leaves another. */
 
 import { anchorOf } from '../../log/entry.ts'
 import type { State } from '../../state/state.ts'
 
 /** The tree of a log, drawn from top to bottom in log order. */
 export interface Lanes {
-  /** The column of each position; 255 for what is not in the tree. */
+  /** The column of each position; 255 for an entry outside the tree. */
   readonly column: Uint8Array
-  /** A bit for each column that a line runs through at a position, from above to below. */
+  /** A bit for each column with a line through a position, from above to below. */
   readonly through: Uint32Array
   /** The columns that leave the line at a position, for their own branches. */
   readonly forks: ReadonlyMap<number, readonly number[]>
-  /** How many columns there are. */
+  /** Number of columns. */
   readonly width: number
 }
 
-/** A line of the tree: entries, each the first below the one before. */
+/** A line of the tree: entries, each the first child of the previous one. */
 interface Chain {
-  /** Where its line begins: at the entry that it leaves, or with its first. */
+  /** Start of its line: the entry that it leaves, or its first entry. */
   readonly from: number
   first: number
   /** The last position that its line reaches. */
@@ -25,15 +25,15 @@ interface Chain {
   column: number
 }
 
-/** More columns than these are drawn over each other. */
-const MOST_COLUMNS = 10
+/** Maximum number of columns; further ones overlap. */
+const MAX_COLUMNS = 10
 
-/** What is in no column. */
+/** The column of an entry outside the tree. */
 export const NO_COLUMN = 255
 
 /**
- * Columns for a log: the first entry below another goes on in its column, any other begins one. State updates stand in
- * the column of what they are a remark on. O(n · columns).
+ * Computes the columns of a log: the first child of an entry continues its column, any other child starts
+ * one. A state update is in the column of its parent. O(n · columns).
  */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length
@@ -61,12 +61,12 @@ export function lanesOf({ log }: State): Lanes {
   return drawn(count, chains, chainOf, width)
 }
 
-/** Gives each chain the first column that is free all along it. */
+/** Assigns each chain the first column that is free along all of it. */
 function placeChains(chains: Chain[]): number {
   const ends: number[] = []
   for (const chain of chains.toSorted((a, b) => a.from - b.from || a.first - b.first)) {
     const free = ends.findIndex((end) => end < chain.from)
-    chain.column = Math.min(free < 0 ? ends.length : free, MOST_COLUMNS - 1)
+    chain.column = Math.min(free < 0 ? ends.length : free, MAX_COLUMNS - 1)
     ends[chain.column] = Math.max(ends[chain.column] ?? -1, chain.to)
   }
   return Math.max(1, ends.length)
@@ -82,7 +82,7 @@ function drawn(
   const through = new Uint32Array(count)
   const forks = new Map<number, number[]>()
   for (const [seq, chain] of chainOf.entries()) if (chain !== undefined) column[seq] = chain.column
-  // How many lines are open in each column, as they begin and end on the way down.
+  // The number of open lines in each column, as they start and end on the way down.
   const changes: [number, number, number][] = []
   for (const chain of chains) {
     if (chain.from !== chain.first) forks.set(chain.from, [...(forks.get(chain.from) ?? []), chain.column])
@@ -98,7 +98,7 @@ function drawn(
       open[at] = (open[at] ?? 0) + by
       bits = (open[at] ?? 0) > 0 ? bits | (1 << at) : bits & ~(1 << at)
     }
-    // Lines below this position: what runs into the next row.
+    // Lines below this position, which continue into the next row.
     through[seq] = bits
   }
   return { column, through, forks, width }

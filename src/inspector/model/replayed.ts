@@ -1,10 +1,10 @@
-/** A log with its state at every event: what all that the page shows is read from. */
+/** A log with its state at every event, from which the whole page is computed. */
 
 import type { Loaded } from '../../event/load.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { initialState, type State } from '../../state/state.ts'
 import { reduce } from '../../state/reduce.ts'
-import { type LogDocument, lookOf } from '../log-document.ts'
+import { type LogDocument, findingOptions } from '../log-document.ts'
 import { type Usage, usageOfEvents } from '../../context/usage.ts'
 import type { Event } from '../../event/types.ts'
 import { replyOf } from '../../event/reply.ts'
@@ -23,8 +23,8 @@ export interface Replayed {
 const SLICE = 4096
 
 /**
- * Folds a log, some thousand events at a time: yields how many are done. Each state is kept, since they share all but
- * a few slots (design D6). O(n log n).
+ * Folds a log, some thousand events at a time; yields the number of folded events. Each state is stored,
+ * because states share all but a few slots (design D6). O(n log n).
  */
 export function* replaying(document: LogDocument): Generator<number, Replayed> {
   const { conversation, issues } = document
@@ -87,27 +87,27 @@ function isFirst({ id }: Fact, seen: Set<string>): boolean {
   return seen.add(id).size > size
 }
 
-/** The indices of all logs that a log has started, directly or not. O(logs · depth). */
+/** Indices of all logs that a log started, directly or not. O(logs · depth). */
 export function startedBy(
   index: number,
   titles: readonly Pick<LogDocument, 'name' | 'parent'>[],
 ): readonly number[] {
-  const found = new Set<number>()
+  const started = new Set<number>()
   const names = new Set([titles[index]?.name])
-  for (let before = -1; before !== found.size;) {
-    before = found.size
+  for (let before = -1; before !== started.size;) {
+    before = started.size
     for (const [at, { name, parent }] of titles.entries()) {
       if (at === index || parent === null || !names.has(parent)) continue
-      found.add(at)
+      started.add(at)
       names.add(name)
     }
   }
-  return [...found]
+  return [...started]
 }
 
 /**
- * All that is found in a log, the worst first: as the document has it, else looked for here. What is encrypted is not
- * on the page, so that requests in the grammar that has it are not looked at here. O(n log n + size).
+ * All findings of a log, the worst first: those of the document, else computed here. Encrypted content is not
+ * on the page, so requests in a grammar with encrypted content are not checked here. O(n log n + size).
  */
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings
@@ -116,10 +116,10 @@ export function findingsOf({ states, loaded, document }: Replayed): readonly Fin
     loaded.flatMap(({ fact }) => (isQuarantined(fact) ? [] : [replyOf(fact)?.grammar ?? DEFAULT_GRAMMAR])),
   )
   const grammars = [...made].some(hasEncrypted) ? [] : null
-  return findings(state, { loaded, ...(grammars !== null && { grammars }), ...lookOf(loaded.length) })
+  return findings(state, { loaded, ...(grammars !== null && { grammars }), ...findingOptions(loaded.length) })
 }
 
-/** Whether replies in a grammar contain what is encrypted. */
+/** Whether replies in a grammar may contain encrypted content. */
 export const hasEncrypted = (grammar: string): boolean =>
   findGrammar(grammar)?.limits.kinds.includes('reasoning') === true
 

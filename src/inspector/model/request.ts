@@ -1,4 +1,4 @@
-/** What each grammar would send of a state, and how it differs from what was sent before. */
+/** The request of each grammar for a state, and its difference from the previous request. */
 
 import { explainPrefix, type PrefixChange, stablePrefix } from '../../context/explain-prefix.ts'
 import { estimateTokens } from '../../context/estimate.ts'
@@ -15,7 +15,7 @@ import { type ReplyTokens, tokensIn } from '../../messages/reply-usage.ts'
 import { anchorOf, type Entry } from '../../log/entry.ts'
 import { findEvent } from '../../state/read.ts'
 
-/** In what a request is shown: a grammar, or `neutral`. */
+/** The form of a shown request: a grammar, or `neutral`. */
 export type Form = GrammarName
 
 /** Every form, with its name for people. */
@@ -37,8 +37,8 @@ export interface Request {
 }
 
 /**
- * What a form makes of a state; never throws. What is encrypted is not on the page, so that for the grammar that has
- * it nothing is proved. O(content of the view).
+ * Returns the request of a form for a state; never throws. Encrypted content is not on the page, so nothing
+ * is proved for a grammar that has it. O(content of the view).
  */
 export function requestOf(state: State, form: Form): Request {
   const neutral = toMessages(state)
@@ -58,7 +58,7 @@ export function requestOf(state: State, form: Form): Request {
 }
 
 export interface Difference {
-  /** The reply to the request before; null for none. */
+  /** The reply to the previous request; null for none. */
   readonly before: Ask | null
   /** Number of messages at the start that both have. */
   readonly shared: number
@@ -70,7 +70,7 @@ interface PrefixBreak {
   readonly change: PrefixChange
   /** Position of the event that broke it; null if unknown. */
   readonly by: number | null
-  /** Estimated tokens of the request before that are no longer cached. */
+  /** Estimated tokens of the previous request that are no longer cached. */
   readonly cacheTokens: number
   /** Signed parts that can no longer be sent. */
   readonly reasoning: number
@@ -83,7 +83,7 @@ const asSent = (state: State, { front, messages, form }: Request): object => ({
   messages,
 })
 
-/** Compares the request at a place with the last one before it. O(content of the view · log facts). */
+/** Compares the request at a place with the previous one. O(content of the view · log facts). */
 export function differenceAt(
   replayed: Replayed,
   asks: readonly Ask[],
@@ -104,22 +104,22 @@ export function differenceAt(
     const other = stateOf(replayed, at)
     return explainPrefix(sent, asSent(other, requestOf(other, form))) !== null
   }
-  const kept = change.in === 'message' ? stablePrefix(previous.neutral, now.neutral) : 0
+  const stableCount = change.in === 'message' ? stablePrefix(previous.neutral, now.neutral) : 0
   const lost = now.leftOut.reduce((sum, { parts }) => sum + parts, 0)
-  const was = previous.leftOut.reduce((sum, { parts }) => sum + parts, 0)
+  const lostBefore = previous.leftOut.reduce((sum, { parts }) => sum + parts, 0)
   return {
     before,
     shared: change.message ?? 0,
     broken: {
       change,
       by: firstChange(before.place, place, changes),
-      cacheTokens: estimateTokens(previous.neutral.slice(kept)),
-      reasoning: Math.max(0, lost - was),
+      cacheTokens: estimateTokens(previous.neutral.slice(stableCount)),
+      reasoning: Math.max(0, lost - lostBefore),
     },
   }
 }
 
-/** The first fact after which the prefix differs, by bisection: a broken prefix mostly stays broken. */
+/** The first fact after which the prefix differs, by bisection: a broken prefix usually stays broken. */
 function firstChange(from: number, to: number, changes: (place: number) => boolean): number | null {
   let [low, high] = [from + 1, to]
   while (low < high) {
@@ -133,7 +133,7 @@ function firstChange(from: number, to: number, changes: (place: number) => boole
 export interface Ask {
   /** Position of the reply's first event. */
   readonly seq: number
-  /** Number of facts in the log at the request, as far as the log records it. */
+  /** Number of facts in the log at the request, if the log records it. */
   readonly place: number
   readonly model: string | null
   /** Its usage; null if unknown. */
@@ -179,7 +179,7 @@ function askBefore(asks: readonly Ask[], place: number): number {
     else high = middle
   }
   let at = low - 1
-  // A request at this very place is compared with the one before it.
+  // A request at this very place is compared with the previous one.
   while (at >= 0 && (asks[at] as Ask).place >= place) at -= 1
   return at
 }

@@ -1,4 +1,4 @@
-/** Which events of a log a reader wants to see: by words in them, by kind, and what is wrong with them. */
+/** Filters the events of a log: by text, by kind and by problems. */
 
 import { kindOf } from '../../log/entry.ts'
 import type { Replayed } from './replayed.ts'
@@ -28,7 +28,7 @@ export function kindCounts({ states }: Replayed): [string, number][] {
 const kindName = (kind: string | null): string => kind ?? UNREADABLE
 
 /**
- * The positions of the events that fit, in log order; yields what was found so far, some thousand events at a time.
+ * The positions of matching events, in log order; yields the matches so far, some thousand events at a time.
  * O(size of the log).
  */
 export function* matching(
@@ -36,18 +36,18 @@ export function* matching(
   filter: Filter,
 ): Generator<readonly number[], readonly number[]> {
   const wanted = filter.text.trim().toLowerCase()
-  const found: number[] = []
+  const matches: number[] = []
   let seen = 0
   for (const entry of states.at(-1)?.log.entries ?? []) {
     const { event, quarantined, seq } = entry
     seen += 1
-    if (seen % SLICE === 0) yield found
+    if (seen % SLICE === 0) yield matches
     if (filter.hidden.has(kindName(event?.kind ?? null))) continue
     const fits =
       wanted === '' || (JSON.stringify(event) ?? quarantined?.raw ?? '').toLowerCase().includes(wanted)
-    if (fits || (event === null && (quarantined?.raw ?? '').toLowerCase().includes(wanted))) found.push(seq)
+    if (fits || (event === null && (quarantined?.raw ?? '').toLowerCase().includes(wanted))) matches.push(seq)
   }
-  return found
+  return matches
 }
 
 /** Whether a filter is empty. */

@@ -1,4 +1,4 @@
-/** What is read off a whole view: its tokens, its events, where it may be cut. A piece at a time where it is long. */
+/** Measures a whole view: its tokens, its events, its cut points. A long view is measured in pieces. */
 
 import type { State } from '../../state/state.ts'
 import { isNoReply, stretchStarts } from '../../view/stretches.ts'
@@ -29,9 +29,9 @@ export interface Reading {
 const SLICE = 64
 
 /**
- * Reads a view. O(units) words of memory, beside it O(units that are not at the start of the one before), and
- * O(content) of the units that were in no view before.
- * @param before another reading of the same log, mostly the last one
+ * Measures a view. O(units) words of memory, O(units after the common start with another measurement) time,
+ * and O(content) for units that were in no view before.
+ * @param before another reading of the same log, usually the last one
  */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
@@ -66,7 +66,7 @@ export function readAtOnce(state: State, before: Reading | null = null): Reading
   }
 }
 
-/** The number of units that both lists share at their start. */
+/** Number of units that both lists share at their start. */
 function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
   const most = Math.min(some.length, others.length)
   let same = 0
@@ -81,7 +81,7 @@ function extended<T extends Uint8Array | Int32Array | Float64Array>(array: T, st
 }
 
 function startsOf(units: readonly Unit[], same: number, known: Int32Array | undefined): Int32Array {
-  // Starts are known up to the first difference, back to a unit that stands alone.
+  // Starts are known up to the first difference, back to an independent unit.
   let from = Math.max(0, Math.min(same, units.length) - 1)
   while (from > 0 && !isNoReply(units[from] as Unit)) from -= 1
   const starts = extended(new Int32Array(units.length), known?.subarray(0, from))
@@ -116,8 +116,8 @@ export interface UnitRow {
 }
 
 /**
- * The units of a view from an index on, in order. O(units behind the first).
- * @param starts the starts of the stretches; null while they are not known, and no cut point is told
+ * The units of a view from an index on, in order. O(units from there).
+ * @param starts the starts of the stretches; null while they are unknown, and no cut point is shown
  */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
@@ -145,7 +145,7 @@ function summaryOf(unit: Unit): string | null {
 }
 
 export interface BudgetLine {
-  /** Events of the view before it are left out, except those that stay; 0 if everything fits. */
+  /** Events of the view before it are omitted, except those that stay; 0 if everything fits. */
   readonly cut: number
   /** Remaining tokens; negative if the minimum exceeds the budget. */
   readonly left: number
@@ -153,8 +153,8 @@ export interface BudgetLine {
 }
 
 /**
- * Where `fitToBudget` would cut, if each unit counted by itself: a message that is joined to the next one counts its
- * frame once more. O(units).
+ * Where `fitToBudget` would cut if each unit counted by itself: a message that is joined to the next counts
+ * its frame once more. O(units).
  */
 export function budgetLine({ state, units, sizes, starts, said }: Reading, budget: number): BudgetLine {
   const { system, tools } = frontTokens(state)
@@ -183,7 +183,10 @@ export function budgetLine({ state, units, sizes, starts, said }: Reading, budge
   return { cut: 0, left: budget - tokens, refused: `the minimum request has ${tokens} tokens` }
 }
 
-/** The index of the unit before which the last cut may be: after the last, unless nothing would be left to send. */
+/**
+ * The index of the unit before which the last cut may be: after the last, unless nothing would remain to
+ * send.
+ */
 function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit) => boolean): number {
   const kept = new Set<number>()
   for (const [index, unit] of units.entries()) if (stays(unit)) kept.add(starts[index] as number)
@@ -207,7 +210,7 @@ export const NONE: Tokens = { system: 0, tools: 0, user: 0, agent: 0, reasoning:
 
 const COUNTED = new WeakMap<Unit, Tokens>()
 
-/** Tokens of the system prompt and of the tools, as far as the log names them. O(size). */
+/** Tokens of the system prompt and of the tools, if the log has them. O(size). */
 export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'> {
   const prompt = branch.systemPrompt?.event
   if (branch.view.length === 0 || prompt === undefined) return { system: 0, tools: 0 }

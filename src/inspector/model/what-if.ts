@@ -1,4 +1,4 @@
-/** What would be if: the state after a condensation, a cut or a move of HEAD, with the log left as it is. */
+/** Hypothetical states: after a condensation, a cut or a move of HEAD, without changing the log. */
 
 import { blocksBefore, blocksOf } from '../../context/blocks.ts'
 import { withoutBlocks } from '../../context/budget.ts'
@@ -13,9 +13,9 @@ import { counted } from '../../explain/explanation.ts'
 export type Change =
   /** Forgets the events of the view between two places. */
   | { readonly type: 'condense'; readonly from: number; readonly to: number; readonly summary: string }
-  /** Condenses as a rolling condenser with this limit does. */
+  /** Condenses like a rolling condenser with this limit. */
   | { readonly type: 'plan'; readonly maxEvents: number; readonly summary: string }
-  /** Sends only the view from a place on, and what always stays. */
+  /** Sends only the view from a place on, and the units that always stay. */
   | { readonly type: 'cut'; readonly at: number }
   /** Moves HEAD to another event. */
   | { readonly type: 'leaf'; readonly id: string }
@@ -56,7 +56,7 @@ export function whatIf(state: State, change: Change): Outcome {
       const keepFirst = Math.min(2, Math.floor(maxEvents / 2) - 2)
       const plan = planCondensation(state, { maxEvents, keepFirst })
       if (plan.type === 'keep')
-        return { state, event: null, text: 'The view is short enough: nothing is forgotten.' }
+        return { state, event: null, text: 'The view is short enough; nothing is forgotten.' }
       if (plan.type === 'refuse') return { state, event: null, text: `${plan.reason.message}.` }
       return condensed(state, { ...condensationOf(plan, change.summary), id: TRIED })
     }

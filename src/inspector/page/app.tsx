@@ -1,4 +1,4 @@
-/** The page: a log that is open, the place of the reader in it, and what is shown of it there. */
+/** The page of an open log: the reader's place in it, and the panels for that place. */
 
 import type { ComponentChild } from 'preact'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -76,7 +76,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
   const findings = useFindings(session)
   const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
   const found = useFound(session, filter)
-  // Expensive panels are made when the reader rests, not at each step.
+  // Expensive panels are rendered when the reader rests, not at each step.
   const resting = useMemo((): ComponentChild => {
     const rested: Reader = { session, place: settled.log.entries.length, go, goTo }
     switch (tab) {
@@ -98,7 +98,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
       return <ViewPanel reader={reader} state={state} reading={read} budgetCut={line?.cut ?? 0} />
     return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
   }
-  // Made again only when their inputs change, not at each step.
+  // Rendered again only when their inputs change, not at each step.
   const count = found === null ? lengthOf(session) : found.length
   const tools = useMemo(
     () => <LogTools session={session} filter={filter} setFilter={setFilter} count={count} />,
@@ -110,7 +110,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
   )
   const tabs = useMemo(
     () => (
-      <div class="tabs" role="tablist" aria-label="What is shown of the place">
+      <div class="tabs" role="tablist" aria-label="Panels of the place">
         {TAB_NAMES.map((name) => (
           <button
             key={name}
@@ -202,11 +202,11 @@ function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): v
   document.querySelector<HTMLElement>(`#tab-${to}`)?.focus()
 }
 
-/** The place is kept in the address: that of the linked event, or the end of the log. */
+/** The address contains the place: the linked event, or the end of the log. */
 function usePlace(session: Session): [number, Reader['go']] {
   const count = lengthOf(session)
   const [place, set] = useState(() => linkedPlace(session) ?? count)
-  // A ref, since keys arrive faster than the page is drawn.
+  // A ref, because keys arrive faster than the page is drawn.
   const latest = useRef(place)
   const go = useCallback(
     (to: number | ((from: number) => number)) => {

@@ -1,4 +1,4 @@
-/** What the conversation took: by model, by reply, and with the conversations that it started. */
+/** Usage of the conversation: by model, by reply, and with the conversations that it started. */
 
 import type { ComponentChild } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
@@ -134,12 +134,11 @@ function useSpent(
 }
 
 const waitText = (usage: null | undefined): string =>
-  usage === null ? 'cannot be read, so that it is not counted' : 'being read…'
+  usage === null ? 'cannot be read, and is not counted' : 'being read…'
 
 function childrenText(children: number, counted: number): string {
-  if (children === 0)
-    return 'No conversation is here that this one has started: one elsewhere is not counted.'
-  return `${counted} of ${children} conversations are counted that are here and that this one, or one of these, has started.`
+  if (children === 0) return 'This page has no conversations that this one started; others are not counted.'
+  return `${counted} of ${children} conversations are counted: the ones on this page that this one started, directly or not.`
 }
 
 type Counts = Pick<

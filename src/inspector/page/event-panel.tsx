@@ -1,4 +1,4 @@
-/** One event: what it is, where it stands, what became of it, and all of it as JSON. */
+/** One event: its kind, its position, its explanation, and its JSON. */
 
 import type { ComponentChild } from 'preact'
 import { safe } from '../glimpse.ts'
@@ -28,11 +28,11 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
           ['position', `${place} of ${replayed.states.length - 1}, line ${lineOf(replayed, entry.seq)}`],
           ['time', timestamp === null ? 'none' : safe(timestamp)],
           [
-            'hangs on',
+            'parent',
             !entry.inTree ? (
-              'nothing: it is not in the tree'
+              'none: it is not in the tree'
             ) : parent === null ? (
-              'nothing: it is a root'
+              'none: it is a root'
             ) : (
               <EventLink reader={reader} event={parent.id ?? parent.seq} />
             ),
@@ -139,16 +139,14 @@ export function WhyPanel({
   return (
     <div>
       {reader.session.replayed.loaded.length > LONG_LOG && (
-        <p class="note">
-          In so long a log requests and secrets are not looked at here: colloquy why does that.
-        </p>
+        <p class="note">The log is too long to check requests and secrets here; use colloquy why.</p>
       )}
       {found === null && (
         <p class="quiet" role="status">
           Looking…
         </p>
       )}
-      {found?.length === 0 && <p>Nothing had to be repaired, nothing is left out, and no law is broken.</p>}
+      {found?.length === 0 && <p>Nothing was repaired or omitted, and no law is broken.</p>}
       {found !== null && found.length > 0 && <h2>{counted(found.length, 'finding')}</h2>}
       <ul class="list">
         {(found ?? []).slice(0, SHOWN).map((finding, at) => (

@@ -1,4 +1,4 @@
-/** What takes longer than a step: it is worked out a piece at a time, behind what the reader sees. */
+/** Work that is slower than a step: it runs in pieces, after the page is drawn. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { State } from '../../state/state.ts'

@@ -1,4 +1,4 @@
-/** A log under the bar with its name, whichever way it came. */
+/** A log under the bar with its name, from any source. */
 
 import type { ComponentChild } from 'preact'
 import { useEffect, useState } from 'preact/hooks'

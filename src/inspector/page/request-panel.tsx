@@ -1,4 +1,4 @@
-/** What a grammar would send at the place of the reader, and how it differs from the request before. */
+/** The request of a grammar at the reader's place, and its difference from the previous request. */
 
 import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
@@ -17,7 +17,7 @@ interface RequestProps {
   readonly state: State
   readonly form: Form
   readonly setForm: (form: Form) => void
-  /** Whether the state is one of the log, so that it can be compared with the request before. */
+  /** Whether the state is one of the log, so that it can be compared with the previous request. */
   readonly isReal: boolean
 }
 
@@ -36,7 +36,7 @@ export function RequestPanel(props: RequestProps): ComponentChild {
   )
 }
 
-/** A request of a longer view is written on demand: it takes seconds. */
+/** A request of a longer view is written on demand, because it needs seconds. */
 const LONG = 5000
 
 function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {
@@ -123,9 +123,13 @@ function Compared({
   request: Request
 }): ComponentChild {
   const { before, shared, broken } = difference
-  if (before === null) return <p class="note">No model was asked before: this would be the first request.</p>
+  if (before === null) return <p class="note">This would be the first request.</p>
   const reply = (
-    <EventLink reader={reader} event={before.seq} text={`the request before, for reply ${before.seq + 1}`} />
+    <EventLink
+      reader={reader}
+      event={before.seq}
+      text={`the previous request, for reply ${before.seq + 1}`}
+    />
   )
   if (broken === null) {
     const added = request.messages.length - shared
@@ -142,26 +146,26 @@ function Compared({
   return (
     <p class="note error">
       The prefix is broken at {where}
-      {change.path === '' ? '' : [' (', <code>{change.path}</code>, ')']}, held against {reply}.{' '}
+      {change.path === '' ? '' : [' (', <code>{change.path}</code>, ')']}, compared with {reply}.{' '}
       {entry !== undefined &&
         by !== null && [
           'Event ',
           <EventLink reader={reader} event={by} />,
           ` (${inWords(entry).role}) did it. `,
         ]}
-      About {shown(cacheTokens)} tokens that a cache could have given are read anew
-      {reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can go no longer.` : '.'}
+      About {shown(cacheTokens)} cached tokens must be read again
+      {reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can no longer be sent.` : '.'}
     </p>
   )
 }
 
 const REASONS = {
   prefix: 'the messages before them have changed',
-  tools: 'the tool list is another one',
+  tools: 'the tool list has changed',
   own: 'the reply itself was changed',
   grammar: 'they were made in another grammar',
   model: 'another model made them',
-  earlier: 'a reply before them lost its own',
+  earlier: 'an earlier reply lost its signed parts',
 } as const
 
 function LeftOut({ request }: { request: Request }): ComponentChild {
@@ -197,17 +201,17 @@ function Block({ role, value, look }: { role: string; value: unknown; look: stri
   )
 }
 
-const MOST = 300
+const MAX_GIST = 300
 
 /** The texts of a message and the names of its calls, joined. */
 function gist(value: unknown): string {
   const words: string[] = []
   let length = 0
   const read = (part: unknown, key: string): void => {
-    if (length > MOST) return
+    if (length > MAX_GIST) return
     if (typeof part === 'string') {
       if (SILENT.has(key)) return
-      words.push(part.slice(0, MOST))
+      words.push(part.slice(0, MAX_GIST))
       length += part.length
     } else if (typeof part === 'object' && part !== null)
       for (const [name, inner] of Object.entries(part)) read(inner, Array.isArray(part) ? key : name)

@@ -1,4 +1,4 @@
-/** The page of a service: asks for a key where one is wanted, lets one choose a conversation, and goes on with it. */
+/** The page of a service: requests a key if needed, offers the conversations, and follows the chosen one. */
 
 import type { ComponentChild } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -35,7 +35,7 @@ export function ServicePage(): ComponentChild {
         Key of this service <input type="password" name="key" autocomplete="off" />
       </label>
       <button type="submit">Open</button>
-      <p class="quiet">It is sent in a header, and kept nowhere.</p>
+      <p class="quiet">It is sent in a header, and not stored.</p>
       {said !== '' && (
         <p class="note error" role="alert">
           {said}
@@ -102,7 +102,7 @@ const documentOf = (title: LogTitle, facts: LogDocument['facts']): LogDocument =
   facts,
 })
 
-/** Opens a conversation, and calls `give` again each time that events have arrived. */
+/** Opens a conversation, and calls `give` again whenever events have arrived. */
 async function read(
   title: LogTitle,
   key: string,
@@ -132,8 +132,8 @@ class Refused extends Error {
   }
 }
 
-/** Sends the key in a header, so that nothing keeps it. */
-async function ask(
+/** Sends the key in a header, so that it is not logged or stored. */
+async function fetchWithKey(
   path: string,
   key: string,
   more: Readonly<Record<string, string>> = {},
@@ -145,7 +145,7 @@ async function ask(
   return response
 }
 
-const MOST = 2000
+const MAX_TITLES = 2000
 
 interface Listed {
   readonly items: readonly {
@@ -158,9 +158,9 @@ interface Listed {
 
 async function listConversations(key: string): Promise<LogTitle[]> {
   const titles: LogTitle[] = []
-  for (let next = ''; titles.length < MOST;) {
+  for (let next = ''; titles.length < MAX_TITLES;) {
     // oxlint-disable-next-line no-await-in-loop -- each page names the next
-    const response = await ask(`api/conversations/search?limit=100${next}`, key)
+    const response = await fetchWithKey(`api/conversations/search?limit=100${next}`, key)
     // oxlint-disable-next-line no-await-in-loop
     const { items, next_page_id: page } = (await response.json()) as Listed
     for (const { id, title, parent_conversation_id: parent } of items)
@@ -182,8 +182,8 @@ async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
   }
 }
 
-interface Heard {
-  /** All facts of the log, or the new ones; `fresh` if the facts before are to be discarded. */
+interface Batch {
+  /** All facts of the log, or the new ones; `fresh` if earlier facts must be discarded. */
   readonly facts: readonly Fact[]
   readonly fresh: boolean
 }
@@ -198,7 +198,7 @@ interface Frame {
 const AGAIN = 2000
 
 /** Yields all of a conversation, then its new events, until it is aborted. @throws Refused */
-async function* follow(id: string, key: string, signal: AbortSignal): AsyncGenerator<Heard> {
+async function* follow(id: string, key: string, signal: AbortSignal): AsyncGenerator<Batch> {
   const path = `api/conversations/${encodeURIComponent(id)}/events/stream?format=envelope`
   let position = -1
   let fresh = true
@@ -206,7 +206,7 @@ async function* follow(id: string, key: string, signal: AbortSignal): AsyncGener
   while (!signal.aborted) {
     try {
       const from = position < 0 ? `${path}&resend_mode=all` : `${path}&after=${position}`
-      const { body } = await ask(from, key, { accept: 'text/event-stream' }, signal)
+      const { body } = await fetchWithKey(from, key, { accept: 'text/event-stream' }, signal)
       let isOver = position >= 0
       for await (const line of linesIn(body ?? new ReadableStream())) {
         if (!line.startsWith('data: ')) continue
@@ -216,8 +216,8 @@ async function* follow(id: string, key: string, signal: AbortSignal): AsyncGener
           break
         }
         if (frame.type === 'event') {
-          // The service does not send lines that are no events; each keeps its position.
-          for (let at = position + 1; at < frame.position; at += 1) facts.push(NOT_GIVEN)
+          // The service does not send quarantined lines; each keeps its position.
+          for (let at = position + 1; at < frame.position; at += 1) facts.push(NOT_SENT)
           facts.push(frame.event)
           ;({ position } = frame)
         }
@@ -233,8 +233,8 @@ async function* follow(id: string, key: string, signal: AbortSignal): AsyncGener
   }
 }
 
-const NOT_GIVEN: Fact = Object.freeze({
+const NOT_SENT: Fact = Object.freeze({
   quarantined: true,
   raw: '',
-  issues: [{ loc: [], msg: 'The service does not send lines that are no events.', type: 'not_given' }],
+  issues: [{ loc: [], msg: 'The service does not send quarantined lines.', type: 'not_given' }],
 })

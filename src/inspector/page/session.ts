@@ -1,4 +1,4 @@
-/** What every part of the page needs: the log, where the reader is in it, and how to go elsewhere. */
+/** State shared by all parts of the page: the log, the reader's place in it, and navigation. */
 
 import { type Ask, asksOf } from '../model/request.ts'
 import { type Lanes, lanesOf } from '../model/lanes.ts'
@@ -35,7 +35,7 @@ export function placeOf(session: Session, event: string | number): number | null
   if (typeof event === 'number') return event >= 0 && event < lengthOf(session) ? event + 1 : null
   const entry = findEvent(stateOf(replayed, lengthOf(session)), event)
   if (entry !== undefined) return entry.seq + 1
-  // A summary is not an event of the log: its Condensation is.
+  // A summary is not an event of the log, but its Condensation is.
   return event.endsWith('-summary') ? placeOf(session, event.slice(0, -'-summary'.length)) : null
 }
 type Named = 'log' | 'conversation' | 'event' | 'at'
@@ -52,7 +52,7 @@ export function linkWith(changes: Readonly<Partial<Record<Named, string | null>>
   return `#${names.toString()}`
 }
 
-/** Replaces the address, without a step of the history. */
+/** Replaces the address without a history entry. */
 export function rename(changes: Readonly<Partial<Record<Named, string | null>>>): void {
   const link = linkWith(changes)
   if (link !== location.hash) history.replaceState(null, '', link)

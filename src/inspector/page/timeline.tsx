@@ -1,4 +1,4 @@
-/** The log as a list with its tree beside it; only the rows in sight are made. */
+/** The log as a list with its tree; only the visible rows are rendered. */
 
 import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
@@ -11,7 +11,7 @@ import { safe } from '../glimpse.ts'
 
 /** Height of a row in pixels, as in the style sheet. */
 const ROW = 24
-/** Rows that are made beyond those in sight. */
+/** Rows that are rendered beyond the visible ones. */
 const MARGIN = 8
 const COLUMN = 11
 
@@ -80,7 +80,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     const last = reader.session.replayed.states.at(-1)
     const rows: ComponentChild[] = []
     const picked = rowOf(this.props)
-    // Rows after the place look later by style alone, as long as the row of the place is shown.
+    // Rows after the place are styled as later by CSS alone, while the row of the place is rendered.
     const isMarked = picked >= first && picked < end
     for (let at = first; at < end; at += 1) {
       const seq = found === null ? at : (found[at] ?? 0)

@@ -1,4 +1,4 @@
-/** The view at the place of the reader: its units, where it may be cut, what was condensed, and what waits. */
+/** The view at the reader's place: its units, cut points, condensations and pending calls. */
 
 import { Component, type ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'

@@ -1,4 +1,7 @@
-/** What if: a condensation, a cut, another leaf, another grammar, tried on the state at the place; the log stays. */
+/**
+ * Tries a condensation, a cut, another leaf or another grammar on the state at the place; the log does not
+ * change.
+ */
 
 import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
@@ -48,9 +51,9 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
   )
   /** The cut points at or before a place, and at or after it. */
   const cutBefore = (at: number): number => cutPoints(state).findLast((cut) => cut <= at) ?? 0
-  const cutBehind = (at: number): number => cutPoints(state).find((cut) => cut >= at) ?? length
+  const cutAfter = (at: number): number => cutPoints(state).find((cut) => cut >= at) ?? length
   const condense = (): void => {
-    const [first, last] = [cutBefore(Math.min(from, to)), cutBehind(Math.max(from, to))]
+    const [first, last] = [cutBefore(Math.min(from, to)), cutAfter(Math.max(from, to))]
     setFrom(first)
     setTo(last)
     setChange(first === last ? null : { type: 'condense', from: first, to: last, summary: SUMMARY })
@@ -62,7 +65,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
   }
   return (
     <div>
-      <p class="quiet">Nothing is written: the log stays as it is, and so does the place in it.</p>
+      <p class="quiet">Nothing is written: the log and the place in it do not change.</p>
       <fieldset>
         <legend>Condense</legend>
         {places(from, setFrom, 'from event')}
