@@ -175,3 +175,30 @@ it('the agent with background calls replies while they work', async () => {
   expect(said.join()).toContain('The season explains it.')
   expect(said).toContain('children: 1')
 })
+
+/** What a program of the examples prints. */
+async function outputOf(name: string, ...words: readonly string[]): Promise<string> {
+  const file = write(name, readFileSync(join(ROOT, `examples/${name}`), 'utf8'))
+  const child = spawn(process.execPath, [file, ...words], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return text(child.stdout)
+}
+
+it('takes a small part of the bytes of a table of snapshots', async () => {
+  const output = await outputOf('less-disk.ts', '2', '60')
+  const bytes = [...output.matchAll(/: +([\d.]+) MB/g)].map(([, size]) => Number(size))
+  expect(bytes).toHaveLength(2)
+  expect(bytes[1]).toBeLessThan((bytes[0] ?? 0) * 0.1)
+})
+
+it('continues a run and a log of an older producer after an upgrade', async () => {
+  expect((await outputOf('upgrade.ts')).trim().split('\n')).toEqual([
+    'the run under way: finished, 1 call, started once',
+    expect.stringContaining('whether it took effect is not known'),
+    'the old log: upcasts early.condensation_llm_response_id',
+    'warnings: quarantined',
+    'and it continues: finished',
+  ])
+})

@@ -217,7 +217,7 @@ export const TEXTS: readonly Check[] = [
       const texts: Readonly<Record<string, string>> = {
         plan: 'The plan: deploy to the production database on Friday.',
         staging: 'Deploy the database to staging, not to production.',
-        code: 'Call getUserById(foo_bar) in HTTPServer, see src/store/kit.ts:42',
+        code: 'Call getUserById(foo_bar) in HTTPServer, see lib/store/kit.ts:42',
         accents: 'Une crème brûlée à Łódź, straße und ΟΔΟΣ',
         japanese: '東京都の天気は晴れです。カタカナ',
         chinese: '我们明天部署数据库',
@@ -252,7 +252,7 @@ export const TEXTS: readonly Check[] = [
         ['fooBar', ['code']],
         ['foo', ['code']],
         ['http server', ['code']],
-        ['src/store/kit.ts', ['code']],
+        ['lib/store/kit.ts', ['code']],
         ['kit.ts:42', ['code']],
         ['creme brulee', ['accents']],
         ['CRÈME', ['accents']],

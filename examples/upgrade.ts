@@ -1,0 +1,80 @@
+/**
+ * An upgrade while an agent works. Version 1 of a program starts a tool and is killed; version 2, with another tool list,
+ * opens the same database, reads a log of an older producer too, and continues both. `node examples/upgrade.ts`
+ */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createEngine, listWarnings, loadLine, type Step } from 'colloquy'
+import { sqliteStore } from 'colloquy/sqlite'
+
+const [, file = '', version = 'v2', database] = process.argv
+const folder = database === undefined ? mkdtempSync(join(tmpdir(), 'upgrade-')) : null
+const store = sqliteStore({ file: database ?? join(folder ?? '', 'agent.db') })
+const engine = createEngine({ store })
+
+// The only tool of version 1, `deploy`, never ends.
+const deploy: Step = async function* ({ approved }) {
+  if (approved.length > 0) {
+    console.log('working')
+    await new Promise((resolve) => setTimeout(resolve, 60_000))
+  }
+  const call = { tool_name: 'deploy', tool_call_id: 'call_1', llm_response_id: 'reply_1' }
+  const tool_call = { id: 'call_1', name: 'deploy', arguments: '{}', origin: 'completion' } as const
+  yield { kind: 'ActionEvent', thought: [], action: { kind: 'DeployAction' }, ...call, tool_call }
+}
+
+if (version === 'v1') {
+  const conversation = await engine.create({ id: 'c1' })
+  await conversation.sendMessage('Deploy it.')
+  await conversation.run(deploy, { leaseTtl: 1_000 })
+}
+
+// Version 1 runs in a process of its own, and dies while its tool works.
+const path = join(folder ?? '', 'agent.db')
+const child = spawn(process.execPath, [file, 'v1', path], { stdio: ['ignore', 'pipe', 'inherit'] })
+await once(child.stdout, 'data')
+child.kill('SIGKILL')
+await once(child, 'exit')
+
+// Version 2 has no tool `deploy`. The run continues when the lease of the dead process has expired.
+const step: Step = async function* ({ messages }) {
+  const last = messages.at(-1)
+  const content = [{ text: `Version 2 read: ${JSON.stringify(last?.content)}` }]
+  yield { kind: 'MessageEvent', source: 'agent', llm_message: { role: 'assistant', content } }
+}
+const conversation = await engine.open('c1')
+const { status } = await conversation.run(step, { wait: true })
+const started = (await conversation.search({ kinds: ['ActionEvent'] })).items.length
+console.log(`the run under way: ${status}, ${started} call, started once`)
+console.log(JSON.stringify((await conversation.messages()).at(-1)?.content))
+
+// A log of an older producer: an early condensation, and a kind that nobody knows any more.
+const lines = [
+  '{"kind":"MessageEvent","id":"a","source":"user","llm_message":{"role":"user","content":[{"text":"Hello"}]}}',
+  '{"kind":"Condensation","id":"b","forgotten_event_ids":["a"],"summary":"A greeting.","summary_offset":0}',
+  '{"kind":"FutureEvent","id":"c","value":1}',
+]
+const loaded = lines.map((line) => loadLine(line))
+await store.createConversation({ id: 'old' })
+await store.append(
+  'old',
+  loaded.map(({ fact }) => fact),
+  { mode: 'import', expected: 'none' },
+)
+const old = await engine.open('old')
+console.log(`the old log: upcasts ${loaded.flatMap(({ upcasts }) => upcasts).join(', ')}`)
+console.log(
+  `warnings: ${listWarnings(await old.state())
+    .map(({ code }) => code)
+    .join(', ')}`,
+)
+await old.sendMessage('Are you still here?')
+console.log(`and it continues: ${(await old.run(step)).status}`)
+
+await engine.close()
+await store.close()
+if (folder !== null) rmSync(folder, { recursive: true })
