@@ -5,6 +5,7 @@ import type { SessionHistoryTransactionAwareSession } from '@openai/agents-core'
 import type { Conversation } from '../conversation/conversation.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
+import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/text.ts'
 import type { Event } from '../event/types.ts'
@@ -19,6 +20,9 @@ export type ColloquySession = SessionHistoryTransactionAwareSession & SessionHis
 
 /** The key of the state update that names an operation which was carried out. */
 const OPERATION = 'openai_agents.operation'
+
+/** The key of the state update that a cleared session has. */
+const CLEARED = 'openai_agents.cleared'
 
 /** Items that were appended together, and where HEAD is without them. */
 interface Segment {
@@ -77,33 +81,30 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
     },
     addItems: (items) => change(() => ({ items, result: undefined })),
     popItem: () => change((history) => ({ ...replaceLast(history, 1, []), result: itemsOf(history).at(-1) })),
-    clearSession: () => change((history) => ({ ...replaceLast(history, Infinity, []), result: undefined })),
+    clearSession: () =>
+      change((history, state) => {
+        const cleared = { ...stateUpdate(CLEARED, null), id: clearedId(clearsIn(state) + 1) }
+        return { ...replaceLast(history, Infinity, []), operation: cleared, result: undefined }
+      }),
     replaceHistoryWithCompaction: (items) =>
       change((history) => ({ ...replaceLast(history, Infinity, items), result: undefined })),
     applyHistoryMutations: ({ mutations }) =>
       change((history) => {
         const items = itemsOf(history)
-        const rewritten = items.map((item) => {
-          const isRewritten = (callId: string) => item.type === 'function_call' && item.callId === callId
-          return mutations.findLast(({ callId }) => isRewritten(callId))?.replacement ?? item
-        })
+        const rewritten = mutations.reduce(replaceCall, items)
         const first = rewritten.findIndex((item, index) => item !== items[index])
-        const count = first < 0 ? 0 : items.length - first
-        return { ...replaceLast(history, count, rewritten.slice(items.length - count)), result: undefined }
+        if (first < 0) return { result: undefined }
+        return { ...replaceLast(history, items.length - first, rewritten.slice(first)), result: undefined }
       }),
-    applyHistoryTransaction: ({ operationId, transaction }) =>
-      change((history, state) => {
-        if (typeof operationId !== 'string' || operationId.trim() === '')
-          throw new ColloquyError('invalid_argument', 'Pass operationId: a text that is not empty.')
+    async applyHistoryTransaction(args) {
+      const { operationId, transaction } = checkTransaction(args)
+      await change((history, state) => {
         const digest = hashText(canonicalJson(transaction))
-        const id = `${OPERATION}-${hashText(`${conversation.id}\n${operationId}`)}`
+        const id = `${OPERATION}-${hashText([conversation.id, operationId, clearsIn(state)].join('\n'))}`
         const earlier = findEvent(state, id)?.event
         if (earlier?.kind === 'ConversationStateUpdateEvent') {
           if (earlier.value === digest) return { result: undefined }
-          throw new ColloquyError(
-            'id_conflict',
-            `Operation ${operationId} was applied with another transaction.`,
-          )
+          throw new ColloquyError('id_conflict', 'This operationId was applied with another transaction.')
         }
         const operation = { ...stateUpdate(OPERATION, digest), id }
         if (transaction.type === 'append_items')
@@ -116,8 +117,77 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
             'The history does not end with expectedSuffix. Read it and try again.',
           )
         return { ...replaceLast(history, suffix.length, replacement), operation, result: undefined }
-      }),
+      })
+    },
   }
+}
+
+type Mutation = Parameters<ColloquySession['applyHistoryMutations']>[0]['mutations'][number]
+
+/** Replaces the first of the calls that have the id, and takes out the others. */
+function replaceCall(
+  items: readonly AgentInputItem[],
+  { callId, replacement }: Mutation,
+): readonly AgentInputItem[] {
+  const isCall = (item: AgentInputItem): boolean => item.type === 'function_call' && item.callId === callId
+  const first = items.findIndex(isCall)
+  return items.flatMap((item, index) => (index === first ? [replacement] : isCall(item) ? [] : [item]))
+}
+
+const clearedId = (count: number): string => `${CLEARED}-${count}`
+
+/** How often the session was cleared: operations before that do not count any more. O(result). */
+function clearsIn(state: State): number {
+  let count = 0
+  while (findEvent(state, clearedId(count + 1)) !== undefined) count += 1
+  return count
+}
+
+type TransactionArgs = Parameters<ColloquySession['applyHistoryTransaction']>[0]
+
+const FIELDS = { append_items: ['items'], replace_suffix: ['expectedSuffix', 'replacement'] } as const
+
+const invalid = (text: string): ColloquyError => new ColloquyError('invalid_argument', text)
+
+/** Returns a copy of a transaction. An error names no content. @throws ColloquyError `invalid_argument`. */
+function checkTransaction(args: TransactionArgs): TransactionArgs {
+  let copy: TransactionArgs
+  try {
+    const { operationId, transaction } = args
+    if (!isPlain({ operationId, transaction })) throw new TypeError('not JSON')
+    copy = structuredClone({ operationId, transaction })
+  } catch {
+    throw invalid('The transaction contains values that JSON cannot hold.')
+  }
+  const { operationId, transaction } = copy
+  if (typeof operationId !== 'string' || operationId.trim() === '')
+    throw invalid('Pass operationId: a text that is not empty.')
+  const lists: readonly string[] | undefined = FIELDS[transaction?.type]
+  const fields = Object.entries(transaction ?? {}).filter(([name]) => name !== 'type')
+  const isValid = fields.every(
+    ([name, items]) => lists?.includes(name) && Array.isArray(items) && items.every((item) => isObject(item)),
+  )
+  if (lists === undefined || fields.length !== lists.length || !isValid)
+    throw invalid('Pass a transaction of type append_items or replace_suffix, with lists of items.')
+  return copy
+}
+
+/** Whether a value is JSON, apart from bytes and undefined. O(size). */
+function isPlain(value: unknown, above: readonly unknown[] = []): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object') return ['string', 'boolean', 'undefined'].includes(typeof value)
+  if (value === null || value instanceof Uint8Array) return true
+  if (above.includes(value)) return false
+  const keys = Reflect.ownKeys(value)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isList = Array.isArray(value) && keys.length === value.length + 1
+  if (!isList && prototype !== Object.prototype && prototype !== null) return false
+  return keys.every((key) => {
+    if (isList && key === 'length') return true
+    const property = Object.getOwnPropertyDescriptor(value, key)
+    const isField = typeof key === 'string' && property?.enumerable === true && 'value' in property
+    return isField && isPlain(property.value, [...above, value])
+  })
 }
 
 const stateUpdate = (key: string, value: JsonValue): Event => ({

@@ -2,7 +2,8 @@
 
 import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents-core'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { colloquySession, type ColloquySession } from '../../src/adapters/openai-agents.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -12,6 +13,9 @@ import { listBranches, pathTo } from '../../src/state/read.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { checkLog } from '../../src/laws/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { opener, schemas } from '../postgres/schemas.ts'
 
 const user = (content: string): AgentInputItem => ({ role: 'user', content })
 const reply = (text: string): AgentInputItem => ({
@@ -89,6 +93,215 @@ const anyChange = fc.oneof(
 
 /** Laws that items break by themselves: calls that nothing ends, and results that end none. */
 const OF_THE_CALLER: ReadonlySet<string> = new Set(['P1', 'P2', 'P8'])
+
+/** The facts of the SDK's own tests of a session, case by case. */
+const CASES: Readonly<Record<string, (session: ColloquySession) => Promise<void>>> = {
+  'adds, limits, pops and clears items': async (session) => {
+    expect(await session.getItems()).toEqual([])
+    await session.addItems([user('a')])
+    await session.addItems([user('b'), user('c')])
+    await session.addItems([])
+    expect(await session.getItems()).toEqual([user('a'), user('b'), user('c')])
+    expect(await session.getItems(2)).toEqual([user('b'), user('c')])
+    expect(await session.getItems(0)).toEqual([])
+    expect(await session.popItem()).toEqual(user('c'))
+    await session.clearSession()
+    expect([await session.getItems(), await session.getItems(3), await session.popItem()]).toEqual([
+      [],
+      [],
+      undefined,
+    ])
+  },
+  'returns copies, and keeps copies': async (session) => {
+    const item = { role: 'user' as const, content: 'a' }
+    await session.addItems([item])
+    item.content = 'changed'
+    const [read] = (await session.getItems()) as { content: string }[]
+    if (read !== undefined) read.content = 'changed'
+    expect(await session.getItems()).toEqual([user('a')])
+  },
+  'replaces the first call of an id, and takes out the others': async (session) => {
+    await session.addItems([user('a'), call('c1', '{"n":1}'), call('c1', '{"n":2}'), result('c1')])
+    const replacement = call('c1', '{"n":3}') as FunctionCall
+    await session.applyHistoryMutations({
+      mutations: [{ type: 'replace_function_call', callId: 'c1', replacement }],
+    })
+    expect(await session.getItems()).toEqual([user('a'), replacement, result('c1')])
+  },
+  'changes nothing when the call to replace is gone': async (session) => {
+    await session.addItems([user('a'), result('c1')])
+    const replacement = call('c1') as FunctionCall
+    await session.applyHistoryMutations({
+      mutations: [{ type: 'replace_function_call', callId: 'c1', replacement }],
+    })
+    expect(await session.getItems()).toEqual([user('a'), result('c1')])
+  },
+  'appends a transaction once': async (session) => {
+    const item = { role: 'user' as const, content: 'b' }
+    await session.addItems([user('a')])
+    await session.applyHistoryTransaction(appending('op', [item]))
+    item.content = 'changed'
+    await session.addItems([user('c')])
+    await session.applyHistoryTransaction(appending('op', [user('b')]))
+    expect(await session.getItems()).toEqual([user('a'), user('b'), user('c')])
+    // It stays applied when its item is popped.
+    await session.popItem()
+    await session.popItem()
+    await session.applyHistoryTransaction(appending('op', [user('b')]))
+    expect(await session.getItems()).toEqual([user('a')])
+  },
+  'replaces a suffix once': async (session) => {
+    await session.addItems([user('a'), user('b')])
+    const args = replacing('op', [user('b')], [user('c')])
+    await session.applyHistoryTransaction(args)
+    await session.addItems([user('d')])
+    await session.applyHistoryTransaction(args)
+    expect(await session.getItems()).toEqual([user('a'), user('c'), user('d')])
+  },
+  'refuses a suffix that does not match, and does not record the operation': async (session) => {
+    await session.addItems([user('a')])
+    for (const suffix of [[user('z')], [user('z'), user('a')]])
+      await expect(session.applyHistoryTransaction(replacing('op', suffix, []))).rejects.toMatchObject({
+        code: 'id_conflict',
+      })
+    await session.applyHistoryTransaction(replacing('op', [user('a')], [user('b')]))
+    expect(await session.getItems()).toEqual([user('b')])
+  },
+  'refuses an operation that was another one, an empty one too': async (session) => {
+    for (const items of [[user('a')], []]) {
+      const id = `op ${items.length}`
+      await session.applyHistoryTransaction(appending(id, items))
+      await expect(session.applyHistoryTransaction(appending(id, [user('b')]))).rejects.toMatchObject({
+        code: 'id_conflict',
+      })
+    }
+    expect(await session.getItems()).toEqual([user('a')])
+  },
+  'applies an operation again after the session was cleared': async (session) => {
+    for (let round = 0; round < 3; round += 1) {
+      await session.applyHistoryTransaction(appending('op', [user('a')]))
+      await session.applyHistoryTransaction(appending('op', [user('a')]))
+      expect(await session.getItems()).toEqual([user('a')])
+      await session.clearSession()
+    }
+  },
+  'refuses transactions that are invalid, and names no content': async (session) => {
+    await session.addItems([user('a')])
+    const withData = (providerData: unknown): AgentInputItem => Object.assign(user('b'), { providerData })
+    const cycle: Record<string, unknown> = {}
+    cycle['self'] = cycle
+    const hidden = Object.defineProperty(user('b'), 'providerData', { enumerable: false, value: {} })
+    const getter = Object.defineProperty({}, 'operationId', {
+      get: () => {
+        throw new Error('secret')
+      },
+    })
+    const invalid: unknown[] = [
+      appending('   ', []),
+      { operationId: 'op', transaction: { type: 'unknown' } },
+      { operationId: 'op', transaction: null },
+      null,
+      getter,
+      appending('op', [42 as never]),
+      appending('op', [withData(new Date(0))]),
+      appending('op', [withData(cycle)]),
+      appending('op', [withData(42n)]),
+      appending('op', [withData(Number.NaN)]),
+      appending('op', [withData(Symbol('secret'))]),
+      appending('op', [withData(new Uint16Array([300]))]),
+      appending('op', Object.assign([], { length: 1 })),
+      appending('op', new Proxy([user('b')], {})),
+      appending('op', [hidden]),
+      { operationId: 'op', transaction: { type: 'append_items', items: [], metadata: {} } },
+      { operationId: 'op', transaction: { type: 'append_items' } },
+      { operationId: 'op', transaction: { type: 'replace_suffix', expectedSuffix: [] } },
+      {
+        operationId: 'op',
+        transaction: { type: 'replace_suffix', expectedSuffix: [], replacement: [], a: 1 },
+      },
+    ]
+    for (const args of invalid) {
+      const error = await Promise.resolve(session.applyHistoryTransaction(args as never)).catch(
+        (e: unknown) => e,
+      )
+      expect(error).toMatchObject({ code: 'invalid_argument' })
+      expect(String(error)).not.toContain('secret')
+    }
+    await session.applyHistoryTransaction(appending('op', [user('b')]))
+    expect(await session.getItems()).toEqual([user('a'), user('b')])
+  },
+  'compares bytes and objects by their content': async (session) => {
+    const shared = new Uint8Array(new SharedArrayBuffer(2))
+    shared.set([3, 7])
+    const withBytes = (bytes: Uint8Array): AgentInputItem =>
+      Object.assign(user('b'), { providerData: Object.assign(Object.create(null), { bytes }) })
+    await session.applyHistoryTransaction(appending('op', [withBytes(shared)]))
+    shared[0] = 9
+    const same = withBytes(new Uint8Array([3, 7]))
+    await session.applyHistoryTransaction(appending('op', [same]))
+    expect(await session.getItems()).toEqual([
+      { ...user('b'), providerData: { bytes: new Uint8Array([3, 7]) } },
+    ])
+    await session.applyHistoryTransaction(replacing('other', [same], [user('c')]))
+    expect(await session.getItems()).toEqual([user('c')])
+  },
+  'reads the id of an operation once': async (session) => {
+    let reads = 0
+    const { transaction } = appending('', [user('a')])
+    const args = { transaction, operationId: '' }
+    Object.defineProperty(args, 'operationId', { enumerable: true, get: () => `op ${(reads += 1)}` })
+    await session.applyHistoryTransaction(args)
+    expect(reads).toBe(1)
+  },
+  'replaces the history with a compaction': async (session) => {
+    await session.addItems([user('a'), reply('b'), user('c')])
+    const compaction: AgentInputItem = { type: 'compaction', id: 'k', encrypted_content: 'sealed' }
+    await session.replaceHistoryWithCompaction?.([compaction, user('c')])
+    expect(await session.getItems()).toEqual([compaction, user('c')])
+  },
+}
+
+type FunctionCall = Extract<AgentInputItem, { type: 'function_call' }>
+const appending = (operationId: string, items: AgentInputItem[]) => ({
+  operationId,
+  transaction: { type: 'append_items' as const, items },
+})
+const replacing = (operationId: string, expectedSuffix: AgentInputItem[], replacement: AgentInputItem[]) => ({
+  operationId,
+  transaction: { type: 'replace_suffix' as const, expectedSuffix, replacement },
+})
+
+let database: PooledDatabase
+let pool: pg.Pool
+const SCHEMAS = schemas('agents', () => pool)
+const POSTGRES = opener(SCHEMAS, () => ({ client: pool }))
+beforeAll(async () => {
+  database = await pooledDatabase()
+  pool = database.pool
+})
+afterAll(() => database.drop())
+
+const STORES: Readonly<Record<string, () => Promise<Store>>> = {
+  memory: async () => memoryStore(),
+  sqlite: async () => sqliteStore({ file: ':memory:' }),
+  postgres: () => POSTGRES.open(),
+}
+
+for (const [name, openStore] of Object.entries(STORES))
+  describe(`a session over ${name}`, () => {
+    for (const [title, check] of Object.entries(CASES))
+      it(title, async () => {
+        const store = await openStore()
+        const engine = createEngine({ store })
+        const conversation = await engine.create()
+        const session = colloquySession({ conversation })
+        expect(await session.getSessionId()).toBe(conversation.id)
+        await check(session)
+        await engine.close()
+        await store.close()
+        SCHEMAS.giveBack()
+      })
+  })
 
 describe('a session over a conversation', () => {
   it('gives back what a list would, whatever is done to it, and its log is legal', async () => {
