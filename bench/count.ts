@@ -58,8 +58,10 @@ function countFold(title: string, length: number, options: WorkloadOptions): Rec
   }
 }
 
-/** Messages in a pile, and replies that all say they were asked at the first: each is put before as many as it may be. */
-function countPiled(length: number): Record<string, number> {
+/** Messages in a pile, and replies that were all requested at the first: each is inserted before as many as it may be. */
+function countPiled(events: number): Record<string, number> {
+  // At each length the pile is higher than a reply may pass (1,024 units).
+  const length = Math.max(events, 4_096)
   const half = Math.floor(length / 2)
   const piled = (pile: number, more: object): Event[] =>
     Array.from({ length }, (_, at): Event => {

@@ -70,7 +70,10 @@ function placeOf({ view: { units } }: Branch, entry: Checkpoint): number {
 /** The state with the units up to a place alone. */
 function upTo(place: number, state: State): State {
   const { branch } = state
-  return { ...state, branch: { ...branch, view: { ...branch.view, units: branch.view.units.prefix(place) } } }
+  return {
+    ...state,
+    branch: { ...branch, view: { ...branch.view, units: branch.view.units.range(0, place) } },
+  }
 }
 
 type Units = State['branch']['view']['units']

@@ -1,5 +1,6 @@
 /** X, redaction. Facts and rules go in; a LawBroken comes out when a secret is left, or something else is lost. */
 
+import { cutPointsIn } from '../../src/view/view.ts'
 import { redact, redactLog } from '../../src/context/redaction/redact.ts'
 import { type RedactionRules, redactionRules } from '../../src/context/redaction/rules.ts'
 import { type Decoded, decodeEvent } from '../../src/event/decode.ts'
@@ -13,7 +14,6 @@ import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { listLeavesIn } from '../../src/state/at.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { cutPointsIn } from '../../src/view/stretches.ts'
 import { isPending, unitEvents } from '../../src/view/unit.ts'
 import type { Hidden } from '../hidden-secrets.ts'
 import { hold, same, total } from '../../src/testing/failure.ts'

@@ -1,6 +1,6 @@
 /** Blocks of a view, which are forgotten whole or not at all, and the units that always stay. */
 
-import { vectorOf } from '../log/vector.ts'
+import { unitsOf } from '../view/units.ts'
 import type { State } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
@@ -91,5 +91,5 @@ export function withUnits(state: State, isIncluded: (unit: Unit) => boolean): St
   const { view } = state.branch
   const units = [...view.units].filter((unit) => isPending(unit) || isIncluded(unit))
   const length = units.reduce((sum, unit) => sum + eventCount(unit), 0)
-  return { ...state, branch: { ...state.branch, view: { ...view, units: vectorOf(units), length } } }
+  return { ...state, branch: { ...state.branch, view: { ...view, units: unitsOf(units), length } } }
 }

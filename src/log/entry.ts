@@ -23,6 +23,22 @@ export interface LogWarning {
   readonly message: string
 }
 
+/**
+ * Order of a unit within its view. Ranks never decrease along a view, nor does `first` within a rank, nor `tie` where
+ * both are equal, so that a unit can be found by them.
+ */
+export interface UnitOrder {
+  /**
+   * Position in the log of the unit's first event. For a unit that was inserted before existing messages, and for a
+   * derived summary: the rank of the unit before it.
+   */
+  readonly rank: number
+  /** Position in the log of the unit's first event. A derived summary has that of the unit before it. */
+  readonly first: number
+  /** Orders derived summaries after the same unit. Default: 0. */
+  readonly tie?: number
+}
+
 /** Why a tool result is not in the view. */
 export type DropReason = 'duplicate_result' | 'orphan_result'
 
@@ -55,6 +71,8 @@ export interface Entry {
   readonly jump: Entry | null
   /** For an entry that cannot be HEAD: the nearest ancestor that can. Otherwise null. */
   readonly above: Entry | null
+  /** Order of the view unit that contains the event, or its summary. Set once by the fold; null for none. */
+  unit: UnitOrder | null
   /** Warnings about it; usually none. */
   readonly warnings: readonly LogWarning[]
   /** Only on an entry whose body was evicted, as by a snapshot: what is known of its body. */

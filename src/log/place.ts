@@ -53,7 +53,7 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
   const above = canBeHead ? null : anchorIn(LOG_TREE, log, parent)
   const depth = parent === null ? 0 : parent.depth + 1
   const jump = jumpFrom(parent)
-  const said = warnings.length === 0 ? NO_WARNINGS : warnings
+  const reports = warnings.length === 0 ? NO_WARNINGS : warnings
   return {
     seq,
     id,
@@ -66,7 +66,8 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
     depth,
     jump,
     above,
-    warnings: said,
+    unit: null,
+    warnings: reports,
   }
 }
 

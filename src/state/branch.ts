@@ -109,7 +109,7 @@ export function foldBranch(
     case 'result':
       return afterAnswer(branch, as<EventWith<'unit', 'result'>>(entry), log)
     case 'condensation':
-      return { ...branch, view: condense(branch.view, as<EventWith<'unit', 'condensation'>>(entry)) }
+      return { ...branch, view: condense(branch.view, as<EventWith<'unit', 'condensation'>>(entry), log) }
     case 'condensation_request':
       return { ...branch, view: { ...branch.view, unhandledCondensationRequest: true } }
     case null:
@@ -155,6 +155,7 @@ function withMessage(
     item: entry,
     ...(completed !== undefined && { completes: completed.entry }),
   }
+  entry.unit = unit
   return { ...branch, view: withUnit(branch.view, unit, index) }
 }
 
@@ -182,6 +183,7 @@ function completedCall(branch: Branch, event: MessageEvent, log: Log): WorkingCa
 
 function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, index: number): Branch {
   const { view, open } = withCall(branch.view, entry, index)
+  entry.unit = open
   return { ...branch, view, pendingCalls: withOpenCall(branch.pendingCalls, open) }
 }
 
@@ -191,6 +193,7 @@ function afterAnswer(branch: Branch, entry: EventEntry<ToolResultEvent>, log: Lo
     return { ...branch, dropped: branch.dropped.push({ entry, reason: call }) }
   }
   const view = withResult(branch.view, call, entry)
+  entry.unit = call
   const pendingCalls = withoutOpenCall(branch.pendingCalls, call)
   const workingCalls = isWorkingResult(entry.event)
     ? withOpenCall(branch.workingCalls, { ...call, result: as<ObservationEvent>(entry) })

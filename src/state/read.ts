@@ -6,7 +6,7 @@ import type { JsonValue } from '../event/shapes.ts'
 import { eventKindOf, type EventEntry, type Entry, type LogWarning } from '../log/entry.ts'
 import { listWarningsIn, logPrefix, findEventIn } from '../log/log.ts'
 import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-calls.ts'
-import { cutPointsIn } from '../view/stretches.ts'
+
 import { isPending, type Unit, unitEvents, type BatchUnit, type ViewItem } from '../view/unit.ts'
 import { activatedSkillsIn } from './branch.ts'
 import { listDroppedResultsIn, type DroppedResult } from './dropped.ts'
@@ -15,7 +15,7 @@ import type { ActionEvent, ObservationEvent, ToolResultEvent } from '../event/ty
 import { ColloquyError } from '../event/errors.ts'
 import { quote } from '../event/text.ts'
 import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
-import { listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
+import { cutPointsIn, listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
 import { listLeavesIn } from './at.ts'
 
 /**

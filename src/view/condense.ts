@@ -2,87 +2,204 @@
 
 import { hasText } from '../event/text.ts'
 import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
-import type { EventEntry } from '../log/entry.ts'
+import { type Entry, type EventEntry, eventKindOf, type UnitOrder } from '../log/entry.ts'
+import { findEventIn, type Log } from '../log/log.ts'
+import type { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
-import { stretchStarts } from './stretches.ts'
+import { flowOf, hasStart } from './stretches.ts'
 import { eventCount, isPending, type MessageUnit, type Unit } from './unit.ts'
+import { Units } from './units.ts'
 import type { View } from './view.ts'
 
+/** Units of a view in a row. */
+interface Range {
+  readonly from: number
+  readonly to: number
+}
+
+/** What a condensation does to a view. */
+interface CondensationPlan {
+  /** The units that it removes, as ascending ranges of indices. */
+  readonly removed: readonly Range[]
+  /** Index of the unit before which its summary is inserted; null without one. */
+  readonly summaryIndex: number | null
+  /** Number of view events before that index, and in all, without the listed ones. */
+  readonly summaryOffset: number
+  readonly remaining: number
+}
+
 /**
- * The view after a condensation: whole units and whole stretches go, at most one summary comes. Ids that are not
- * in the view are ignored. O(view + listed ids).
+ * Plans a condensation: whole units and whole stretches are removed, and at most one summary is inserted. Ids that are
+ * not in the view are ignored. O((listed ids + removed units) · log view); among summaries without any other unit
+ * between them, a listed one can cost O(their number).
+ * @param log the log of the view, at any later length
  */
-export function condense(view: View, entry: EventEntry<Condensation>): View {
-  const { event } = entry
-  const listed = new Set(event.forgotten_event_ids ?? [])
+export function planCondensation(
+  { units, length }: View,
+  { event }: EventEntry<Condensation>,
+  log: Log,
+): CondensationPlan {
+  const hits = listedUnits(units, event.forgotten_event_ids ?? [], log)
+  const removed: Range[] = []
+  for (const { index } of hits) {
+    if (index < (removed.at(-1)?.to ?? 0)) continue
+    removed.push(stretchAround(units, index))
+  }
   const offset = event.summary_offset ?? null
-  const inserts = offset !== null && hasText(event.summary)
-  if (listed.size === 0 && !inserts) return { ...view, unhandledCondensationRequest: false }
+  const remaining = hits.reduce((sum, { events }) => sum - events, length)
+  if (offset === null || !hasText(event.summary))
+    return { removed, summaryIndex: null, summaryOffset: 0, remaining }
+  const summaryIndex = units.nextStart(indexAtOffset(units, hits, Math.min(offset, remaining)))
+  let summaryOffset = units.eventsBefore(summaryIndex)
+  for (const { index, events } of hits) if (index < summaryIndex) summaryOffset -= events
+  return { removed, summaryIndex, summaryOffset, remaining }
+}
 
-  const units = [...view.units]
-  const starts = stretchStarts(units)
-  const hits = units.map((unit) => (listed.size > 0 ? countListed(unit, listed) : 0))
-  const gone = forgotten(hits, starts)
-  const place = inserts ? summaryPlace(units, starts, hits, offset) : -1
-  work.units += units.length
-
-  const first = Math.min(...[gone.indexOf(true), place, units.length].filter((index) => index >= 0))
-  let kept = view.units.prefix(first)
-  let length = view.length
-  for (let index = first; index <= units.length; index += 1) {
-    if (index === place) {
-      kept = kept.push(summaryUnit(entry, kept.last()))
+/** Returns the view after a condensation. Costs as `planCondensation`. */
+export function condense(view: View, entry: EventEntry<Condensation>, log: Log): View {
+  const { removed, summaryIndex } = planCondensation(view, entry, log)
+  if (removed.length === 0 && summaryIndex === null) return { ...view, unhandledCondensationRequest: false }
+  const { units } = view
+  let { length } = view
+  let kept = Units.empty()
+  let from = 0
+  const keepTo = (to: number): void => {
+    if (to > from) kept = kept.concat(units.range(from, to))
+    from = Math.max(from, to)
+  }
+  let isInserted = summaryIndex === null
+  for (const range of [...removed, { from: units.length, to: units.length }]) {
+    if (!isInserted && (summaryIndex as number) <= range.from) {
+      keepTo(summaryIndex as number)
+      const next = nextKept(units, removed, summaryIndex as number)
+      const unit = summaryUnit(entry, kept.last(), next)
+      // A condensation's entry is placed like any other: the summary can be listed by its id.
+      entry.unit = unit
+      kept = kept.push(unit)
       length += 1
+      isInserted = true
     }
-    const unit = units[index]
-    if (unit === undefined) break
-    if (gone[index] === true) length -= eventCount(unit)
-    else kept = kept.push(unit)
+    keepTo(range.from)
+    for (let index = range.from; index < range.to; index += 1) {
+      const unit = units.get(index)
+      if (unit !== undefined) length -= eventCount(unit)
+    }
+    from = range.to
   }
   return { units: kept, length, unhandledCondensationRequest: false }
 }
 
-/** Which units go: those that hold a listed id, and with each its whole stretch. */
-function forgotten(hits: readonly number[], starts: Int32Array): boolean[] {
-  const gone = new Set(starts.filter((_, index) => (hits[index] ?? 0) > 0))
-  return hits.map((_, index) => gone.has(starts[index] ?? -1))
+/** Returns the units that a condensation removed from the view above it, in order. Costs as `planCondensation`. */
+export const removedUnits = (above: View, entry: EventEntry<Condensation>, log: Log): Unit[] =>
+  planCondensation(above, entry, log).removed.flatMap(({ from, to }) => above.units.slice(from, to))
+
+/** A unit with listed events, and how many of them count in the view. */
+interface Hit {
+  readonly index: number
+  events: number
 }
 
-/** How many of a unit's events are listed. Without an iterator: every unit of the view is asked. */
-function countListed(unit: Unit, listed: ReadonlySet<string>): number {
-  if (unit.type === 'message') return listed.has(unit.item.id) ? 1 : 0
-  const { calls, results } = unit
-  let count = 0
-  for (let at = 0; at < calls.length; at += 1) if (listed.has(calls.get(at)?.id ?? '')) count += 1
-  for (let at = 0; at < results.length; at += 1) if (listed.has(results.get(at)?.entry.id ?? '')) count += 1
-  return count
-}
-
-/**
- * Index of the unit that the summary goes before. The offset counts view events without the listed ids; inside a unit
- * or a stretch it moves to the end, beyond the view to the view's end, and at a pending batch it stays before it.
- */
-function summaryPlace(
-  units: readonly Unit[],
-  starts: Int32Array,
-  hits: readonly number[],
-  offset: number,
-): number {
-  const left = units.map((unit, index) => (isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)))
-  const wanted = Math.min(
-    offset,
-    left.reduce((sum, count) => sum + count, 0),
-  )
-  let at = 0
-  for (const [index, count] of left.entries()) {
-    if (at >= wanted && starts[index] === index) return index
-    at += count
+/** The units with listed events, by index. */
+function listedUnits(units: Units, listed: readonly string[], log: Log): readonly Hit[] {
+  const hits = new Map<number, Hit>()
+  const add = (index: number): void => {
+    const unit = units.get(index) as Unit
+    const hit = hits.get(index) ?? { index, events: 0 }
+    if (!isPending(unit)) hit.events += 1
+    hits.set(index, hit)
   }
-  return units.length
+  for (const id of new Set(listed)) {
+    const entry = findEventIn(log, id)
+    const index = entry === undefined ? -1 : indexOfEvent(units, entry)
+    if (index >= 0) add(index)
+    const summary = indexOfSummary(units, id, log)
+    if (summary >= 0) add(summary)
+  }
+  return [...hits.values()].toSorted((a, b) => a.index - b.index)
 }
 
-/** The unit of a condensation's summary: its id, time and source are derived, so that every fold gives the same. */
-function summaryUnit(entry: EventEntry<Condensation>, before: Unit | undefined): MessageUnit {
+/** Index of the unit that contains an event, or -1. */
+function indexOfEvent(units: Units, { unit: order, seq }: Entry): number {
+  if (order === null) return -1
+  const index = units.indexOf({ rank: order.rank, first: order.first })
+  const unit = units.get(index)
+  return unit !== undefined && containsEvent(unit, seq) ? index : -1
+}
+
+function containsEvent(unit: Unit, seq: number): boolean {
+  if (unit.type === 'message') return 'seq' in unit.item && unit.item.seq === seq
+  return (
+    hasPosition(unit.calls, seq, (call) => call.seq) ||
+    hasPosition(unit.results, seq, ({ entry }) => entry.seq)
+  )
+}
+
+/** Whether a list in log order has an item at a position. O(log n). */
+function hasPosition<T>(list: Vector<T>, seq: number, positionOf: (item: T) => number): boolean {
+  let low = 0
+  for (let high = list.length; low < high;) {
+    work.units += 1
+    const middle = (low + high) >>> 1
+    if (positionOf(list.get(middle) as T) < seq) low = middle + 1
+    else high = middle
+  }
+  const item = list.get(low)
+  return item !== undefined && positionOf(item) === seq
+}
+
+/** Index of a derived summary by its id, or -1. */
+function indexOfSummary(units: Units, id: string, log: Log): number {
+  if (!id.endsWith(SUFFIX)) return -1
+  const entry = findEventIn(log, id.slice(0, -SUFFIX.length))
+  if (entry === undefined || entry.unit === null || eventKindOf(entry) !== 'Condensation') return -1
+  const order: UnitOrder = entry.unit
+  // Summaries that were squeezed between the same two units may share an order.
+  for (let index = units.indexOf(order); ; index += 1) {
+    const unit = units.get(index)
+    work.units += 1
+    if (
+      unit === undefined ||
+      unit.rank !== order.rank ||
+      unit.first !== order.first ||
+      unit.tie !== order.tie
+    )
+      return -1
+    if (unit.type === 'message' && unit.summaryOf === entry.seq) return index
+  }
+}
+
+/** The whole stretch of a unit. O(its units · log view). */
+function stretchAround(units: Units, index: number): Range {
+  const isStart = (at: number): boolean => hasStart(units.stretchBefore(at), flowOf(units.get(at) as Unit))
+  let from = index
+  while (from > 0 && !isStart(from)) from -= 1
+  return { from, to: units.nextStart(index + 1) }
+}
+
+/** First index with so many unlisted view events before it; pending batches have none. O(hits · log view). */
+function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
+  let listed = 0
+  for (const { index, events } of hits) {
+    const found = units.indexAfter(offset + listed)
+    if (found <= index) return found
+    listed += events
+  }
+  return units.indexAfter(offset + listed)
+}
+
+/** The first unit from an index on that is not removed. */
+function nextKept(units: Units, removed: readonly Range[], index: number): Unit | undefined {
+  let next = index
+  for (const { from, to } of removed) if (from <= next && next < to) next = to
+  return units.get(next)
+}
+
+/** The unit of a condensation's summary. Its id, time and source are derived, so that every fold makes the same. */
+function summaryUnit(
+  entry: EventEntry<Condensation>,
+  before: Unit | undefined,
+  next: Unit | undefined,
+): MessageUnit {
   const event: CondensationSummaryEvent = {
     id: summaryId(entry.id),
     ...(entry.timestamp === null ? {} : { timestamp: entry.timestamp }),
@@ -90,17 +207,24 @@ function summaryUnit(entry: EventEntry<Condensation>, before: Unit | undefined):
     summary: entry.event.summary ?? '',
     kind: 'CondensationSummaryEvent',
   }
+  const { rank, first, tie = 0 } = before ?? { rank: -1, first: -1 }
+  const isCrowded = next !== undefined && next.rank === rank && next.first === first
+  const nextTie = isCrowded ? (next.tie ?? 0) : tie + 2
   return {
     type: 'message',
-    rank: before?.rank ?? -1,
-    first: before?.first ?? -1,
+    rank,
+    first,
+    tie: before === undefined ? nextTie - 1 : (tie + nextTie) / 2,
+    summaryOf: entry.seq,
     item: Object.freeze({ id: summaryId(entry.id), event: Object.freeze(event) }),
   }
 }
 
+const SUFFIX = '-summary'
+
 /**
- * The id of the summary that a condensation puts into the view.
+ * Returns the id of the summary that a condensation puts into the view.
  * @example
  * summaryId('c1') // 'c1-summary'
  */
-export const summaryId = (condensationId: string): string => `${condensationId}-summary`
+export const summaryId = (condensationId: string): string => `${condensationId}${SUFFIX}`

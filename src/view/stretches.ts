@@ -1,50 +1,114 @@
 /** Stretches: units that are forgotten together, because a provider accepts them back only together (U5). */
 
-import { eventCount, isPending, type Unit } from './unit.ts'
-import type { View } from './view.ts'
+import { isPending, type Unit } from './unit.ts'
 import { earlyEndOf, waitsOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 
+/** A stretch that may continue with the next unit. */
+export interface Stretch {
+  /** Whether a thinking loop is open. */
+  readonly loop: boolean
+  /** Whether the last reply was paused. */
+  readonly paused: boolean
+  /** Number of calls of the provider's own tools that wait for results. */
+  readonly waits: number
+}
+
+export const NO_STRETCH: Stretch = { loop: false, paused: false, waits: 0 }
+
 /**
- * Returns, for each unit, the index of the first unit of its stretch, usually its own. A stretch contains a
- * batch with thinking blocks and the batches without them that follow directly; and a reply that the next one
- * continues, with that next reply: a paused reply, or one whose calls of the provider's own tools wait for
- * results. A pending batch may continue a reply, but it belongs to no thinking loop and nothing continues it.
- * A message that is not a reply is its own stretch. O(units).
+ * What units do to the stretch that is open before them. Flows add up, so that the stretch at an index of a long view
+ * follows from a few sums.
  */
+export interface Flow {
+  /** Whether a thinking loop is open after them; null when they do not change that. */
+  readonly loop: boolean | null
+  readonly paused: boolean | null
+  /** Waiting calls after them: at least `floor`, else those before plus `added`. */
+  readonly floor: number
+  readonly added: number
+  /**
+   * Minimum of waiting calls with which no stretch starts at any of them: `plain`, while a loop is open, after a pause,
+   * and both.
+   */
+  readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
+}
+
+const NEVER = Infinity
+/** Maximum change of the waiting calls by one reply, so that sums are exact in any order. */
+const MAX_WAITS = 2 ** 31
+const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0, 0, 0, 0] }
+
+const keyOf = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
+
+/**
+ * Returns the flow of one unit. A stretch contains a batch with thinking blocks and the batches without them that follow
+ * directly; and a reply that the next one continues, with that next reply: a paused reply, or one whose calls of the
+ * provider's own tools wait for results. A pending batch may continue a reply, but it belongs to no thinking loop and
+ * nothing continues it. A message that is not a reply is its own stretch.
+ */
+export function flowOf(unit: Unit): Flow {
+  const reply = replyIn(unit)
+  if (reply === null) return { ...ENDS, joins: [NEVER, NEVER, NEVER, NEVER] }
+  if (isPending(unit)) return { ...ENDS, joins: [1, 1, 0, 0] }
+  const isBatch = unit.type === 'batch'
+  const thinking = isBatch && unit.thinking
+  const isOfLoop = isBatch && !thinking
+  const paused = earlyEndOf(reply) === 'paused'
+  // Text alone is only continued when it was paused.
+  const added = isBatch || paused ? Math.max(-MAX_WAITS, Math.min(waitsOf(reply), MAX_WAITS)) : -Infinity
+  const loop = thinking ? true : isBatch ? null : false
+  return { loop, paused, floor: 0, added, joins: [1, isOfLoop ? 0 : 1, 0, 0] }
+}
+
+/** No model is called after it. */
+const ENDS = { loop: false, paused: false, floor: 0, added: -Infinity }
+
+/** The stretch that is open after units. */
+export const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({
+  loop: flow.loop ?? loop,
+  paused: flow.paused ?? paused,
+  waits: Math.max(flow.floor, waits + flow.added),
+})
+
+/** Whether a stretch starts at any of the units. */
+export const hasStart = ({ loop, paused, waits }: Stretch, { joins }: Flow): boolean =>
+  waits < (joins[keyOf(loop, paused)] as number)
+
+/** The flow of units in a row. */
+export const sumFlows = (flows: readonly Flow[]): Flow => flows.reduce(sum, NO_FLOW)
+
+function sum(one: Flow, other: Flow): Flow {
+  if (one === NO_FLOW) return other
+  const joinsAt = (loop: boolean, paused: boolean): number => {
+    const own = one.joins[keyOf(loop, paused)] as number
+    const needed = other.joins[keyOf(one.loop ?? loop, one.paused ?? paused)] as number
+    return Math.max(own, needed <= one.floor ? 0 : needed - one.added)
+  }
+  return {
+    loop: other.loop ?? one.loop,
+    paused: other.paused ?? one.paused,
+    floor: Math.max(other.floor, one.floor + other.added),
+    added: one.added + other.added,
+    joins: [joinsAt(false, false), joinsAt(true, false), joinsAt(false, true), joinsAt(true, true)],
+  }
+}
+
+/** Returns, for each unit, the index of the first unit of its stretch, usually its own. O(units). */
 export function stretchStarts(units: readonly Unit[]): Int32Array {
   const starts = new Int32Array(units.length)
   let start = 0
-  /** Left open by the unit before: a thinking loop, a reply to continue, calls that wait for results. */
-  let isThinkingLoop = false
-  let isContinued = false
-  let waits = 0
+  let stretch = NO_STRETCH
   for (const [index, unit] of units.entries()) {
-    const reply = replyIn(unit)
-    const isBatch = reply !== null && unit.type === 'batch'
-    const thinking = isBatch && unit.thinking
-    const isOfLoop = isThinkingLoop && isBatch && !thinking && !isPending(unit)
-    if (reply === null || !(isContinued || isOfLoop)) start = index
+    const flow = flowOf(unit)
+    if (hasStart(stretch, flow)) start = index
     starts[index] = start
-    if (isPending(unit)) {
-      // No model is called after it.
-      isThinkingLoop = false
-      isContinued = false
-      waits = 0
-      continue
-    }
-    isThinkingLoop = isBatch && (thinking || isThinkingLoop)
-    const isPaused = reply !== null && earlyEndOf(reply) === 'paused'
-    // Text alone is only continued when it was paused.
-    waits = reply !== null && (isBatch || isPaused) ? Math.max(0, waits + waitsOf(reply)) : 0
-    isContinued = isPaused || waits > 0
+    stretch = afterFlow(stretch, flow)
   }
   return starts
 }
 
-/**
- * Whether a unit is not a reply, so that it is its own stretch, and nothing before it affects what follows.
- */
+/** Whether a unit is not a reply, so that it is its own stretch, and nothing before it affects what follows. */
 export const isNoReply = (unit: Unit): boolean => replyIn(unit) === null
 
 /** The event with the record of the reply in a unit. Null when the unit is not a reply. */
@@ -52,24 +116,4 @@ function replyIn(unit: Unit): Event | null {
   if (unit.type === 'batch') return unit.calls.get(0)?.event ?? null
   const { event } = unit.item
   return event.kind === 'MessageEvent' && event.source === 'agent' ? event : null
-}
-
-/**
- * Indices into the view's events at which a condensation may begin or end, ascending: the borders of
- * stretches, always including 0 and the length. Total on every view. O(units).
- */
-export function cutPointsIn(view: View): number[] {
-  const units = [...view.units]
-  const starts = stretchStarts(units)
-  const points = [0]
-  let length = 0
-  for (const [index, unit] of units.entries()) {
-    const count = eventCount(unit)
-    const inside = starts[index] !== index
-    // A pending batch has no events: its border is the previous one.
-    if (count > 0 && length > 0 && !inside) points.push(length)
-    length += count
-  }
-  if (length > 0) points.push(length)
-  return points
 }

@@ -2,9 +2,10 @@
 
 import type { EventWith } from '../event/kinds.ts'
 import type { ActionEvent, ToolResultEvent, Event } from '../event/types.ts'
-import type { EventEntry } from '../log/entry.ts'
+import type { EventEntry, UnitOrder } from '../log/entry.ts'
 import type { PendingCallIndex } from '../log/open-calls.ts'
 import type { Vector } from '../log/vector.ts'
+import type { Units } from './units.ts'
 
 /** One event of the view. A derived summary is an item without a position in the log. */
 export interface ViewItem<E extends Event = Event> {
@@ -12,22 +13,8 @@ export interface ViewItem<E extends Event = Event> {
   readonly event: E
 }
 
-/**
- * Order of a unit within its view. Ranks never decrease along a view, nor does `first` within a rank, so that
- * a batch can be found by the two.
- */
-export interface UnitOrder {
-  /**
-   * Position in the log of the unit's first event. For a unit that was inserted before existing messages, and
-   * for a derived summary: the rank of the unit before it.
-   */
-  readonly rank: number
-  /** Position in the log of the unit's first event. A derived summary has that of the unit before it. */
-  readonly first: number
-}
-
 /** Order of a unit with its first event at this position, inserted before the unit at an index. O(log n). */
-export const orderAt = (units: Vector<Unit>, index: number, first: number): UnitOrder => ({
+export const orderAt = (units: Units, index: number, first: number): UnitOrder => ({
   rank: index === units.length ? first : (units.get(index - 1)?.rank ?? -1),
   first,
 })
@@ -38,6 +25,8 @@ export interface MessageUnit extends UnitOrder {
   readonly item: ViewItem<EventWith<'unit', 'message'>>
   /** The working call that the message completes. */
   readonly completes?: EventEntry<ActionEvent>
+  /** Position of the condensation whose derived summary it is. */
+  readonly summaryOf?: number
 }
 
 /** A tool result and the call it ends. */

@@ -14,8 +14,7 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { cutPointsIn } from '../../src/view/stretches.ts'
-import { viewEventsIn } from '../../src/view/view.ts'
+import { cutPointsIn, viewEventsIn } from '../../src/view/view.ts'
 import { condensation } from '../build.ts'
 
 /** The event as the engine reads it. @throws Error when it is no event, so that a test cannot pass on one. */

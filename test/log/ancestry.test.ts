@@ -20,6 +20,7 @@ function endOf(length: number): Entry {
       depth,
       jump: jumpFrom(parent),
       above: null,
+      unit: null,
       warnings: [],
     }
   }

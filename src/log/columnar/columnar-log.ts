@@ -4,7 +4,7 @@
  */
 
 import type { Event } from '../../event/types.ts'
-import type { Entry, EvictedBody, LogWarning } from '../entry.ts'
+import type { Entry, EvictedBody, LogWarning, UnitOrder } from '../entry.ts'
 import type { Chunk, Row } from './chunk.ts'
 import { keyAt, type KeyColumn, KeyIndex } from './columns.ts'
 
@@ -119,6 +119,7 @@ export class ColumnarEntry implements Entry, EvictedBody {
   readonly seq: number
   readonly event: Event | null
   readonly quarantined = null
+  unit: UnitOrder | null = null
   #id: string | null | undefined
 
   constructor(columns: ColumnarLog, seq: number, event: Event | null) {

@@ -14,6 +14,7 @@ import {
 } from '../../log/open-calls.ts'
 import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
 import { vectorOf } from '../../log/vector.ts'
+import { unitsOf } from '../../view/units.ts'
 import type { MessageUnit, Unit } from '../../view/unit.ts'
 import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
@@ -25,7 +26,14 @@ import type { State } from '../state.ts'
  */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
-  | readonly ['summary', rank: number, first: number, item: MessageUnit['item']]
+  | readonly [
+      'summary',
+      rank: number,
+      first: number,
+      item: MessageUnit['item'],
+      tie: number,
+      summaryOf: number,
+    ]
   | readonly [
       'batch',
       rank: number,
@@ -103,7 +111,7 @@ function unitRecord(unit: Unit): UnitRecord {
       ? unit.completes === undefined
         ? ['message', rank, (unit.item as EventEntry).seq]
         : ['message', rank, (unit.item as EventEntry).seq, unit.completes.seq]
-      : ['summary', rank, first, unit.item]
+      : ['summary', rank, first, unit.item, unit.tie ?? 0, unit.summaryOf ?? -1]
   }
   const calls = [...unit.calls].map((call) => call.seq)
   const results = [...unit.results].map(({ entry, call }) => [entry.seq, call.seq] as const)
@@ -157,7 +165,7 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
     workingCalls = withOpenCall(workingCalls, { entry: entryAt(seq), rank, first, result: entryAt(result) })
   return {
     view: {
-      units: vectorOf(record.units.map((unit) => unitFrom(unit, entryAt))),
+      units: unitsOf(record.units.map((unit) => placed(unitFrom(unit, entryAt), columns))),
       length: record.viewLength,
       unhandledCondensationRequest: record.unhandledCondensationRequest,
     },
@@ -175,6 +183,17 @@ export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
   }
 }
 
+/** Records in the entries of a unit which unit contains them. */
+function placed(unit: Unit, columns: ColumnarLog): Unit {
+  if (unit.type === 'message') {
+    columns.entry(unit.summaryOf ?? (unit.item as EventEntry).seq).unit = unit
+    return unit
+  }
+  for (const call of unit.calls) call.unit = unit
+  for (const { entry } of unit.results) entry.unit = unit
+  return unit
+}
+
 function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => EventEntry<E>): Unit {
   switch (unit[0]) {
     case 'message':
@@ -186,7 +205,14 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
         ...(unit[3] !== undefined && { completes: entryAt<ActionEvent>(unit[3]) }),
       }
     case 'summary':
-      return { type: 'message', rank: unit[1], first: unit[2], item: unit[3] }
+      return {
+        type: 'message',
+        rank: unit[1],
+        first: unit[2],
+        item: unit[3],
+        tie: unit[4],
+        summaryOf: unit[5],
+      }
     case 'batch': {
       const [, rank, responseId, thinking, onlyErrors, calls, results] = unit
       const first = calls[0] ?? -1
@@ -213,7 +239,7 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
  * Version of the fold. Raise it when the fold, the header or the form of a part changes: snapshots of other
  * versions do not open, and the log is folded again.
  */
-export const FOLD_VERSION = 8
+export const FOLD_VERSION = 9
 
 /** The head part: the state without its log. */
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }

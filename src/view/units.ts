@@ -1,0 +1,395 @@
+/** The units of a view as a persistent sequence: a balanced tree of blocks, with a tail that grows in place. */
+
+import type { UnitOrder } from '../log/entry.ts'
+import { work } from '../log/work.ts'
+import { type Flow, flowOf, hasStart, sumFlows, type Stretch, NO_STRETCH, afterFlow } from './stretches.ts'
+import { eventCount, type Unit } from './unit.ts'
+
+const WIDTH = 32
+
+/** A block of units, or two subtrees whose heights differ by one at most. */
+type Node = Block | Inner
+
+interface Totals {
+  /** Events in the view of all units below. */
+  readonly events: number
+  readonly flow: Flow
+}
+
+interface Block {
+  readonly height: 0
+  readonly units: readonly Unit[]
+  readonly size: number
+  readonly last: Unit
+  totals: Totals | null
+}
+
+interface Inner {
+  readonly height: number
+  readonly left: Node
+  readonly right: Node
+  readonly size: number
+  readonly last: Unit
+  totals: Totals | null
+}
+
+/**
+ * A persistent sequence of units. Push is O(1) amortised; get, set, split and join are O(log n), and so is the search for
+ * a unit, for an event's index, or for the end of a stretch. No operation changes an existing version.
+ *
+ * Versions share the tail, as those of a `Vector` do: a push onto the newest version writes in place.
+ */
+export class Units implements Iterable<Unit> {
+  /** Number of units. */
+  readonly length: number
+  readonly #tree: Node | null
+  readonly #tail: Unit[]
+
+  private constructor(length: number, tree: Node | null, tail: Unit[]) {
+    this.length = length
+    this.#tree = tree
+    this.#tail = tail
+  }
+
+  /** Returns the empty sequence. */
+  static empty(): Units {
+    return new Units(0, null, [])
+  }
+
+  /** Returns the unit at an index, or undefined outside 0..length-1. O(log n). */
+  get(index: number): Unit | undefined {
+    if (index < 0 || index >= this.length) return undefined
+    const start = this.#tree?.size ?? 0
+    if (index >= start) return this.#tail[index - start]
+    let node = this.#tree as Node
+    let rest = index
+    while (node.height > 0) {
+      const { left, right } = node as Inner
+      if (rest < left.size) node = left
+      else {
+        rest -= left.size
+        node = right
+      }
+    }
+    return (node as Block).units[rest]
+  }
+
+  /** Returns the last unit, or undefined. O(1). */
+  last(): Unit | undefined {
+    const start = this.#tree?.size ?? 0
+    return this.length > start ? this.#tail[this.length - start - 1] : this.#tree?.last
+  }
+
+  /** Returns a version with one more unit at the end. O(1) amortised. */
+  push(unit: Unit): Units {
+    const used = this.length - (this.#tree?.size ?? 0)
+    work.slots += 1
+    if (used === 0) return new Units(this.length + 1, this.#tree, [unit])
+    if (used === WIDTH) return new Units(this.length + 1, this.#whole(), [unit])
+    let tail = this.#tail
+    if (tail.length !== used) {
+      tail = tail.slice(0, used)
+      work.slots += used
+    }
+    tail.push(unit)
+    return new Units(this.length + 1, this.#tree, tail)
+  }
+
+  /** Returns a version with another unit at an index that exists. O(log n). */
+  set(index: number, unit: Unit): Units {
+    const start = this.#tree?.size ?? 0
+    if (index < start) return new Units(this.length, replaced(this.#tree as Node, index, unit), this.#tail)
+    const tail = this.#tail.slice(0, this.length - start)
+    work.slots += tail.length
+    tail[index - start] = unit
+    return new Units(this.length, this.#tree, tail)
+  }
+
+  /** Returns the units from `from` to before `to` as a sequence. O(log n). */
+  range(from: number, to = this.length): Units {
+    if (from <= 0 && to >= this.length) return this
+    const start = this.#tree?.size ?? 0
+    if (from <= 0 && to > start) return new Units(to, this.#tree, this.#tail)
+    const [head] = split(this.#whole(), to)
+    const [, rest] = split(head, Math.max(0, from))
+    return new Units(rest?.size ?? 0, rest, [])
+  }
+
+  /** Returns this sequence followed by another. O(log n). */
+  concat(other: Units): Units {
+    if (this.length === 0) return other
+    const tree = join(this.#whole(), other.#tree)
+    return new Units(this.length + other.length, tree, other.#tail)
+  }
+
+  /** Returns the units from `from` (default 0) to before `to` (default the length) as an array. O(log n + result). */
+  slice(from = 0, to = this.length): Unit[] {
+    const out: Unit[] = []
+    const end = Math.min(to, this.length)
+    const start = this.#tree?.size ?? 0
+    if (from < start && this.#tree !== null) collect(this.#tree, Math.max(0, from), Math.min(end, start), out)
+    for (let index = Math.max(from, start); index < end; index += 1)
+      out.push(this.#tail[index - start] as Unit)
+    return out
+  }
+
+  *[Symbol.iterator](): IterableIterator<Unit> {
+    for (const block of this.#blocks()) yield* block
+  }
+
+  /**
+   * Returns the index of the first unit that is not before an order; the length when there is none. O(log n).
+   */
+  indexOf(order: UnitOrder): number {
+    let index = 0
+    let node = this.#tree
+    if (node !== null && isBefore(node.last, order)) {
+      index = node.size
+      node = null
+    }
+    while (node !== null && node.height > 0) {
+      work.units += 1
+      const { left, right } = node as Inner
+      const isRight: boolean = isBefore(left.last, order)
+      if (isRight) index += left.size
+      node = isRight ? right : left
+    }
+    const units = node === null ? this.#tail : (node as Block).units
+    for (const unit of units) {
+      work.units += 1
+      if (index === this.length || !isBefore(unit, order)) break
+      index += 1
+    }
+    return index
+  }
+
+  /** Returns the number of view events of the units before an index. O(log n). */
+  eventsBefore(index: number): number {
+    let events = 0
+    this.#walk(index, (totals) => {
+      events += totals.events
+    })
+    return events
+  }
+
+  /** Returns the first index with at least so many view events before it; the length when there is none. O(log n). */
+  indexAfter(events: number): number {
+    let index = 0
+    let rest = events
+    for (const { size, totals, units } of this.#descend((part) => part.events < rest)) {
+      if (rest <= 0) return index
+      if (units === null) {
+        rest -= totals.events
+        index += size
+        continue
+      }
+      for (const unit of units) {
+        if (rest <= 0) return index
+        rest -= eventCount(unit)
+        index += 1
+      }
+    }
+    return index
+  }
+
+  /** Returns the stretch that is open before an index. O(log n). */
+  stretchBefore(index: number): Stretch {
+    let stretch = NO_STRETCH
+    this.#walk(index, ({ flow }) => {
+      stretch = afterFlow(stretch, flow)
+    })
+    return stretch
+  }
+
+  /** Returns the first index from one on at which a stretch starts; the length when there is none. O(log n). */
+  nextStart(from: number): number {
+    let stretch = NO_STRETCH
+    let index = 0
+    const skips = (flow: Flow, size: number): boolean => index + size <= from || !hasStart(stretch, flow)
+    for (const { size, totals, units } of this.#descend((part, count) => skips(part.flow, count))) {
+      if (units === null) {
+        stretch = afterFlow(stretch, totals.flow)
+        index += size
+        continue
+      }
+      for (const unit of units) {
+        const flow = flowOf(unit)
+        if (index >= from && hasStart(stretch, flow)) return index
+        stretch = afterFlow(stretch, flow)
+        index += 1
+      }
+    }
+    return index
+  }
+
+  /** The tree with the tail in it. */
+  #whole(): Node | null {
+    const start = this.#tree?.size ?? 0
+    return this.length === start
+      ? this.#tree
+      : join(this.#tree, blockOf(this.#tail.slice(0, this.length - start)))
+  }
+
+  *#blocks(): IterableIterator<readonly Unit[]> {
+    const stack: Node[] = this.#tree === null ? [] : [this.#tree]
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      if (node.height === 0) yield (node as Block).units
+      else stack.push((node as Inner).right, (node as Inner).left)
+    }
+    const start = this.#tree?.size ?? 0
+    if (this.length > start) yield this.#tail.slice(0, this.length - start)
+  }
+
+  /** Calls back with the totals of disjoint parts that together are the units before an index, in order. */
+  #walk(end: number, add: (totals: Totals) => void): void {
+    let index = 0
+    for (const { size, totals, units } of this.#descend((_, count) => index + count <= end)) {
+      if (index >= end) return
+      if (units === null) {
+        add(totals)
+        index += size
+        continue
+      }
+      for (const unit of units.slice(0, end - index)) add(totalsOf([unit]))
+      return
+    }
+  }
+
+  /** Yields parts in order: whole subtrees that `skips` accepts, and otherwise the units of single blocks. */
+  *#descend(skips: (totals: Totals, size: number) => boolean): IterableIterator<Part> {
+    const stack: Node[] = this.#tree === null ? [] : [this.#tree]
+    const start = this.#tree?.size ?? 0
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      work.units += 1
+      const totals = totalsIn(node)
+      if (skips(totals, node.size)) yield { size: node.size, totals, units: null }
+      else if (node.height === 0) yield { size: node.size, totals, units: (node as Block).units }
+      else stack.push((node as Inner).right, (node as Inner).left)
+    }
+    if (this.length === start) return
+    const units = this.#tail.slice(0, this.length - start)
+    yield { size: units.length, totals: NOTHING, units }
+  }
+}
+
+interface Part {
+  readonly size: number
+  readonly totals: Totals
+  readonly units: readonly Unit[] | null
+}
+
+/** Whether a unit is before an order. */
+const isBefore = (unit: Unit, order: UnitOrder): boolean =>
+  unit.rank !== order.rank
+    ? unit.rank < order.rank
+    : unit.first !== order.first
+      ? unit.first < order.first
+      : (unit.tie ?? 0) < (order.tie ?? 0)
+
+const NOTHING: Totals = { events: 0, flow: sumFlows([]) }
+
+function totalsOf(units: readonly Unit[]): Totals {
+  work.units += units.length
+  let events = 0
+  for (const unit of units) events += eventCount(unit)
+  return { events, flow: sumFlows(units.map(flowOf)) }
+}
+
+/** Totals of a subtree, computed on first use. */
+function totalsIn(node: Node): Totals {
+  if (node.totals !== null) return node.totals
+  if (node.height === 0) node.totals = totalsOf((node as Block).units)
+  else {
+    const [left, right] = [totalsIn((node as Inner).left), totalsIn((node as Inner).right)]
+    node.totals = { events: left.events + right.events, flow: sumFlows([left.flow, right.flow]) }
+  }
+  return node.totals
+}
+
+function blockOf(units: readonly Unit[]): Block | null {
+  const last = units.at(-1)
+  work.slots += units.length
+  return last === undefined ? null : { height: 0, units, size: units.length, last, totals: null }
+}
+
+function inner(left: Node, right: Node): Inner {
+  work.slots += 1
+  const height = Math.max(left.height, right.height) + 1
+  return { height, left, right, size: left.size + right.size, last: right.last, totals: null }
+}
+
+/** Joins two trees; restores the balance along the border. O(difference of heights). */
+function join(left: Node | null, right: Node | null): Node | null {
+  if (left === null || right === null) return left ?? right
+  if (left.height === 0 && right.height === 0 && left.size + right.size <= WIDTH)
+    return blockOf([...(left as Block).units, ...(right as Block).units])
+  if (left.height > right.height + 1) {
+    const { left: far, right: near } = left as Inner
+    return balanced(far, join(near, right) as Node)
+  }
+  if (right.height > left.height + 1) {
+    const { left: near, right: far } = right as Inner
+    return balanced(join(left, near) as Node, far)
+  }
+  return inner(left, right)
+}
+
+/** A node of two trees whose heights differ by two at most. */
+function balanced(left: Node, right: Node): Node {
+  if (left.height > right.height + 1) {
+    const { left: outer, right: middle } = left as Inner
+    if (outer.height >= middle.height) return inner(outer, inner(middle, right))
+    const { left: one, right: other } = middle as Inner
+    return inner(inner(outer, one), inner(other, right))
+  }
+  if (right.height > left.height + 1) {
+    const { left: middle, right: outer } = right as Inner
+    if (outer.height >= middle.height) return inner(inner(left, middle), outer)
+    const { left: one, right: other } = middle as Inner
+    return inner(inner(left, one), inner(other, outer))
+  }
+  return inner(left, right)
+}
+
+/** The trees before and from an index. O(log n). */
+function split(node: Node | null, index: number): readonly [Node | null, Node | null] {
+  if (node === null || index <= 0) return [null, node]
+  if (index >= node.size) return [node, null]
+  if (node.height === 0) {
+    const { units } = node as Block
+    return [blockOf(units.slice(0, index)), blockOf(units.slice(index))]
+  }
+  const { left, right } = node as Inner
+  if (index <= left.size) {
+    const [before, after] = split(left, index)
+    return [before, join(after, right)]
+  }
+  const [before, after] = split(right, index - left.size)
+  return [join(left, before), after]
+}
+
+function replaced(node: Node, index: number, unit: Unit): Node {
+  if (node.height === 0) return blockOf((node as Block).units.with(index, unit)) as Block
+  const { left, right } = node as Inner
+  return index < left.size
+    ? inner(replaced(left, index, unit), right)
+    : inner(left, replaced(right, index - left.size, unit))
+}
+
+function collect(node: Node, from: number, to: number, out: Unit[]): void {
+  if (from >= to) return
+  if (node.height === 0) {
+    for (let index = from; index < to; index += 1) out.push((node as Block).units[index] as Unit)
+    return
+  }
+  const { left, right } = node as Inner
+  if (from < left.size) collect(left, from, Math.min(to, left.size), out)
+  if (to > left.size) collect(right, Math.max(0, from - left.size), to - left.size, out)
+}
+
+/** Returns a sequence of the units. O(n). */
+export function unitsOf(list: Iterable<Unit>): Units {
+  let units = Units.empty()
+  for (const unit of list) units = units.push(unit)
+  return units
+}
