@@ -194,8 +194,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what a condensation leaves counts as forgotten',
     file: 'messages/timeline.ts',
-    find: '.filter((unit) => !remaining.has(unit))',
-    replace: '',
+    find: 'removedUnits(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)',
+    replace: '[...branchOf(entry.parent).view.units]',
   },
   {
     name: 'a reply is shown behind messages that its model had not read',

@@ -11,6 +11,7 @@ import { judgeResult } from './verdict.ts'
 import { type FindingDraft, finding, type Scene } from './scene.ts'
 import { counted } from './explanation.ts'
 import { textsOf } from '../context/text.ts'
+import { indexOfEvent } from '../view/condense.ts'
 import type { View } from '../view/view.ts'
 import { describeParent, pathBetween, whereHeadLeft } from './path.ts'
 import { listLeavesIn } from '../state/at.ts'
@@ -82,8 +83,7 @@ const SHARE = 0.25
 
 /**
  * Condensations of HEAD's branch that removed the first or the latest user message, with a summary that
- * shares few words with it. It is a guess: a summary in another language is reported too. O(path + view for
- * each condensation).
+ * shares few words with it. It is a guess: a summary in another language is reported too. O(path · log view).
  */
 export function* condensationFindings({ state }: Scene): IterableIterator<FindingDraft> {
   let task: EventEntry<MessageEvent> | null = null
@@ -111,11 +111,7 @@ export function* condensationFindings({ state }: Scene): IterableIterator<Findin
   }
 }
 
-function holds({ units }: View, { seq }: EventEntry): boolean {
-  for (const unit of units)
-    if (unit.type === 'message' && 'seq' in unit.item && unit.item.seq === seq) return true
-  return false
-}
+const holds = ({ units }: View, entry: EventEntry): boolean => indexOfEvent(units, entry) >= 0
 
 /** True for a message without words that identify it. */
 function mentions(summary: string, { event }: EventEntry<MessageEvent>): boolean {

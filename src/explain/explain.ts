@@ -1,6 +1,7 @@
 /** Explains why the model may or may not see an event. */
 
 import { kindOf, type LogWarning } from '../log/entry.ts'
+import type { Log } from '../log/log.ts'
 import type { State } from '../state/state.ts'
 import { counted, type Explanation, type NoteCode, type Reason } from './explanation.ts'
 import { sentNotes, type SentOptions } from './sent.ts'
@@ -10,7 +11,7 @@ import { quote } from '../event/text.ts'
 import { requestHeadOf } from '../event/reply.ts'
 import type { Branch } from '../state/branch.ts'
 import { renderMessage } from '../messages/neutral.ts'
-import { summaryId } from '../view/condense.ts'
+import { indexOfSummary, summaryId } from '../view/condense.ts'
 import {
   type BatchUnit,
   isDerived,
@@ -50,7 +51,7 @@ export function explain(state: State, event: string | number, options: SentOptio
   const verdict = judge(state, subject)
   const { code } = verdict.reason
   const inView = code === 'unit' || code === 'batch'
-  const notes = notesOn(subject, verdict)
+  const notes = notesOn(subject, verdict, state.log)
   return {
     id,
     seq: entry.seq,
@@ -78,11 +79,11 @@ function pairsOf({ entry }: Subject, { position: held, lateFor }: Verdict): read
   return late === null ? [] : [late]
 }
 
-function notesOn(subject: Subject, verdict: Verdict): Note[] {
+function notesOn(subject: Subject, verdict: Verdict, log: Log): Note[] {
   const { entry } = subject
   return [
     ...entry.warnings.map(repaired),
-    ...(subject.derived ? [] : condensationNotes(subject)),
+    ...(subject.derived ? [] : condensationNotes(subject, log)),
     ...(verdict.position === null ? [] : unitNotes(subject, verdict.position, pairsOf(subject, verdict))),
   ]
 }
@@ -90,19 +91,16 @@ function notesOn(subject: Subject, verdict: Verdict): Note[] {
 const repaired = ({ code, message }: LogWarning): Note =>
   note('repaired', code === 'quarantined' ? 'D16' : 'D8', message, [], code === 'quarantined' ? 'E2' : 'T6')
 
-function condensationNotes({ entry }: Subject): Note[] {
+function condensationNotes({ entry }: Subject, log: Log): Note[] {
   const { event, branch, id } = entry
   if (event?.kind !== 'Condensation' || id === null) return []
-  const removed = removedUnits(entry)
+  const removed = removedUnits(entry, log)
   const waiting = removed.filter(isPending).flatMap(idsIn).length
   const text = `it removed ${counted(eventsIn(removed), 'event')} from the view`
   const more =
     waiting === 0 ? '' : `, and forgot ${counted(waiting, 'event')} of a batch that waited for a result`
   const notes = [note('took_out', 'U6', `${text}${more}`, removed.flatMap(idsIn))]
-  const summary = [...branch.view.units].find(
-    (unit) => unit.type === 'message' && isDerived(unit) && unit.item.id === summaryId(id),
-  )
-  if (summary !== undefined)
+  if (indexOfSummary(branch.view.units, entry) >= 0)
     notes.push(note('summary', 'U6', 'its summary went into the view', [summaryId(id)]))
   return notes
 }

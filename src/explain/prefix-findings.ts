@@ -6,7 +6,7 @@ import { quote } from '../event/text.ts'
 import { requestHeadOf, isOfReply } from '../event/reply.ts'
 import type { Event, SystemPromptEvent } from '../event/types.ts'
 import { responseOf } from '../laws/replies.ts'
-import { findEventIn } from '../log/log.ts'
+import { findEventIn, type Log } from '../log/log.ts'
 import type { AssistantMessage, NeutralMessage } from '../messages/message.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
@@ -37,7 +37,7 @@ export function* prefixFindings({
 }: Scene): IterableIterator<FindingDraft> {
   if (grammar === undefined) return
   for (const point of changedRequests(state).slice(-MAX_CHANGES)) {
-    const one = judge(point, (branch) => requestOn(state, branch, grammar, messages))
+    const one = judge(point, (branch) => requestOn(state, branch, grammar, messages), state.log)
     if (one !== null) yield one
   }
 }
@@ -90,6 +90,7 @@ function mayChangeThePast(entry: Checkpoint): boolean {
 function judge(
   { head, before, suspects }: RequestPoint,
   request: (branch: Branch) => Sent,
+  log: Log,
 ): FindingDraft | null {
   const [was, is] = [request(branchOf(before)), request(branchOf(head))]
   if (was.written === null || is.written === null) return null
@@ -121,7 +122,7 @@ function judge(
       ? ''
       : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} is after the change, where it is refused or dropped`
   const others = suspects.map(({ id }) => id)
-  return finding(kind, severity, by, `${whatChanged(by)}: ${price}${reasoning}`, {
+  return finding(kind, severity, by, `${whatChanged(by, log)}: ${price}${reasoning}`, {
     ids: others,
     rule: signed.size > 0 ? 'D23' : 'D24',
     law: planned ? null : 'M15',
@@ -140,7 +141,7 @@ function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpo
   return change.in === 'message' ? (others[0] ?? prompts.at(-1)) : (prompts.at(-1) ?? others[0])
 }
 
-function whatChanged(entry: Checkpoint): string {
+function whatChanged(entry: Checkpoint, log: Log): string {
   const { id, event, parent } = entry
   const above = branchOf(parent)
   switch (event?.kind) {
@@ -151,7 +152,7 @@ function whatChanged(entry: Checkpoint): string {
       return `the system prompt ${quote(id)} ${how}`
     }
     case 'Condensation': {
-      const removed = eventsIn(removedUnits(entry))
+      const removed = eventsIn(removedUnits(entry, log))
       const what = removed > 0 ? `removed ${counted(removed, 'event')} from` : 'put its summary into'
       return `the condensation ${quote(id)} ${what} what had been sent`
     }

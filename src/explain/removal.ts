@@ -1,7 +1,10 @@
 /** Finds the condensation that removed an event from the view, and the listed id that did it (U5, U6). */
 
 import { quote } from '../event/text.ts'
-import type { Entry } from '../log/entry.ts'
+import type { Condensation } from '../event/types.ts'
+import type { Entry, EventEntry } from '../log/entry.ts'
+import type { Log } from '../log/log.ts'
+import { removedUnits as unitsRemoved } from '../view/condense.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
@@ -55,15 +58,15 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** The units that an event removed from the view, in order. O(units). */
-export function removedUnits({ branch, parent }: Checkpoint): Unit[] {
-  const remaining = new Set<Unit>(branch.view.units)
-  return [...branchOf(parent).view.units].filter((unit) => !remaining.has(unit))
-}
+/** The units that a condensation removed from the view, in order; empty for other events. Costs as its fold. */
+export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
+  entry.event?.kind === 'Condensation'
+    ? unitsRemoved(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)
+    : []
 
-/** The whole units that a condensation removed from the view, without pending ones. O(view). */
-export const removedWholeUnits = (entry: Checkpoint): Unit[] =>
-  removedUnits(entry).filter((unit) => !isPending(unit))
+/** The same without pending units. */
+export const removedWholeUnits = (entry: Checkpoint, log: Log): Unit[] =>
+  removedUnits(entry, log).filter((unit) => !isPending(unit))
 
 export const eventsIn = (units: readonly Unit[]): number =>
   units.reduce((sum, unit) => sum + eventCount(unit), 0)

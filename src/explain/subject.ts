@@ -7,7 +7,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { quote } from '../event/text.ts'
 import { findEventIn } from '../log/log.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
-import { summaryId } from '../view/condense.ts'
+import { indexOfEvent, indexOfSummary, summaryId } from '../view/condense.ts'
 import { isDerived, type Unit } from '../view/unit.ts'
 import type { View } from '../view/view.ts'
 
@@ -38,15 +38,9 @@ export function subjectOf(state: State, event: string | number): Subject {
 
 const SUFFIX = summaryId('')
 
-export function findUnit(view: View, { entry, id, derived }: Subject): Unit | undefined {
-  for (const unit of view.units) {
-    const isIt = derived
-      ? unit.type === 'message' && isDerived(unit) && unit.item.id === id
-      : holdsEntry(unit, entry.seq)
-    if (isIt) return unit
-  }
-  return undefined
-}
+/** The unit of a subject in a view. O(log n). */
+export const findUnit = ({ units }: View, { entry, derived }: Subject): Unit | undefined =>
+  units.get(derived ? indexOfSummary(units, entry) : indexOfEvent(units, entry))
 
 export function holdsEntry(unit: Unit, seq: number): boolean {
   if (unit.type === 'message') return !isDerived(unit) && unit.first === seq

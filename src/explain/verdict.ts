@@ -181,7 +181,10 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     const text = `its call ${quote(match.entry.id)} was removed from the view by the condensation ${quote(by)} before this result arrived`
     return {
       verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: idsOf(match.entry.id, by) },
-      removedBy: out !== null && wouldBeInView(out, below) ? by : null,
+      // Costs O(calls · path), which a finding does not need.
+      get removedBy() {
+        return out !== null && wouldBeInView(out, below) ? by : null
+      },
       call: match.entry.id,
     }
   }

@@ -17,12 +17,12 @@ import {
 import { type RequestWriter, watchRequests } from './requests.ts'
 import { watchStops } from './stops.ts'
 import { canonicalJson } from '../event/encode.ts'
-import { hasText, quote } from '../event/text.ts'
-import type { Entry, LogWarning } from '../log/entry.ts'
+import { quote } from '../event/text.ts'
+import type { Entry, EventEntry, LogWarning } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import type { Condensation } from '../event/types.ts'
-import { stretchStarts } from '../view/stretches.ts'
-import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
+import { type CondensationPlan, planCondensation } from '../view/condense.ts'
+import { isPending, unitEvents } from '../view/unit.ts'
 
 /** What is known about a log besides its content. */
 export interface CheckOptions {
@@ -150,7 +150,7 @@ function unknownParent(log: Log, entry: Entry): string {
   return `its parent ${quote(requested)} ${why}; a correct server names an earlier event`
 }
 
-/** V3 and K1. O(view + listed ids) for each condensation, like its fold. */
+/** V3 and K1. As much as the fold of each condensation. */
 function watchCondensations(report: Report): LawWatch {
   return {
     step: (step) => {
@@ -160,52 +160,42 @@ function watchCondensations(report: Report): LawWatch {
   }
 }
 
-function checkCondensation({ above, entry }: LogStep, event: Condensation, report: Report): void {
+function checkCondensation({ above, entry, before }: LogStep, event: Condensation, report: Report): void {
   const listed = new Set(event.forgotten_event_ids ?? [])
-  const units = [...above.view.units]
-  const remaining = new Set<Unit>(entry.branch.view.units)
+  const plan = planCondensation(above.view, entry as EventEntry<Condensation>, before.log)
   let unlisted = 0
   let first: string | null = null
-  for (const unit of units) {
-    if (remaining.has(unit)) continue
-    const ids = Array.from(unitEvents(unit), ({ id }) => id)
-    if (isPending(unit)) {
-      const why = `forgets ${quote(ids[0] ?? '')}, whose calls do not all have results`
-      report('K1', entry, `${why}; a correct server condenses complete batches only`)
-      continue
+  for (const { from, to } of plan.removed)
+    for (const unit of above.view.units.slice(from, to)) {
+      const ids = Array.from(unitEvents(unit), ({ id }) => id)
+      if (isPending(unit)) {
+        const why = `forgets ${quote(ids[0] ?? '')}, whose calls do not all have results`
+        report('K1', entry, `${why}; a correct server condenses complete batches only`)
+        continue
+      }
+      const more = ids.filter((id) => !listed.has(id))
+      unlisted += more.length
+      first ??= more[0] ?? null
     }
-    const more = ids.filter((id) => !listed.has(id))
-    unlisted += more.length
-    first ??= more[0] ?? null
-  }
   if (first !== null) {
     const count = unlisted === 1 ? 'another event is' : `${unlisted} other events are`
     const what = `lists only a part of a unit or stretch, so that ${count} forgotten with it, first ${quote(first)}`
     report('V3', entry, `${what}; a correct server condenses between cut points`)
-  } else if ((event.summary_offset ?? null) !== null && hasText(event.summary)) {
-    checkOffset(units, listed, event.summary_offset ?? 0, (message) => report('V3', entry, message))
+  } else if (plan.summaryIndex !== null) {
+    checkOffset(plan, event.summary_offset ?? 0, (message) => report('V3', entry, message))
   }
 }
 
 /** The offset counts view events without the listed ones; it is valid at a border of stretches. */
 function checkOffset(
-  units: readonly Unit[],
-  listed: ReadonlySet<string>,
+  { summaryOffset, remaining }: CondensationPlan,
   offset: number,
   report: (message: string) => void,
 ): void {
-  const starts = stretchStarts(units)
-  let position = 0
-  let isBorder = offset === 0
-  for (const [index, unit] of units.entries()) {
-    if (position === offset && starts[index] === index) isBorder = true
-    if (isPending(unit)) continue
-    position += eventCount(unit) - Array.from(unitEvents(unit)).filter(({ id }) => listed.has(id)).length
-  }
-  if (isBorder || offset === position) return
+  if (offset === 0 || offset === summaryOffset || offset === remaining) return
   const where =
-    offset > position
-      ? `beyond the ${position} remaining events of the view`
+    offset > remaining
+      ? `beyond the ${remaining} remaining events of the view`
       : 'inside a reply or its thinking'
   report(`its summary_offset ${offset} is ${where}; a correct server writes a cut point`)
 }

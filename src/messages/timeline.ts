@@ -5,14 +5,15 @@ import { type EventKind, isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
 import { requestHeadOf, type EarlyEnd, earlyEndOf, replyOf, type ReplyRecord } from '../event/reply.ts'
 import type { Content, JsonObject, JsonValue, Message, Source, TextContent } from '../event/shapes.ts'
-import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
+import type { ActionEvent, Condensation, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf, loadedEvent } from '../log/entry.ts'
+import type { Log } from '../log/log.ts'
 import { listPendingCallsIn } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
 import type { CallStatus } from '../state/call-status.ts'
 import { callsEnded } from '../state/read.ts'
 import { branchOf, type State } from '../state/state.ts'
-import { summaryId } from '../view/condense.ts'
+import { removedUnits, summaryId } from '../view/condense.ts'
 import { unitEvents } from '../view/unit.ts'
 import { argumentObject } from './text.ts'
 import { type ReplyTokens, tokensIn } from './reply-usage.ts'
@@ -175,7 +176,7 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
   const completions = completionsOf(path, events)
   const forgottenBy = new Map<string, string>()
   const forgot = path.map((entry) =>
-    eventKindOf(entry) === 'Condensation' ? forget(entry, forgottenBy) : [],
+    eventKindOf(entry) === 'Condensation' ? forget(state.log, entry, forgottenBy) : [],
   )
   const statuses = pendingStatuses(state)
   const requestedAfter = requestPositions(path, events, replyAt(ancestor))
@@ -236,10 +237,10 @@ function completionsOf(
 }
 
 /** Records which items a condensation removed; returns their ids. @throws ColloquyError `evicted`. */
-function forget(entry: Entry, forgottenBy: Map<string, string>): string[] {
+function forget(log: Log, entry: Entry, forgottenBy: Map<string, string>): string[] {
   const id = entry.id ?? ''
-  const remaining = new Set(branchOf(entry).view.units)
-  const removed = [...branchOf(entry.parent).view.units].filter((unit) => !remaining.has(unit))
+  loadedEvent(entry, ['Condensation'])
+  const removed = removedUnits(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)
   // A summary without an event has the id of its condensation.
   const ids = removed.flatMap((unit) =>
     [...unitEvents(unit)].map((item) => ('seq' in item ? item.id : sourceOf(item.id))),

@@ -18,7 +18,7 @@ interface Range {
 }
 
 /** What a condensation does to a view. */
-interface CondensationPlan {
+export interface CondensationPlan {
   /** The units that it removes, as ascending ranges of indices. */
   readonly removed: readonly Range[]
   /** Index of the unit before which its summary is inserted; null without one. */
@@ -112,14 +112,15 @@ function listedUnits(units: Units, listed: readonly string[], log: Log): readonl
     const entry = findEventIn(log, id)
     const index = entry === undefined ? -1 : indexOfEvent(units, entry)
     if (index >= 0) add(index)
-    const summary = indexOfSummary(units, id, log)
+    const source = id.endsWith(SUFFIX) ? findEventIn(log, id.slice(0, -SUFFIX.length)) : undefined
+    const summary = source === undefined ? -1 : indexOfSummary(units, source)
     if (summary >= 0) add(summary)
   }
   return [...hits.values()].toSorted((a, b) => a.index - b.index)
 }
 
-/** Index of the unit that contains an event, or -1. */
-function indexOfEvent(units: Units, { unit: order, seq }: Entry): number {
+/** Index of the unit that contains an event, or -1. O(log n). */
+export function indexOfEvent(units: Units, { unit: order, seq }: Entry): number {
   if (order === null) return -1
   const index = units.indexOf({ rank: order.rank, first: order.first })
   const unit = units.get(index)
@@ -147,11 +148,9 @@ function hasPosition<T>(list: Vector<T>, seq: number, positionOf: (item: T) => n
   return item !== undefined && positionOf(item) === seq
 }
 
-/** Index of a derived summary by its id, or -1. */
-function indexOfSummary(units: Units, id: string, log: Log): number {
-  if (!id.endsWith(SUFFIX)) return -1
-  const entry = findEventIn(log, id.slice(0, -SUFFIX.length))
-  if (entry === undefined || entry.unit === null || eventKindOf(entry) !== 'Condensation') return -1
+/** Index of a condensation's derived summary, or -1. Costs as `planCondensation`. */
+export function indexOfSummary(units: Units, entry: Entry): number {
+  if (entry.unit === null || eventKindOf(entry) !== 'Condensation') return -1
   const order: UnitOrder = entry.unit
   // Summaries that were squeezed between the same two units may share an order.
   for (let index = units.indexOf(order); ; index += 1) {

@@ -5,6 +5,8 @@ import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { hasText } from '../../src/event/text.ts'
 import { work } from '../../src/log/work.ts'
+import { findings } from '../../src/explain/findings.ts'
+import { checkLog } from '../../src/laws/check-log.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState } from '../../src/state/state.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
@@ -99,18 +101,27 @@ const SHAPES: Readonly<Record<string, (n: number) => Event[]>> = {
 
 const total = (): number => work.slots + work.units + work.probes
 
-function workPerEvent(events: readonly Event[]): number {
+function workPerEvent(run: (events: readonly Event[]) => unknown, events: readonly Event[]): number {
   const before = total()
-  replay(events)
+  run(events)
   return (total() - before) / events.length
 }
 
 describe('counted work of condensations', () => {
   it.each(Object.entries(SHAPES))('%s: n log n for n of them', (_, make) => {
-    const [short, long] = [workPerEvent(make(500)), workPerEvent(make(8_000))]
+    const [short, long] = [workPerEvent(replay, make(500)), workPerEvent(replay, make(8_000))]
     // log 8,000 / log 500 is 1.45.
     expect(long / short).toBeLessThan(1.7)
     expect(long).toBeLessThan(250)
+  })
+})
+
+describe('counted work of the checks of such logs', () => {
+  it.each(Object.entries(SHAPES))('%s: n log n for checkLog and findings', (_, make) => {
+    const [few, many] = [make(100), make(800)]
+    // log 800 / log 100 is 1.45.
+    expect(workPerEvent(checkLog, many) / workPerEvent(checkLog, few)).toBeLessThan(2)
+    expect(workPerEvent(findings, many) / workPerEvent(findings, few)).toBeLessThan(2)
   })
 })
 

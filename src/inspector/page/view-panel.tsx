@@ -164,7 +164,10 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
   const [open, setOpen] = useState(false)
   const last = reader.session.replayed.states.at(-1)
   const entry = last === undefined ? undefined : findEventIn(last.log, id)
-  const taken = useMemo(() => (entry === undefined ? [] : removedWholeUnits(entry)), [entry])
+  const taken = useMemo(
+    () => (entry === undefined || last === undefined ? [] : removedWholeUnits(entry, last.log)),
+    [entry, last],
+  )
   if (entry === undefined) return null
   const items = open ? taken.flatMap((unit) => [...unitEvents(unit)]) : []
   return (
