@@ -14,7 +14,7 @@ import { Hono } from 'hono'
 
 const engine = createEngine({ store: sqliteStore({ file: process.env['FILE'] ?? 'pages.db' }) })
 
-/** Yours: `anthropicStep`, `openAIStep` or another one. This one says the same each time, in two pieces. */
+/** Yours: `anthropicStep`, `openAIStep` or another one. This one always sends the same text, in two pieces. */
 const step: Step = async function* () {
   for (const content of ['Hello ', 'there.']) yield { kind: 'StreamingDeltaEvent', content }
   yield {

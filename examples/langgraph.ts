@@ -28,7 +28,7 @@ const graph = new StateGraph(State)
 
 const config = { configurable: { thread_id: 'thread-1' }, durability: 'sync' as const }
 const { next, values } = await graph.getState(config)
-// A thread that has begun is given no input, and continues where it was.
+// A thread that has begun gets no input, and continues where it was.
 const begun = next.length > 0 || Object.keys(values as object).length > 0
 const { log } = await graph.invoke(begun ? null : { log: ['asked'] }, config)
 console.log(log.join(', '))

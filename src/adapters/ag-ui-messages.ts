@@ -8,7 +8,7 @@ import { type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { findEvent } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 
-/** The branch of HEAD as AG-UI messages: what is no message of a role is an activity. O(branch). */
+/** Returns the branch of HEAD as AG-UI messages. Items without a role are activities. O(branch). */
 export const agUiMessages = (state: State): Message[] => toTimeline(state).flatMap(messagesOf)
 
 function messagesOf(item: TimelineItem): Message[] {
@@ -28,12 +28,12 @@ function messagesOf(item: TimelineItem): Message[] {
         type: 'function' as const,
         function: { name: item.tool, arguments: JSON.stringify(item.arguments) },
       }
-      const said = textOf(item.content)
+      const text = textOf(item.content)
       const message: Message = {
         id: `${id}-call`,
         role: 'assistant',
         toolCalls: [call],
-        ...(said !== '' && { content: said }),
+        ...(text !== '' && { content: text }),
       }
       const result = item.result
       if (result === null) return [...reasoningOf(item), message]

@@ -24,7 +24,7 @@ export class Subagents {
   readonly #engine: Pick<Engine, 'open'>
   readonly #conversation: Conversation
   readonly #followed = new Map<string, Followed>()
-  /** Those that had ended before: the first snapshot has them. */
+  /** Ids of subagents that had ended before: the first snapshot has their messages. */
   #earlier: ReadonlySet<string> | null = null
 
   constructor(engine: Pick<Engine, 'open'>, conversation: Conversation) {
@@ -32,7 +32,7 @@ export class Subagents {
     this.#conversation = conversation
   }
 
-  /** Returns messages with those of subagents behind their calls. O(messages + those of the subagents). */
+  /** Returns messages, with a subagent's messages behind its call. O(messages of all). */
   async withMessages(messages: readonly Message[]): Promise<Message[]> {
     const all = await this.#children()
     const ended = all.filter(({ status }) => isEnded(status))
@@ -40,9 +40,9 @@ export class Subagents {
     const byCall = new Map<string, Message[]>()
     for (const { record, state } of all) {
       const subagentRunId = record.id
-      const said = agUiMessages(state).map((message): Message => ({ ...message, subagentRunId }))
+      const own = agUiMessages(state).map((message): Message => ({ ...message, subagentRunId }))
       const call = callOf(record) ?? ''
-      byCall.set(call, [...(byCall.get(call) ?? []), ...said])
+      byCall.set(call, [...(byCall.get(call) ?? []), ...own])
     }
     return messages.flatMap((message) => {
       const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
@@ -50,7 +50,7 @@ export class Subagents {
     })
   }
 
-  /** Returns the events of what subagents have done since the last call. O(what the subagents' replies show). */
+  /** Returns the events of subagents since the last call. O(parts of their replies). */
   async advance(): Promise<AGUIEvent[]> {
     const events: AGUIEvent[] = []
     for (const { record, state, parent, status } of await this.#children()) {
@@ -72,13 +72,13 @@ export class Subagents {
       }
       if (followed.isFinished) continue
       const advanced = advance(followed.parts, replyParts(state, to))
-      // Where a step was withdrawn, the last snapshot shows what holds.
+      // The last snapshot corrects a step that was withdrawn.
       const chunks = (advanced?.chunks ?? []).filter(({ type }) => type !== 'reset-step')
       if (advanced !== null) followed.parts = advanced.parts
-      const said = chunks.flatMap((chunk) => followed.translate(chunk))
+      const translated = chunks.flatMap((chunk) => followed.translate(chunk))
       followed.isFinished = isEnded(status)
-      if (followed.isFinished) said.push(...followed.translate(null))
-      events.push(...said.map((event): AGUIEvent => ({ ...event, subagentRunId }) as AGUIEvent))
+      if (followed.isFinished) translated.push(...followed.translate(null))
+      events.push(...translated.map((event): AGUIEvent => ({ ...event, subagentRunId }) as AGUIEvent))
       if (!followed.isFinished) continue
       if (status === 'error' || status === 'stuck')
         events.push({
@@ -114,12 +114,12 @@ export class Subagents {
 interface Child {
   readonly record: ConversationRecord
   readonly state: State
-  /** The subagent that it is one of, or null. */
+  /** The subagent that opened it, or null. */
   readonly parent: string | null
   readonly status: string
 }
 
-/** Whether a subagent does nothing more by itself. */
+/** Whether a subagent has stopped, or waits for a user. */
 const isEnded = (status: string): boolean => status !== 'idle' && status !== 'running'
 
 /** The call that opened a subagent; null when the record does not name it. */

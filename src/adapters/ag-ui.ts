@@ -71,7 +71,7 @@ export async function* agUiEvents(
     const from = await conversation.read((latest) => replyParts(latest, to))
     const translate = chunkTranslator(to)
     let length = state.log.entries.length
-    /** What the log has beside the reply. */
+    /** Events of the log that the reply's chunks do not show. */
     const logged = async (): Promise<AGUIEvent[]> => {
       const found = await conversation.read((latest) => {
         const events = loggedSince(latest, length, new Set(details))
@@ -94,7 +94,7 @@ export async function* agUiEvents(
         yield { type: EventType.RUN_ERROR, message: chunk.errorText }
         return
       }
-      // What was streamed does not hold: begin again with a snapshot of what does.
+      // The streamed step was withdrawn: begin again with a snapshot.
       if (chunk?.type === 'reset-step') {
         yield* translate(null)
         isOver = false
@@ -124,10 +124,10 @@ function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail
   }).flat()
 }
 
-/** Milliseconds between two looks at subagents while their parent waits for them. */
+/** Milliseconds between two reads of subagents while their parent waits for them. */
 const PAUSE = 200
 
-/** Yields the items of a generator, and null whenever the next one takes long. */
+/** Yields the items of a generator, and null after each pause without one. */
 async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null, void, undefined> {
   try {
     for (let next = items.next(); ;) {
@@ -170,17 +170,17 @@ export function agUiResponse(conversation: Conversation, options: AgUiOptions): 
 }
 
 /**
- * Takes in the input of an AG-UI run: user messages that the log does not have are appended under their ids, results of calls
+ * Appends the input of an AG-UI run: user messages that the log does not have are appended under their ids, results of calls
  * that the client executed end these calls, a state that differs is the shared state from then on, and `resume` approves or
  * rejects calls that wait. The same input again changes nothing. Run the conversation then.
  *
- * @throws ColloquyError `invalid_argument` for what is no input, `unknown_call` for a resume of a call that does not wait.
+ * @throws ColloquyError `invalid_argument` for an invalid input, `unknown_call` for a resume of a call that does not wait.
  */
 export async function receiveRunInput(
   conversation: Conversation,
-  given: unknown,
+  posted: unknown,
 ): Promise<AgUiOptions['input']> {
-  const input = isObject(given as JsonValue) ? (given as JsonObject) : {}
+  const input = isObject(posted as JsonValue) ? (posted as JsonObject) : {}
   const { threadId, runId, messages } = input
   if (typeof threadId !== 'string' || typeof runId !== 'string' || !Array.isArray(messages))
     throw new ColloquyError('invalid_argument', 'Pass an AG-UI input with threadId, runId and messages.')
@@ -216,7 +216,7 @@ const sharedState = (value: JsonValue): Event => ({
   value,
 })
 
-/** The latest shared state, or null when there is none. O(state updates after it). */
+/** Returns the latest shared state, or null. O(state updates after it). */
 async function sharedStateOf(conversation: Conversation): Promise<{ readonly value: JsonValue } | null> {
   const kinds = ['ConversationStateUpdateEvent'] as const
   for (let cursor: string | null | undefined; cursor !== null;) {

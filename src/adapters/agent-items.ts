@@ -12,7 +12,7 @@ import { replay } from '../state/reduce.ts'
 export const ITEMS = 'openai_agents'
 
 /**
- * Events of items, in order: neighbours that one reply said are one reply. O(size).
+ * Events of items, in order. Neighbours of one reply are one reply. O(size).
  * @param actions ids of the pending actions by call id, kept up to date
  */
 export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<string, string>): Event[] {
@@ -28,7 +28,7 @@ export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<str
   return events
 }
 
-/** Items that a run's input or a tool gives; all others are parts of a reply. */
+/** Whether an item is part of a reply. Others are input of a run or results of tools. */
 const isOfReply = (item: AgentInputItem | undefined): boolean => {
   if (item === undefined) return false
   if (item.type === undefined || item.type === 'message') return 'role' in item && item.role === 'assistant'
@@ -52,7 +52,7 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
   })
 }
 
-/** The event of an item that no model said. A result without its call is a message, which shows in no request as a result. */
+/** The event of an item that no model wrote. A result without its call is a message, which shows in no request as a result. */
 function inputEvent(item: AgentInputItem | undefined, actions: Map<string, string>): Event {
   const items = item === undefined ? [] : [item]
   const fields = item as unknown as JsonObject

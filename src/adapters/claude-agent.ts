@@ -48,10 +48,10 @@ export function conversationIdOf({ projectKey, sessionId, subpath }: SessionKey)
 /**
  * Returns a session store of the Claude Agent SDK over a Colloquy store.
  *
- * Entries come back as they were appended. An entry whose uuid the session has is ignored; entries without a uuid are always
+ * Entries are returned as they were appended. An entry whose uuid the session has is ignored; entries without a uuid are always
  * appended. The same append adds the messages, calls and results of the entries as events, so that every reader of the
- * conversation ({@link conversationIdOf}) follows the session while it grows. Subagents are child conversations. What others
- * appended to the conversation is loaded as entries, too, so that the SDK continues from it. `append` is O(new entries) in the
+ * conversation ({@link conversationIdOf}) follows the session while it grows. Subagents are child conversations. Events of other writers
+ * are loaded as entries, so that the SDK continues from them. `append` is O(new entries) in the
  * process that appended the ones before, else O(session); `load` is O(session).
  *
  * @throws ColloquyError what the store throws.

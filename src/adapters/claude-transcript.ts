@@ -16,7 +16,7 @@ import { digest } from './channel-values.ts'
 /** The key of the event that holds the lines of one append, as they were appended. */
 const LINES = 'claude_agent.lines'
 
-/** What this process knows of a session: the events of its log up to a version. */
+/** A session as this process has read it, up to a version of its log. */
 export interface Transcript {
   readonly createdAt: string
   readonly read: ReturnType<typeof growingClaudeCode>
@@ -84,7 +84,7 @@ export const linesEvent = (text: string, timestamp: string): Event => ({
 })
 
 /**
- * The entries of a log: those that were appended, and between them what others said on the branch of HEAD. O(size).
+ * Returns the entries of a log, with the events of other writers on HEAD's branch as entries between them. O(size).
  * @param ids the events that were made of entries
  */
 export function entriesOf(
@@ -97,23 +97,23 @@ export function entriesOf(
     others.length === 0 ? [] : pathTo(replay(stored.map(({ fact }) => fact))).map((entry) => entry.id)
   const onPath = new Set(path)
   const entries: SessionStoreEntry[] = []
-  let said: Event[] = []
-  const addSaid = (): void => {
-    entries.push(...entriesOfOthers(said, key, entries))
-    said = []
+  let pending: Event[] = []
+  const addPending = (): void => {
+    entries.push(...entriesOfOthers(pending, key, entries))
+    pending = []
   }
   for (const { id, fact } of stored) {
     const text = linesIn(fact)
     if (text !== null) {
-      addSaid()
+      addPending()
       entries.push(...parseLines(text))
-    } else if (!isQuarantined(fact) && id !== null && onPath.has(id) && !ids.has(id)) said.push(fact)
+    } else if (!isQuarantined(fact) && id !== null && onPath.has(id) && !ids.has(id)) pending.push(fact)
   }
-  addSaid()
+  addPending()
   return entries.length === 0 ? null : entries
 }
 
-/** Entries of events that others appended: what the model reads of them, without the reasoning of other models. */
+/** Entries of other writers' events: what a model reads of them, without the reasoning of other models. */
 function entriesOfOthers(
   events: readonly Event[],
   { projectKey, sessionId }: SessionKey,
@@ -124,7 +124,7 @@ function entriesOfOthers(
   )
   if (messages.length === 0) return []
   const written = toAnthropic(messages).messages
-  // A request begins and ends with the user's turn, which nobody said when the reply of a model is there.
+  // A request starts and ends with a user's turn; it is a placeholder when the messages have a reply there.
   const start = messages[0]?.role === 'assistant' && written[0]?.role === 'user' ? 1 : 0
   const end = messages.at(-1)?.role === 'assistant' && written.at(-1)?.role === 'user' ? -1 : undefined
   const last = before.findLast(({ uuid }) => typeof uuid === 'string')

@@ -30,7 +30,7 @@ interface Segment {
   readonly items: readonly AgentInputItem[]
 }
 
-/** What a change comes to: where HEAD moves first, if it does, the items to append, and what the caller gets. */
+/** A change: where HEAD moves first, if it does, the items to append, and the caller's result. */
 interface Change<T> {
   readonly head?: string | null
   readonly items?: readonly AgentInputItem[]
@@ -42,13 +42,13 @@ interface Change<T> {
 /**
  * Returns a session of the OpenAI Agents SDK over a conversation.
  *
- * Items come back as they were added, and are events that every reader of the conversation understands: messages, replies with
+ * Items are returned as they were added, and are events that every reader of the conversation understands: messages, replies with
  * their reasoning, calls and results. `popItem`, `clearSession` and rewrites move HEAD and delete nothing, so that
- * `conversation.navigate` undoes them. What others appended to the conversation comes back as items, too. A change is atomic,
+ * `conversation.navigate` undoes them. Events of other writers are returned as items. A change is atomic,
  * and repeats itself when another writer was faster. `getItems` is O(events of the branch).
  *
- * @throws ColloquyError what the conversation throws; `id_conflict` when an operation id is used for another transaction;
- * `version_conflict` when the suffix to replace is not the end of the history.
+ * @throws ColloquyError what the conversation throws; `id_conflict` when an operation id is used for another transaction, or
+ * the suffix to replace is not the end of the history; `invalid_argument` for a transaction that JSON cannot hold.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -124,7 +124,7 @@ export function colloquySession({ conversation }: { readonly conversation: Conve
 
 type Mutation = Parameters<ColloquySession['applyHistoryMutations']>[0]['mutations'][number]
 
-/** Replaces the first of the calls that have the id, and takes out the others. */
+/** Replaces the first call with the id, and removes the others. */
 function replaceCall(
   items: readonly AgentInputItem[],
   { callId, replacement }: Mutation,
@@ -199,7 +199,7 @@ const stateUpdate = (key: string, value: JsonValue): Event => ({
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Takes the last items out, and appends others: HEAD moves in front of the segment that the first of them is in. */
+/** Removes the last items, and appends others: HEAD moves in front of the segment that the first of them is in. */
 function replaceLast(
   history: readonly Segment[],
   count: number,

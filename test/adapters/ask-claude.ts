@@ -1,4 +1,4 @@
-/** The Claude Agent SDK itself, with a stand-in for Claude Code. */
+/** The Claude Agent SDK itself, with a fake of Claude Code. */
 
 import { join } from 'node:path'
 import { query, type SessionStore } from '@anthropic-ai/claude-agent-sdk'

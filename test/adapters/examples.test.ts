@@ -48,12 +48,24 @@ it('LangGraph: ends as without a kill when each of its steps is killed', () => {
   expect(run()).toEqual({ signal: null, last: 'asked, did 1, did 2, did 3, did 4' })
 })
 
-it('Claude Agent SDK: each start continues the session of the one before', () => {
+it('Claude Agent SDK: each start continues the session of the one before, and the command reads it meanwhile', () => {
   const executable = copy('test/adapters/fake-claude-code.mjs')
   chmodSync(executable, 0o755)
-  const env = { CLAUDE_CODE: executable, CLAUDE_CONFIG_DIR: join(folder, 'claude') }
-  const ask = (text: string) => start([CLAUDE, text], { ...env, FILE: join(folder, 'agent.db') }).last
-  expect([ask('One'), ask('Two')]).toEqual(['I began with 0 lines.', 'I began with 5 lines.'])
+  const file = join(folder, 'agent.db')
+  const env = { CLAUDE_CODE: executable, CLAUDE_CONFIG_DIR: join(folder, 'claude'), FILE: file }
+  const colloquy = (...words: string[]) => {
+    const command = [join(ROOT, 'src/cli/main.ts'), ...words, '--db', file]
+    return spawnSync(process.execPath, command, { encoding: 'utf8' }).stdout
+  }
+  for (const [text, reply] of [
+    ['One', 'I began with 0 lines.'],
+    ['Two', 'I began with 5 lines.'],
+  ] as const) {
+    expect(start([CLAUDE, text], env).last).toBe(reply)
+    const [id = ''] = /[\w-]{60,}/.exec(colloquy('conversations', '--json')) ?? []
+    expect(colloquy('why', '--conversation', id, '--json')).toContain('"findings":[]')
+    expect(colloquy('messages', '--conversation', id)).toContain(reply)
+  }
 })
 
 it('OpenAI Agents SDK: each start knows the messages of those before', () => {

@@ -1,5 +1,5 @@
 /**
- * Stands for Claude Code where its SDK starts it: for each prompt it thinks, calls a tool, and tells how many lines of the session
+ * A fake of Claude Code, which its SDK starts: for each prompt it thinks, calls a tool, and reports how many lines of the session
  * it was started with. A prompt that names a subagent has one answer it.
  */
 
