@@ -26,3 +26,9 @@ export function linesOf(log: RecordedLog): readonly string[] {
     .split('\n')
     .filter((line) => line !== '')
 }
+
+/** A recorded session of another agent as text; null where the folder is missing. */
+export function recordedSession(name: string): string | null {
+  const path = resolve(FOLDER, '../sessions', name)
+  return existsSync(path) ? readFileSync(path, 'utf8') : null
+}

@@ -14,7 +14,7 @@ import {
   type StoredEvent,
 } from '../index.ts'
 import { glimpseIssue } from '../inspector/index.ts'
-import type { Session } from '../sessions/index.ts'
+import type { Session, SubagentLink } from '../sessions/index.ts'
 import type { AppendResult, NewConversation } from '../store/kit/index.ts'
 import { aboutFile, attempt, complain } from './attempt.ts'
 import type { RequestOf } from './commands.ts'
@@ -266,7 +266,11 @@ function planSession(name: string, session: Session, { options }: Request, paren
     description: {
       ...describeDocuments({ meta: null, baseState: null }),
       title: titleIn(session.title ?? undefined),
-      metadata: { imported_from: session.format },
+      ...(session.subagent !== null && { tags: { subagent: 'true' } }),
+      metadata: {
+        imported_from: session.format,
+        ...(session.subagent !== null && { subagent: linkOf(session.subagent) }),
+      },
       timeZone,
       parentConversationId: parent?.id ?? sessionId(session.parentId),
       createdAt: session.createdAt,
@@ -276,6 +280,12 @@ function planSession(name: string, session: Session, { options }: Request, paren
     notes,
   }
 }
+
+/** The link of a child conversation, as `subagent()` writes it. */
+const linkOf = ({ actionId, depth }: SubagentLink): JsonObject => ({
+  ...(actionId !== null && { action_id: actionId }),
+  depth,
+})
 
 const sessionId = (id: string | null): string | null => (id !== null && isLegalId(id) ? dashed(id) : null)
 

@@ -8,7 +8,7 @@ import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import type { State } from '../state/state.ts'
 import { contentOf, textIn } from './content.ts'
-import type { Session, SessionRecord } from './session.ts'
+import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { type Origin, SessionWriter } from './writer.ts'
 
 /**
@@ -41,6 +41,7 @@ interface TrajectoryPlace {
   readonly line: number
   readonly id: string | null
   readonly parentId: string | null
+  readonly subagent?: SubagentLink
   readonly taken: Set<string>
 }
 
@@ -56,28 +57,37 @@ function unusedId(names: readonly unknown[], taken: Set<string>): string | null 
 
 function readTrajectory(
   found: RawObject,
-  { line, id, parentId, taken }: TrajectoryPlace,
+  { line, id, parentId, subagent, taken }: TrajectoryPlace,
   writer: SessionWriter = new SessionWriter(),
 ): Session {
   const agent = objectOf(found['agent'])
   const other = otherFields(found)
   if (other !== null) writer.update('atif.trajectory', other, { line, id: 'trajectory', time: null })
+  const subagents = found['subagent_trajectories']
+  const listed = (Array.isArray(subagents) ? subagents : []) as readonly JsonValue[]
+  // A reference has one of these ids; the child's own id may differ, if another trajectory has it.
+  const ids = new Map<unknown, string>()
+  const named = listed.map((value) => {
+    const child = objectOf(value)
+    const childId = child === value ? unusedId([child['session_id'], child['trajectory_id']], taken) : null
+    for (const each of [child['session_id'], child['trajectory_id']])
+      if (childId !== null && stringOf(each) !== '' && each !== found['session_id']) ids.set(each, childId)
+    return { value, child, childId }
+  })
+  const actions = new Map<string, string>()
   const steps = objectsOf(found['steps'])
   for (const [index, step] of steps.entries()) {
     const value = (found['steps'] as readonly JsonValue[])[index]
-    if (value === step) readStep(step, index, agent, writer)
+    if (value === step) readStep(step, index, agent, writer, { ids, actions })
     else writer.keep(strayOf(value, index + 1), 'not a step')
   }
+  const depth = (subagent?.depth ?? 0) + 1
   const children: Session[] = []
-  const subagents = found['subagent_trajectories']
-  for (const child of (Array.isArray(subagents) ? subagents : []) as readonly JsonValue[]) {
-    const one = objectOf(child)
-    if (one !== child) {
-      writer.keep(strayOf(child, line), 'not a trajectory')
-      continue
-    }
-    const childId = unusedId([one['session_id'], one['trajectory_id']], taken)
-    children.push(readTrajectory(one, { line, id: childId, parentId: id, taken }))
+  for (const { value, child, childId } of named) {
+    if (child === value) {
+      const link = { actionId: actions.get(childId ?? '') ?? null, depth }
+      children.push(readTrajectory(child, { line, id: childId, parentId: id, subagent: link, taken }))
+    } else writer.keep(strayOf(value, line), 'not a trajectory')
   }
   return {
     format: 'atif',
@@ -87,6 +97,7 @@ function readTrajectory(
     createdAt: stringOf(steps.find(({ timestamp }) => typeof timestamp === 'string')?.['timestamp']) || null,
     facts: writer.facts,
     notes: writer.notes(),
+    subagent: subagent ?? null,
     children,
   }
 }
@@ -105,7 +116,19 @@ function otherFields(found: RawObject): JsonObject | null {
   return rest.length === 0 ? null : (Object.fromEntries(rest) as JsonObject)
 }
 
-function readStep(step: RawObject, index: number, agent: RawObject, writer: SessionWriter): void {
+/** Children of a trajectory: their ids by the ids in references, and the calls that started them, by id. */
+interface Links {
+  readonly ids: ReadonlyMap<unknown, string>
+  readonly actions: Map<string, string>
+}
+
+function readStep(
+  step: RawObject,
+  index: number,
+  agent: RawObject,
+  writer: SessionWriter,
+  links: Links,
+): void {
   const line = index + 1
   const number = typeof step['step_id'] === 'number' ? step['step_id'] : index + 1
   const origin = { line, id: `step-${number}`, time: step['timestamp'] }
@@ -132,7 +155,7 @@ function readStep(step: RawObject, index: number, agent: RawObject, writer: Sess
       { line, raw: JSON.stringify(step), value: step as JsonValue },
       `unknown step source ${JSON.stringify(source)}`,
     )
-  addResults(calls, results, origin, writer)
+  addResults(calls, results, origin, writer, links)
   const other = otherStepFields(step, calls, results, isReply)
   if (other !== null) writer.update('atif.step', other, { ...origin, id: `${origin.id}-beside` })
 }
@@ -242,6 +265,7 @@ function addResults(
   results: readonly RawObject[],
   origin: Origin,
   writer: SessionWriter,
+  links: Links,
 ): void {
   const ids = calls.map((call) => stringOf(call['tool_call_id']))
   const open = new Set(ids)
@@ -253,7 +277,10 @@ function addResults(
     const content = contentOf(result['content'])
     if (callId !== undefined) {
       open.delete(callId)
-      writer.result({ callId, content, isError: false }, place)
+      const child = childIn(result, links)
+      const action = writer.actionOf(callId)
+      if (child !== undefined && action !== null) links.actions.set(child, action)
+      writer.result({ callId, content, isError: false, child }, place)
     } else if (content.length > 0) writer.say('environment', content, place)
     else writer.note('results without content', origin.line)
   }
@@ -264,6 +291,18 @@ function addResults(
       { callId, content: [], isError: false },
       { ...origin, id: `${origin.id}-none-${callId}`.slice(0, 200) },
     )
+}
+
+/** Id of the child that a result refers to. */
+function childIn(result: RawObject, { ids }: Links): string | undefined {
+  const reference = result['subagent_trajectory_ref']
+  for (const each of Array.isArray(reference) ? objectsOf(reference) : [objectOf(reference)]) {
+    const { trajectory_id, session_id } = each
+    const id =
+      ids.get(trajectory_id) ?? ids.get(session_id) ?? (stringOf(session_id) || stringOf(trajectory_id))
+    if (id !== '') return id
+  }
+  return undefined
 }
 
 /** Names that a log does not contain. */

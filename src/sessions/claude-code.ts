@@ -22,22 +22,73 @@ import {
 
 /** Reads a session and the side chains in its file. O(size). */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
-  const index = indexLines(records)
-  const chains = index.chains.map((lines, at) => readLines(lines, index.hasResult, `side-${at + 1}`))
-  const main = readLines(index.lines, index.hasResult, null, index.repeated)
-  return { ...main, children: chains.map((chain) => ({ ...chain, parentId: main.id })) }
+  const { lines, chains, hasResult, repeated } = indexLines(records)
+  const names = chains.map((chain, index) => agentIn(chain) ?? `side-${index + 1}`)
+  const calls = subagentCalls(lines, chains, names)
+  const main = readLines(lines, hasResult, null, calls, repeated)
+  const callOf = new Map([...calls].map(([callId, agent]) => [agent, callId]))
+  const children = chains.map((chain, index): Session => {
+    const name = names[index] ?? ''
+    const actionId = main.writer.actionOf(callOf.get(name) ?? '')
+    const { session } = readLines(chain, hasResult, name, NO_CALLS)
+    return { ...session, parentId: main.session.id, subagent: { actionId, depth: 1 } }
+  })
+  return { ...main.session, children }
 }
+
+const NO_CALLS: ReadonlyMap<string, string> = new Map()
+
+/**
+ * Names of the subagents that calls started, by the ids of the calls: the result of a call records it in newer
+ * versions; in older ones, the prompt of the call is the first message of its side chain. O(lines).
+ */
+function subagentCalls(
+  lines: readonly Line[],
+  chains: readonly (readonly Line[])[],
+  names: readonly string[],
+): ReadonlyMap<string, string> {
+  const calls = new Map<string, string>()
+  const prompts = new Map<string, string[]>()
+  for (const { found, blocks } of lines) {
+    const agent = stringOf(objectOf(found['toolUseResult'])['agentId'])
+    for (const block of blocks) {
+      if (isResult(block) && agent !== '') calls.set(stringOf(block['tool_use_id']), agent)
+      const prompt = stringOf(objectOf(block['input'])['prompt'])
+      if (block['type'] !== 'tool_use' || prompt === '') continue
+      prompts.set(prompt, [...(prompts.get(prompt) ?? []), stringOf(block['id'])])
+    }
+  }
+  const known = new Set(calls.values())
+  for (const [index, name] of names.entries()) {
+    if (known.has(name)) continue
+    const first = chains[index]?.find(({ type }) => type === 'user')
+    const callId = prompts.get(textIn(first?.message['content']))?.find((id) => !calls.has(id))
+    if (callId !== undefined) calls.set(callId, name)
+  }
+  return calls
+}
+
+/** Id of the session of a subagent. */
+const subagentId = (session: string | null, agent: string): string =>
+  session === null ? agent : `${session}-${agent}`
 
 function readLines(
   lines: readonly Line[],
   hasResult: HasResult,
   name: string | null,
+  calls: ReadonlyMap<string, string>,
   repeated: readonly number[] = [],
-): Session {
+): { readonly session: Session; readonly writer: SessionWriter } {
   const writer = new SessionWriter()
+  const source = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
+  const session = stringOf(source['sessionId']) || null
   const chain: Chain = {
     writer,
     hasResult,
+    childOf: (callId) => {
+      const agent = calls.get(callId)
+      return agent === undefined ? undefined : subagentId(session, agent)
+    },
     turns: new Turns(writer, lines),
     replies: repliesOf(lines),
     titles: [],
@@ -50,19 +101,21 @@ function readLines(
     chain.turns.finish(line)
   }
   for (const number of repeated) writer.note('written twice: a line', number)
-  const source = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
-  const session = stringOf(source['sessionId']) || null
   // A file of a subagent contains its parent's session id, and its own agent id.
   const agent = isSubagent(lines) ? (agentIn(lines) ?? name) : null
   return {
-    format: 'claude-code',
-    id: agent === null ? session : session === null ? agent : `${session}-${agent}`,
-    title: chain.titles.at(-1) ?? null,
-    parentId: agent === null ? null : session,
-    createdAt: stringOf(lines.find(({ time }) => time !== null)?.time) || null,
-    facts: writer.facts,
-    notes: writer.notes(),
-    children: [],
+    writer,
+    session: {
+      format: 'claude-code',
+      id: agent === null ? session : subagentId(session, agent),
+      title: chain.titles.at(-1) ?? null,
+      parentId: agent === null ? null : session,
+      createdAt: stringOf(lines.find(({ time }) => time !== null)?.time) || null,
+      facts: writer.facts,
+      notes: writer.notes(),
+      subagent: agent === null ? null : { actionId: null, depth: 1 },
+      children: [],
+    },
   }
 }
 
@@ -78,6 +131,8 @@ export interface Chain {
   readonly writer: SessionWriter
   /** Whether a call has a result in the file. */
   readonly hasResult: HasResult
+  /** Id of the session that a call started as a subagent. */
+  readonly childOf: (callId: string) => string | undefined
   readonly turns: Turns
   /** The reply of each line. */
   readonly replies: ReadonlyMap<Line, SplitReply>
@@ -227,7 +282,10 @@ function readUser(line: Line, chain: Chain): void {
     const failed = isError ? FAILED.exec(errorText) : null
     if (isError && errorText.startsWith(REJECTED)) writer.reject(callId, errorText, place)
     else if (failed !== null && writer.hasCall(callId)) writer.fail(callId, failed[1] ?? errorText, place)
-    else writer.result({ callId, content: contentOf(block['content']), isError }, place)
+    else {
+      const child = chain.childOf(callId)
+      writer.result({ callId, content: contentOf(block['content']), isError, child }, place)
+    }
   }
   if (results.length > 0 && results.length === blocks.length) return
   const rest = results.length === 0 ? content : blocks.filter(({ type }) => type !== 'tool_result')

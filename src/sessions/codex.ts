@@ -47,12 +47,23 @@ export function readCodex(records: readonly SessionRecord[]): Session {
     format: 'codex',
     id: stringOf(meta['id']) || null,
     title: null,
-    parentId: stringOf(meta['forked_from_id']) || stringOf(spawn['parent_thread_id']) || null,
+    parentId:
+      [spawn['parent_thread_id'], meta['parent_thread_id'], meta['forked_from_id']]
+        .map(stringOf)
+        .find(Boolean) ?? null,
     createdAt: stringOf(meta['timestamp']) || null,
     facts: writer.facts,
     notes: writer.notes(),
+    subagent: subagentOf(meta),
     children: [],
   }
+}
+
+function subagentOf(meta: RawObject): Session['subagent'] {
+  const subagent = objectOf(meta['source'])['subagent']
+  if (subagent === undefined || subagent === null) return null
+  const { depth } = objectOf(objectOf(subagent)['thread_spawn'])
+  return { actionId: null, depth: typeof depth === 'number' ? Math.max(1, depth) : 1 }
 }
 
 const keep = (record: SessionRecord | undefined, writer: SessionWriter): void => {
@@ -71,6 +82,8 @@ interface Rollout {
   readonly results: ReadonlySet<string>
   /** Identifiers of calls: ids, queries and addresses of searches. */
   readonly called: ReadonlySet<string>
+  /** Ids of the threads that calls started as subagents, by the ids of the calls. */
+  readonly spawned: ReadonlyMap<string, string>
   /** Readable texts of reasoning. */
   readonly thoughts: ReadonlySet<string>
   /** Ids of the items that an event has completed. */
@@ -92,6 +105,7 @@ function indexRollout(
   const inItems = new Set<string>()
   const results = new Set<string>()
   const called = new Set<string>()
+  const spawned = new Map<string, string>()
   const thoughts = new Set<string>()
   const completed = new Set<string>()
   for (const { type, what, payload } of lines) {
@@ -99,6 +113,8 @@ function indexRollout(
     // Since 0.148 only this event has the user's text.
     if (type === 'event_msg' && isUserItem(payload)) typed.add(itemWords(payload))
     if (what === 'item_completed') completed.add(stringOf(objectOf(payload['item'])['id']))
+    if (what === 'collab_agent_spawn_end')
+      spawned.set(stringOf(payload['call_id']), stringOf(payload['new_thread_id']))
     if (type !== 'response_item') continue
     if (what === 'message') inItems.add(wordsIn(payload['content']))
     else if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
@@ -108,7 +124,7 @@ function indexRollout(
     else if (what.endsWith('_call')) for (const sign of signsOf(payload)) called.add(sign)
   }
   const isCompacted = lines.some(({ type }) => type === NEW_HISTORY)
-  return { typed, inItems, results, called, thoughts, completed, isCompacted }
+  return { typed, inItems, results, called, spawned, thoughts, completed, isCompacted }
 }
 
 /** Text around an image in a user's message. */
@@ -186,7 +202,9 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     const callId = stringOf(payload['call_id'])
     // The result of a tool search is kept as JSON, because a list of tools is not content.
     const { output = payload['tools'] === undefined ? '' : JSON.stringify(payload['tools']) } = payload
-    writer.result({ callId, content: contentOf(output), isError: payload['status'] === 'failed' }, origin)
+    const child = rollout.spawned.get(callId) || undefined
+    const isError = payload['status'] === 'failed'
+    writer.result({ callId, content: contentOf(output), isError, child }, origin)
   } else if (what === 'ghost_snapshot' || what === 'additional_tools') keepAside(line, writer)
   else writer.keep(line.record, `unknown item type "${what}"`)
 }

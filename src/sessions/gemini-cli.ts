@@ -30,6 +30,7 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
     createdAt: stringOf(about['startTime']) || null,
     facts: writer.facts,
     notes: writer.notes(),
+    subagent: null,
     children: [],
   }
 }

@@ -23,6 +23,7 @@ export function growingClaudeCode(): (records: readonly SessionRecord[]) => Read
     writer,
     // A result may still follow.
     hasResult: () => true,
+    childOf: () => undefined,
     turns: new Turns(writer, lines),
     replies,
     titles: [],

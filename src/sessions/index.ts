@@ -11,4 +11,5 @@ export {
   type SessionFormat,
   type SessionNote,
   type SessionRecord,
+  type SubagentLink,
 } from './session.ts'

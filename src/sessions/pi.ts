@@ -39,6 +39,7 @@ export function readPi(records: readonly SessionRecord[]): Session {
     createdAt: stringOf(header['timestamp']) || null,
     facts: writer.facts,
     notes: writer.notes(),
+    subagent: null,
     children: [],
   }
 }

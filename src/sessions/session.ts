@@ -51,6 +51,14 @@ export interface SessionNote {
   readonly line: number
 }
 
+/** How a parent started a session as a subagent. */
+export interface SubagentLink {
+  /** Id of the event of the parent's call; null if the file does not contain it. */
+  readonly actionId: string | null
+  /** 1 for a subagent of the main session. */
+  readonly depth: number
+}
+
 /** A recorded session as a log. */
 export interface Session {
   readonly format: SessionFormat
@@ -66,6 +74,8 @@ export interface Session {
    */
   readonly facts: readonly SessionFact[]
   readonly notes: readonly SessionNote[]
+  /** Null unless another session started it as a subagent. */
+  readonly subagent: SubagentLink | null
   /** The sessions in the same file: side chains and subagents. */
   readonly children: readonly Session[]
 }

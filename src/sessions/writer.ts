@@ -51,6 +51,8 @@ export interface Result {
   readonly tool?: string
   readonly content: readonly Content[]
   readonly isError: boolean
+  /** Id of the session that the call started as a subagent. */
+  readonly child?: string | undefined
 }
 
 /** Whether a file has the result of a call. */
@@ -76,6 +78,9 @@ const SEEN: ReadonlySet<unknown> = new Set(['message', 'call', 'result'])
 
 /** An event without its position. */
 type Unplaced<E = Event> = E extends Event ? Omit<E, 'id' | 'timestamp' | 'parent_id'> : never
+
+/** Kind of the result of a call of `subagent()`. */
+const SUBAGENT_RESULT = 'SubagentObservation'
 
 /** Result data that tools return to the program, not to the model. */
 export const TOOL_METADATA = 'tool result metadata'
@@ -108,7 +113,12 @@ export class SessionWriter {
 
   /** Whether a call was added. */
   hasCall(id: string): boolean {
-    return (this.#calls.get(id)?.id ?? null) !== null
+    return this.actionOf(id) !== null
+  }
+
+  /** Id of the event of a call; null for an unknown call. */
+  actionOf(callId: string): string | null {
+    return this.#calls.get(callId)?.id ?? null
   }
 
   /** Counts a record that becomes no event. */
@@ -239,7 +249,7 @@ export class SessionWriter {
   }
 
   /** Adds the result of a call. A repeated one is counted, and one of an unknown call is stored unchanged. */
-  result({ callId, tool, content, isError }: Result, origin: Origin): void {
+  result({ callId, tool, content, isError, child }: Result, origin: Origin): void {
     const call = this.#call(callId)
     if (repeatsResult(call, content)) return this.note('written twice: a tool result', origin.line)
     this.add(
@@ -249,7 +259,12 @@ export class SessionWriter {
         tool_name: call.tool ?? tool ?? 'unknown',
         tool_call_id: callId,
         action_id: call.id ?? callId,
-        observation: { kind: 'ToolObservation', content, is_error: isError },
+        observation: {
+          kind: child === undefined ? 'ToolObservation' : SUBAGENT_RESULT,
+          content,
+          is_error: isError,
+          ...(child !== undefined && { conversation_id: child }),
+        },
       },
       origin,
     )

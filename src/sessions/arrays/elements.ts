@@ -159,6 +159,7 @@ export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session
   createdAt: null,
   facts: writer.facts,
   notes: writer.notes(),
+  subagent: null,
   children: [],
 })
 

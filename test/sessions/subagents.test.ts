@@ -1,0 +1,204 @@
+/** Side chains and subagents of other agents are child conversations, linked both ways. */
+
+import { describe, expect, it } from 'vitest'
+import { recordsOf } from '../../properties/sessions/lines.ts'
+import { readSession, type Session } from '../../src/sessions/index.ts'
+import { createEngine } from '../../src/conversation/index.ts'
+import { recordedSession } from '../recorded.ts'
+import { colloquy, folder } from '../cli/world.ts'
+import { inFile } from '../cli/database.ts'
+
+const events = ({ facts }: Session) =>
+  facts.map(({ fact }) => fact as object as Readonly<Record<string, unknown>>)
+
+/** The children that results of a session refer to, by the ids of the calls' events. */
+const childrenIn = (session: Session): Record<string, unknown> =>
+  Object.fromEntries(
+    events(session).flatMap(({ kind, action_id, observation }) => {
+      const { kind: result, conversation_id: id } = { ...(observation as object) } as Record<string, unknown>
+      return kind === 'ObservationEvent' && result === 'SubagentObservation' ? [[String(action_id), id]] : []
+    }),
+  )
+
+const line = (uuid: string, parentUuid: string | null, type: string, message: object, more: object = {}) => ({
+  uuid,
+  parentUuid,
+  type,
+  sessionId: 's',
+  timestamp: '2026-01-01T00:00:00Z',
+  message,
+  ...more,
+})
+
+const call = (id: string, prompt: string) => ({
+  id: `reply-${id}`,
+  role: 'assistant',
+  content: [{ type: 'tool_use', id, name: 'Task', input: { prompt } }],
+  stop_reason: 'tool_use',
+})
+
+const result = (id: string) => ({
+  role: 'user',
+  content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }],
+})
+
+const said = (text: string) => ({ role: 'user', content: text })
+
+const meta = (more: object) => ({ type: 'session_meta', payload: { id: 'thread', ...more } })
+
+const step = (id: string, reference: object) => ({
+  step_id: 1,
+  source: 'agent',
+  message: '',
+  tool_calls: [{ tool_call_id: id, function_name: 'delegate', arguments: {} }],
+  observation: { results: [{ source_call_id: id, content: 'ok', subagent_trajectory_ref: [reference] }] },
+})
+
+describe('Claude Code', () => {
+  it('links a side chain of the file by its prompt, and one by the id of its agent', () => {
+    const side = { isSidechain: true }
+    const session = readSession(
+      recordsOf([
+        line('m', null, 'user', said('go')),
+        line('a', 'm', 'assistant', call('one', 'first task')),
+        line('x', null, 'user', said('first task'), side),
+        line('ra', 'a', 'user', result('one')),
+        line('b', 'ra', 'assistant', call('two', 'second task')),
+        line('y', null, 'user', said('rewritten task'), { ...side, agentId: 'agent2' }),
+        line('rb', 'b', 'user', result('two'), { toolUseResult: { agentId: 'agent2' } }),
+      ]),
+      { from: 'claude-code' },
+    )
+    expect(session.children.map(({ id, parentId, subagent }) => [id, parentId, subagent])).toEqual([
+      ['s-side-1', 's', { actionId: 'a', depth: 1 }],
+      ['s-agent2', 's', { actionId: 'b', depth: 1 }],
+    ])
+    expect(childrenIn(session)).toEqual({ a: 's-side-1', b: 's-agent2' })
+    expect(session.subagent).toBe(null)
+  })
+
+  it.each([
+    ['no prompt', said('another task')],
+    ['no text', { role: 'user', content: [null, 7] }],
+    ['a foreign message', { role: 'user', content: { text: 'task' } }],
+  ])('keeps a side chain with %s, without a call', (_, message) => {
+    const session = readSession(
+      recordsOf([
+        line('m', null, 'user', said('go')),
+        line('a', 'm', 'assistant', call('one', 'task')),
+        line('x', null, 'user', message, { isSidechain: true }),
+        line('r', 'a', 'user', result('one'), { toolUseResult: { agentId: 7 } }),
+      ]),
+      { from: 'claude-code' },
+    )
+    expect(session.children.map(({ subagent }) => subagent)).toEqual([{ actionId: null, depth: 1 }])
+    expect(childrenIn(session)).toEqual({})
+  })
+})
+
+describe('Codex', () => {
+  it('links a spawned thread both ways', () => {
+    const parent = readSession(
+      recordsOf([
+        meta({}),
+        {
+          type: 'response_item',
+          payload: { type: 'function_call', name: 'spawn_agent', call_id: 'c', arguments: '{}' },
+        },
+        {
+          type: 'event_msg',
+          payload: { type: 'collab_agent_spawn_end', call_id: 'c', new_thread_id: 'child-thread' },
+        },
+        { type: 'response_item', payload: { type: 'function_call_output', call_id: 'c', output: 'started' } },
+      ]),
+      { from: 'codex' },
+    )
+    expect(Object.values(childrenIn(parent))).toEqual(['child-thread'])
+    const spawn = { parent_thread_id: 'thread', depth: 2, agent_nickname: null }
+    const child = readSession(recordsOf([meta({ source: { subagent: { thread_spawn: spawn } } })]), {
+      from: 'codex',
+    })
+    expect([child.parentId, child.subagent]).toEqual(['thread', { actionId: null, depth: 2 }])
+  })
+
+  it.each([
+    [{ subagent: 'review' }],
+    [{ subagent: { other: 'x' } }],
+    [{ subagent: { thread_spawn: { depth: -3 } } }],
+  ])('reads the source %j as a subagent of depth 1', (source) => {
+    const session = readSession(recordsOf([meta({ source, forked_from_id: 'f' })]), { from: 'codex' })
+    expect([session.parentId, session.subagent]).toEqual(['f', { actionId: null, depth: 1 }])
+  })
+
+  it('does not take a fork for a subagent', () => {
+    const session = readSession(recordsOf([meta({ source: 'cli', forked_from_id: 'f' })]), { from: 'codex' })
+    expect([session.parentId, session.subagent]).toEqual(['f', null])
+  })
+})
+
+it('a trajectory links its subagents by their references, at every depth', () => {
+  const inner = { schema_version: 'ATIF-v1.7', session_id: 'inner', trajectory_id: 't2', steps: [] }
+  const child = {
+    schema_version: 'ATIF-v1.7',
+    session_id: 'run',
+    trajectory_id: 't1',
+    steps: [step('d', { session_id: 'inner' })],
+    subagent_trajectories: [inner],
+  }
+  const session = readSession(
+    recordsOf([
+      {
+        schema_version: 'ATIF-v1.7',
+        session_id: 'run',
+        steps: [step('c', { trajectory_id: 't1' })],
+        subagent_trajectories: [child],
+      },
+    ]),
+  )
+  const [first] = session.children
+  expect([first?.id, first?.subagent?.depth, childrenIn(session)]).toEqual([
+    't1',
+    1,
+    { [first?.subagent?.actionId ?? '']: 't1' },
+  ])
+  const [second] = first?.children ?? []
+  expect([second?.id, second?.subagent]).toEqual(['inner', { actionId: 'step-1', depth: 2 }])
+})
+
+it('an import links children as subagent() does', async () => {
+  const file = [
+    line('m', null, 'user', said('go')),
+    line('a', 'm', 'assistant', call('one', 'task')),
+    line('x', null, 'user', said('task'), { isSidechain: true }),
+    line('r', 'a', 'user', result('one')),
+  ]
+  const at = folder({ 's.jsonl': file.map((each) => JSON.stringify(each)).join('\n') })
+  expect((await colloquy(['import', at('s.jsonl'), '--db', at('x.db')])).code).toBe(0)
+  await inFile(at('x.db'), async (store) => {
+    const engine = createEngine({ store })
+    const children = await (await engine.open('s')).children()
+    expect(children).toMatchObject([
+      { id: 's-side-1', parentConversationId: 's', metadata: { subagent: { action_id: 'a', depth: 1 } } },
+    ])
+    await engine.close()
+  })
+})
+
+const MAIN = recordedSession('claude-code/ccl-worktrees-main.jsonl')
+const SUBAGENT = recordedSession('claude-code/ccl-worktrees-subagent.jsonl')
+
+if (MAIN !== null && SUBAGENT !== null)
+  it('recorded sessions name a subagent alike in its own file and in the one of its parent', () => {
+    const [main, child] = [MAIN, SUBAGENT].map((text) =>
+      readSession(
+        recordsOf(
+          text
+            .trim()
+            .split('\n')
+            .map((raw) => JSON.parse(raw) as object),
+        ),
+      ),
+    )
+    expect(child?.parentId).toBe(main?.id)
+    expect(Object.values(childrenIn(main as Session))).toContain(child?.id)
+  })
