@@ -154,7 +154,7 @@ export function openPart(): fc.Arbitrary<OpenPart> {
   return fc.oneof({ weight: 4, arbitrary: part }, { weight: 1, arbitrary: marked })
 }
 
-/** The part with another value or a further field somewhere; its kind stays. */
+/** The part with one value replaced or one field added; its kind stays. */
 function damaged([part, place, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
   const places: (readonly [holder: object, key: string])[] = []
   const copy = JSON.parse(JSON.stringify(part)) as JsonObject

@@ -1,8 +1,8 @@
-/** What makes a run the same each time: a clock, ids, and who goes on when several could. */
+/** Deterministic runs: a clock, ids, and a scheduler. */
 
 import * as fc from 'fast-check'
 
-/** A clock that advances only when it is read or told to. */
+/** A clock that advances only when it is read or advanced. */
 export interface TestClock {
   /** Microseconds since 1970, for the engine's option `clock`; each reading is later than the one before. */
   readonly micros: () => bigint
@@ -10,7 +10,8 @@ export interface TestClock {
 }
 
 /**
- * A clock for tests, from an instant on (default: the first of January 2026), one millisecond for each reading.
+ * Returns a clock for tests that starts at an instant (default: 1 January 2026) and advances one millisecond
+ * per reading.
  * @example
  * const clock = testClock('2026-01-01T00:00:00Z')
  * const first = clock.micros()
@@ -28,7 +29,7 @@ export function testClock(start = '2026-01-01T00:00:00Z'): TestClock {
 }
 
 /**
- * Ids for tests, as the engine's option `newId` has it: the same ones for the same seed, and others for another.
+ * Returns ids for the engine's option `newId`: equal seeds give equal ids.
  * @example
  * const newId = testIds('a')
  * newId() // 'a-1'
@@ -40,14 +41,14 @@ export function testIds(seed: string | number): () => string {
 }
 
 /**
- * Decides by a seed which of the promises that wait for it goes on next: fast-check's scheduler, for a test that is no
- * property. In a property take `fc.scheduler()`, which shrinks.
+ * Returns fast-check's scheduler with a seed that decides which waiting promise continues, for tests outside
+ * of a property. In a property use `fc.scheduler()`, which shrinks.
  * @example
- * const said = []
+ * const output = []
  * const scheduler = testScheduler(1)
- * for (const name of ['a', 'b']) scheduler.schedule(Promise.resolve(), name).then(() => said.push(name))
+ * for (const name of ['a', 'b']) scheduler.schedule(Promise.resolve(), name).then(() => output.push(name))
  * await scheduler.waitIdle()
- * said.toSorted() // ['a', 'b']
+ * output.toSorted() // ['a', 'b']
  */
 export function testScheduler(seed: number): fc.Scheduler {
   const [scheduler] = fc.sample(fc.scheduler(), { seed, numRuns: 1 })
@@ -56,16 +57,17 @@ export function testScheduler(seed: number): fc.Scheduler {
 }
 
 export interface ScheduledOptions {
-  /** Methods that are called at once. Default: none. */
+  /** Methods that are called at once. Default: no method. */
   readonly atOnce?: ReadonlySet<string>
   /** Called with each call and its result. */
   readonly told?: (method: string, args: readonly unknown[], result: unknown) => void
 }
 
 /**
- * The same object, as a store is one, with every method waiting for its turn before it is called and before its result
- * is known, so that a test decides in which order concurrent calls are made.
- * @param turn resolves when the call of that label may go on
+ * Returns the object with every method waiting for its turn before the call and before its result, so that a
+ * test decides the order of concurrent calls.
+ *
+ * @param turn resolves when the call with this label may continue
  * @example
  * const scheduler = testScheduler(1)
  * const turn = (label) => scheduler.schedule(Promise.resolve(), label)

@@ -73,7 +73,7 @@ const toolName = (): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70)) },
   )
 
-/** Arguments as text: an object, other JSON, or no JSON. */
+/** Arguments as text: an object, other JSON, or invalid JSON. */
 const toolArguments = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}') },
@@ -85,7 +85,7 @@ const toolArguments = (): fc.Arbitrary<string> =>
   )
 
 /**
- * A call as its provider wrote it; `id` is that of the event around it, or one of its own.
+ * A call in its provider's form; `id` is the id of its event, or another one.
  * @example
  * fc.assert(fc.property(toolCall(fc.constant('c1')), call => call.id === 'c1'))
  */
@@ -102,7 +102,7 @@ export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall
   return fc.tuple(openFields(), call).map(([open, known]) => ({ ...open, ...known }))
 }
 
-/** An action of a published kind, of a user's tool, or none. */
+/** An action of a published kind, of a user's tool, or null. */
 function anyAction(): fc.Arbitrary<Action | null> {
   return fc.oneof(
     { weight: 1, arbitrary: fc.constant(null) },

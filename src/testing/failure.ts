@@ -1,5 +1,5 @@
 /**
- * Prints a case that broke a law so that it can be looked at without the test that found it: the law, its sentence, the
+ * Prints a case that violated a law so that it can be examined without its test: the law, its sentence, the
  * seed, and the log as lines that the command reads.
  */
 
@@ -20,8 +20,8 @@ export interface FailingCase {
 }
 
 /**
- * A case that broke a law, for people: its number and sentence, what was wrong, seed and path, and the log as JSON
- * lines, which `colloquy replay` reads. Encrypted content is null in it. O(size).
+ * Describes a case that violated a law: its number and sentence, the difference, seed and path, and the log
+ * as JSON lines for `colloquy replay`. Encrypted content is null. O(size).
  * @example
  * const error = new LawBroken('R4', 'another status')
  * const text = describeFailure({ error, seed: 7, facts: [{ kind: 'PauseEvent', id: 'p' }] })
@@ -41,9 +41,10 @@ export function describeFailure({ error, seed, path, facts }: FailingCase): stri
 }
 
 /**
- * Ends a search of fast-check: nothing where the property held.
- * @param factsOf the log of a case that fast-check found and shrank, where the error does not hold it
- * @throws Error with the described failure where it did not, the error behind it as its cause.
+ * Reports a failed search of fast-check; does nothing if the property held.
+ *
+ * @param factsOf returns the log of a case that fast-check found and shrank, if the error has no log
+ * @throws Error with the described failure, and the original error as its cause.
  * @example
  * const details = fc.check(fc.property(legalLog(), (facts) => void replay(facts)), { numRuns: 3 })
  * throwIfFailed(details, ([facts]) => facts)

@@ -17,9 +17,9 @@ interface GoldenDifference {
   readonly seq: number
   readonly id: string | null
   readonly kind: string | null
-  /** Path in the projection, as `$.calls[0].status`. */
+  /** Path in the projection, such as `$.calls[0].status`. */
   readonly path: string
-  /** JSON text; null for nothing. */
+  /** JSON text; null if absent. */
   readonly before: string | null
   readonly after: string | null
 }
@@ -34,9 +34,9 @@ interface Line {
 }
 
 /**
- * What each event of a log changed in what a fold says, one JSON line for each event. What JSON has no form for is an
- * object in it: `{ map: [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`.
- * O(size of what the fold says) for each event.
+ * Records how each event of a log changes a projection, one JSON line per event. Values without a JSON form
+ * are objects: `{ map: [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1
+ * 2' }`. O(size of the projection) per event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
  * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)
@@ -73,7 +73,10 @@ export function recordReplay<S, Kept = unknown>(
   return lines.join('')
 }
 
-/** The paths that differ at the first event at which two recordings of a log differ; none where they are equal. O(size). */
+/**
+ * Returns the paths that differ at the first differing event of two recordings; empty if they are equal.
+ * O(size).
+ */
 function compareRecordings(before: string, after: string): readonly GoldenDifference[] {
   const [was, is] = [before, after].map(linesOf) as [readonly Line[], readonly Line[]]
   for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {
@@ -97,9 +100,9 @@ function compareRecordings(before: string, after: string): readonly GoldenDiffer
 }
 
 /**
- * Holds what a fold says of a log to what it said when it was recorded; writes the recording where there is none yet,
- * or `update` asks for it.
- * @throws Error that names the first event at which the fold says something else, and what.
+ * Compares a projection of a log with its recording. Writes the recording if it is new or `update` is set.
+ *
+ * @throws Error that names the first event with another change, and the change.
  * @example
  * const kept = new Map()
  * const files = { read: (name) => kept.get(name) ?? null, write: (name, text) => void kept.set(name, text) }

@@ -1,6 +1,6 @@
 /**
- * Hostile logs: any events that decode, in any order, with the collisions and contradictions that real and forged logs
- * hold.
+ * Hostile logs: any events that decode, in any order, with the collisions and contradictions of real and
+ * forged logs.
  */
 
 import * as fc from 'fast-check'
@@ -44,7 +44,7 @@ const own = () =>
   weighed<Call['callId']>([3, always({ as: 'fresh' })], [2, always({ as: 'text', text: 'c0' })])
 const same = (body = BODIES.ActionEvent()) => call(always({ as: 'same' }), body, own())
 const fresh = (body = BODIES.ActionEvent()) => call(always({ as: 'fresh' }), body, own())
-/** Calls of a new reply, and of the latest one, with a record of what they were asked at. */
+/** Calls of a new reply, and of the latest one, with a record of the event that they saw. */
 const freshAt = (back: fc.Arbitrary<Ref>) =>
   call(always({ as: 'fresh' }), BODIES.ActionEvent(), own(), { after: asked(back) })
 const sameAt = (back: fc.Arbitrary<Ref>) =>
@@ -69,10 +69,7 @@ const underIdOf = (of: fc.Arbitrary<Ref>) =>
 const error = () => result(['AgentErrorEvent'])
 const several = (...steps: readonly fc.Arbitrary<Step>[]): fc.Arbitrary<readonly Step[]> => fc.tuple(...steps)
 
-/**
- * A few steps that belong together, so that the rarer situations come up often enough; their placings still break them
- * up.
- */
+/** A few related steps, so that rare situations occur often enough; their placings still separate them. */
 const phrase = (): fc.Arbitrary<readonly Step[]> => {
   const one = weighed(
     [7, kind('MessageEvent')],
@@ -197,7 +194,7 @@ const call = (
     }),
   )
 
-/** What a reply was asked at: mostly a recent fact, sometimes a later, unknown or invalid one. */
+/** The event that a reply saw: usually a recent fact, sometimes a later, unknown or invalid one. */
 const asked = (place = back()): fc.Arbitrary<Asked> =>
   weighed<Asked>(
     [12, place],
@@ -209,7 +206,7 @@ const asked = (place = back()): fc.Arbitrary<Asked> =>
     [1, always(7)],
   )
 
-/** The recorded end of a reply: mostly none. */
+/** The recorded end of a reply: usually absent. */
 const ends = (): fc.Arbitrary<JsonObject> =>
   weighed<JsonObject>(
     [4, always({})],
@@ -289,7 +286,7 @@ const ANSWERS: readonly AnswerKind[] = [
 const anyAnswer = () => result(ANSWERS)
 const latest = () => result(ANSWERS, always({ to: 'open', n: 0 }))
 
-/** A result that says that its call works on. */
+/** A working result. */
 const working = () =>
   say(
     fc.tuple(BODIES.ObservationEvent(), anyCall()).map(([body, which]): Saying => ({
@@ -302,7 +299,7 @@ const working = () =>
     })),
   )
 
-/** What ends the work of a call, or of what is none: mostly of one of the latest calls. */
+/** Completes the work of a call, or of something else: usually one of the latest calls. */
 const completion = () =>
   say(
     shape({

@@ -178,15 +178,11 @@ export type Ref =
   | { readonly to: 'back' | 'call' | 'open'; readonly n: number; readonly summary?: boolean }
   | { readonly to: 'text'; readonly text: string }
 
-/**
- * What a reply says of the event it was asked at: one that it points at, what it hangs on, a later one, none, or what
- * cannot be read.
- */
+/** The event that a reply recorded: a reference, its parent, a later one, nothing, or an unreadable value. */
 export type Asked = Ref | 'later' | true | null | 7
 
 /**
- * Which id, parent and time a fact comes with. Nearly always the first of each: one oddity at a time shows where it
- * hurts.
+ * Id, parent and time of a fact. Nearly always the default of each: one anomaly at a time shows its effect.
  */
 export interface Placing {
   readonly id: { readonly as: 'fresh' | 'absent' } | { readonly as: 'ref'; readonly ref: Ref }
@@ -224,7 +220,10 @@ export type Saying =
       readonly callId: string | null
     }
   | {
-      /** A message that completes a call, or its progress; `field` is what else it has of a completion, or is not. */
+      /**
+       * A message that completes a call, or its progress; `field` holds other fields of the completion, valid
+       * or not.
+       */
       readonly say: 'completion' | 'progress'
       readonly call: Ref
       readonly field: JsonObject

@@ -1,4 +1,4 @@
-/** What happens to a conversation that a correct agent server writes down: commands, and arbitraries of them. */
+/** Commands that a correct agent server carries out, and arbitraries of them. */
 
 import * as fc from 'fast-check'
 import type { Action, Content, ThinkingBlock } from '../event/shapes.ts'
@@ -8,7 +8,7 @@ import { plainContent } from './content.ts'
 import { shape } from './shape.ts'
 import { words } from './text.ts'
 
-/** A null action is one that no tool can run. */
+/** A null action cannot be executed. */
 interface PlannedCall {
   readonly tool: string
   readonly action: Action | null
@@ -17,7 +17,7 @@ interface PlannedCall {
 
 export type AnswerForm = 'result' | 'working' | 'failure' | 'rejected' | 'blocked' | 'error'
 
-/** What a user says during a reply, and the number of its calls so far. */
+/** A user's message during a reply, and the number of its calls so far. */
 export interface Meanwhile {
   readonly content: readonly Content[]
   readonly at: number
@@ -75,7 +75,7 @@ export interface LegalPlan {
   readonly stamped: boolean
   /** Whether the provider numbers its calls from the start in every reply. */
   readonly reusedCallIds: boolean
-  /** Whether replies record what they were asked at. */
+  /** Whether replies record the event that they saw. */
   readonly recorded: boolean
   readonly commands: readonly Command[]
 }

@@ -1,6 +1,4 @@
-/**
- * Legal logs: what a correct agent server writes, from first prompt to final reply, with all the turns a run can take.
- */
+/** Legal logs: what a correct agent server writes, from the first prompt to the final reply. */
 
 import type * as fc from 'fast-check'
 import type { Event, EventOf } from '../event/types.ts'
@@ -29,10 +27,10 @@ import { viewEventsIn } from '../view/view.ts'
 import { frozen } from './event.ts'
 
 /**
- * Any log that a correct server may have written when it stopped, be it in the middle of a run: parallel calls, results
- * of every form in any order, confirmation, rejection, pauses, errors, condensation between cut points, navigation and
- * branches. Replay has no warning of it. All events have an id and a timestamp; their parents are stamped in all of
- * them or in none.
+ * Any log that a correct server may have written when it stopped, possibly during a run: parallel calls,
+ * results of every form in any order, confirmation, rejection, pauses, errors, condensation between cut
+ * points, navigation and branches. Replay gives no warning. All events have an id and a timestamp; all of
+ * them have a parent, or none does.
  * @example
  * fc.assert(fc.property(legalLog(), events => listWarnings(replay(events)).length === 0))
  */
@@ -212,8 +210,8 @@ class Server {
   }
 
   /**
-   * Whether a reply now is one turn with the one before it, which is paused, be it that HEAD was moved back to that:
-   * thoughts stand at the start of a turn.
+   * Whether a reply would continue the paused one before it, even after HEAD moved back: thoughts are at the
+   * start of a turn.
    */
   #goesOn(): boolean {
     if (this.#waiting !== null) return true
@@ -316,7 +314,7 @@ class Server {
     return { kind: 'ObservationEvent', ...link, observation }
   }
 
-  /** Calls work on whatever else happens, also while others are pending. */
+  /** Calls work whatever else happens, also while others are pending. */
   #ofWorking(command: Do<'report'> | Do<'complete'>): void {
     const calls = listWorkingCalls(this.#state)
     const action = calls[command.n % Math.max(1, calls.length)]?.action
@@ -347,7 +345,7 @@ class Server {
     this.#setStatus('finished')
   }
 
-  /** Forgets events between two cut points, but never the system prompt, nor the loop of a pending batch. */
+  /** Condenses events between two cut points, but never the system prompt or the loop of a pending batch. */
   #condense({ from, to, summary, asked }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)
@@ -366,7 +364,7 @@ class Server {
     })
   }
 
-  /** Whether a pending batch would be forgotten with some events. */
+  /** Whether a condensation of these events would remove a pending batch. */
   #isGoneOnWith(ids: ReadonlySet<string>): boolean {
     const units = [...this.#state.branch.view.units]
     const starts = stretchStarts(units)

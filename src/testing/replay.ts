@@ -1,4 +1,4 @@
-/** Holds a reducer or a projection of a user's own to the laws of replay, over recorded logs and arbitrary ones. */
+/** Tests a user's reducer or projection against the laws of replay, over recorded and arbitrary logs. */
 
 import * as fc from 'fast-check'
 import { loadLine } from '../event/load.ts'
@@ -28,17 +28,18 @@ export interface ReplayTestOptions {
 }
 
 /**
- * Holds a fold to the laws of replay: it is a fold (R1), total (R2), changes neither facts nor states (R3), gives the
- * same twice and of facts that were written and read (R5), can go on from old states in several ways at once (R6), and
- * from states that were kept (R7); and its upcaster changes nothing the second time (E1). Takes a recorded log, as
- * facts or lines, or an arbitrary of logs. Facts and states are deep frozen while they are folded; of what cannot be
- * frozen (maps, sets, objects of classes) what is read of the state is compared before and behind each step.
+ * Tests a fold against the laws of replay: it is a fold (R1), total (R2), and pure (R3); it is deterministic,
+ * also for facts that were written and read (R5); it continues from old states in several ways at once (R6)
+ * and from stored states (R7); and its upcaster is idempotent (E1). Accepts a recorded log, as facts or
+ * lines, or an arbitrary of logs. Facts and states are deep frozen while they are folded; values that cannot
+ * be frozen (maps, sets, class instances) are compared before and after each step.
  *
- * O(n) folds of a log of n events, of which a dozen go through all of it, and three readings of each state.
- * @throws Error with the law, its sentence, the seed and the log, shrunk to few events, as `describeFailure` writes it.
+ * O(n) folds of a log of n events, a dozen of them over the whole log, and three readings of each state.
+ *
+ * @throws Error with the law, its sentence, the seed and the shrunk log, as `describeFailure` writes it.
  * @example
- * const reduce = (state, fact) => ({ said: state.said + (fact.kind === 'MessageEvent' ? 1 : 0) })
- * const counts = { initial: { said: 0 }, reduce }
+ * const reduce = (state, fact) => ({ messages: state.messages + (fact.kind === 'MessageEvent' ? 1 : 0) })
+ * const counts = { initial: { messages: 0 }, reduce }
  * replayTest([{ kind: 'PauseEvent', id: 'p', source: 'user' }], counts)
  * replayTest(legalLog(), counts, { numRuns: 5 })
  */
@@ -74,7 +75,7 @@ function brokenBy<S, Kept>(facts: readonly Fact[], subject: ReplaySubject<S, Kep
   }
 }
 
-/** @throws LawBroken for the first broken law. */
+/** @throws LawBroken for the first violated law. */
 function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S, Kept>): void {
   const { encode, decode } = subject
   const initial = frozen(withOwnMaps(subject.initial))
@@ -113,7 +114,7 @@ function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S
     same('R7', `the fold on from a state kept after ${at} events`, textOfState(fold(kept, rest)), last)
   }
   for (const [at, state] of states.entries())
-    same('R3', `the state after ${at} events, looked at again`, textOfState(state), texts[at])
+    same('R3', `the state after ${at} events, read again`, textOfState(state), texts[at])
   same('R3', 'the facts', JSON.stringify(facts), before)
 }
 
@@ -181,8 +182,8 @@ function cuts(length: number): number[] {
 }
 
 /**
- * The same value with copies of its maps and sets, and of the plain objects and lists around them; one without any is
- * itself. What has a class of its own is left to itself. O(size).
+ * Returns the value with copies of its maps and sets, and of the plain objects and lists around them; a value
+ * without any is returned itself. Class instances are not copied. O(size).
  */
 function withOwnMaps<T>(value: T): T {
   const copies = new Map<object, object>()
@@ -226,7 +227,9 @@ function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
 const MOST_TRIES = 2_000
 
 /**
- * The list without what it still fails without: halves first, then quarters, down to single items. Fails itself.
+ * Returns the list without items that are not needed for the failure: removes halves, then quarters, down to
+ * single items.
+ *
  * @param fails whether a list fails in the same way
  */
 function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean): readonly T[] {

@@ -1,10 +1,10 @@
-/** Values as text that can be compared, and values that nothing can change, whatever a user's state is made of. */
+/** Values as comparable text, and immutable values, for any state of a user. */
 
 import { canonicalJson } from '../event/encode.ts'
 
 /**
- * A value as text in which the order of keys counts for nothing: JSON, with maps, sets, dates, bytes and large integers
- * as what they hold. O(size · log keys).
+ * Returns a value as text independent of key order: JSON, with the content of maps, sets, dates, bytes and
+ * large integers. O(size · log keys).
  */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : canonicalJson(plain(value))
@@ -17,8 +17,8 @@ function plain(value: unknown): unknown {
 }
 
 /**
- * What JSON would lose as an object that says it, one level deep: what stands inside is left as it is. Any other value
- * is itself. O(entries).
+ * Returns an object for a value that JSON would lose, one level deep; its content is unchanged. Other values
+ * are returned themselves. O(entries).
  */
 export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
@@ -34,8 +34,8 @@ export function jsonForm(value: unknown): unknown {
 export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stringify(value)) as T)
 
 /**
- * The same value with every plain object and list in it frozen; what has a class of its own is left to itself. What is
- * frozen already is not looked into, so that a state costs what is new in it.
+ * Returns the same value with every plain object and list in it frozen; class instances are left alone.
+ * Frozen values are not visited, so a state costs only its new parts.
  */
 export function frozenInPlace<T>(value: T): T {
   const left: unknown[] = [value]

@@ -1,4 +1,4 @@
-/** Arbitrary texts: from what people write to what breaks things. */
+/** Arbitrary texts: ordinary and hostile ones. */
 
 import * as fc from 'fast-check'
 
@@ -32,8 +32,8 @@ function characterAt(index: number): string {
 }
 
 /**
- * The way back, by which fast-check shrinks values that it did not draw. @throws Error for anything else than a
- * character.
+ * The inverse, with which fast-check shrinks values that it did not generate. @throws Error if the value is
+ * not a character.
  */
 function indexOf(value: unknown): number {
   const code = typeof value === 'string' ? (value.codePointAt(0) ?? 0xd800) : 0xd800
@@ -45,9 +45,9 @@ function indexOf(value: unknown): number {
 const CHARACTER: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - SURROGATES }).map(characterAt, indexOf)
 
 /**
- * Any code point but a lone surrogate, for `fc.string({ unit: character() })`. fast-check's own `unit: 'binary'`
- * gives the
- * same values from the same seeds, but reads a table of a million code points first: a second of processor time.
+ * Any code point except lone surrogates, for `fc.string({ unit: character() })`. fast-check's `unit:
+ * 'binary'` gives the same values from the same seeds, but first reads a table of a million code points: a
+ * second of processor time.
  */
 export const character = (): fc.Arbitrary<string> => CHARACTER
 
@@ -59,7 +59,7 @@ const ANY_TEXT: fc.Arbitrary<string> = fc.oneof(
 )
 
 /**
- * Any text: words, blanks, NUL, lone surrogates, names of object internals, any code points.
+ * Any text: ordinary text, blanks, NUL, lone surrogates, names of object internals, any code points.
  * @example
  * fc.assert(fc.property(anyText(), text => typeof text === 'string'))
  */

@@ -6,7 +6,7 @@ import { altered, type Fault } from './altered.ts'
 export const FEED_FAULTS: readonly Fault[] = [
   [
     'goes on behind the page that it would have given without a limit',
-    'feed: all that happened, once and in order, in pages of any length, and then what comes',
+    'feed: all past changes, once and in order, in pages of any length, and then new ones',
     () =>
       altered((inner) => ({
         async feed(query = {}) {
@@ -17,7 +17,7 @@ export const FEED_FAULTS: readonly Fault[] = [
   ],
   [
     'tells no deletions',
-    'feed: a deletion is told, and behind it what has the same id by then',
+    'feed: a deletion is reported, and after it the new conversation with the same id',
     () =>
       altered((inner) => ({
         async feed(query) {
@@ -28,7 +28,7 @@ export const FEED_FAULTS: readonly Fault[] = [
   ],
   [
     'takes a lease for a change',
-    'feed: what is refused, and what changes neither log nor record, is not told',
+    'feed: rejected calls, and calls that change neither log nor record, are not reported',
     () =>
       altered((inner) => ({
         async acquireLease(id, owner, ttl) {

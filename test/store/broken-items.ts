@@ -43,7 +43,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
   ],
   [
     'counts the versions of an item from 1 again',
-    'item: a version comes but once, also when the item was taken out and is put again',
+    'item: versions do not repeat, even after the item was removed and stored again',
     () => {
       const counts = new Map<string, number>()
       return altered((inner) => ({
@@ -73,7 +73,7 @@ export const ITEM_FAULTS: readonly Fault[] = [
   ],
   [
     'leaves the version as it was when it is claimed',
-    'claim: it ends: then another takes it, and the first can change it no more',
+    'claim: after it ends another process claims the item, and the first can no longer change it',
     () =>
       altered((inner) => ({
         changeItems: (changes) =>

@@ -6,7 +6,7 @@ import { altered, type Fault } from './altered.ts'
 export const LIST_FAULTS: readonly Fault[] = [
   [
     'ends a list where it has looked at enough',
-    'list: what few of very many have is found, by pages that may be short and say where to go on',
+    'list: a rare value is found, by pages that may be short and have a cursor',
     () =>
       altered((inner) => ({
         async listConversations(query) {
@@ -17,7 +17,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   ],
   [
     'takes a status for a change of the conversation',
-    'list: a status is said for a version of the log, and is no change of the conversation',
+    'list: a status belongs to a version of the log, and does not change the conversation',
     () =>
       altered((inner) => ({
         async setStatus(...given) {
@@ -34,7 +34,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   ],
   [
     'counts a page of items',
-    'items: a count is that of the list',
+    'items: a count equals the list',
     () =>
       altered((inner) => ({
         async countItems(collection, filter) {

@@ -55,7 +55,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   ],
   [
     'hands out its own bytes',
-    'snapshot: it cannot be changed through what went in or came out, which are plain bytes',
+    'snapshot: it cannot be changed through arguments or results, which are plain bytes',
     () => {
       const loaded = new Map<string, SnapshotPart[]>()
       return altered((inner) => ({

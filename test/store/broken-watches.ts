@@ -5,7 +5,7 @@ import { altered, type Fault } from './altered.ts'
 export const WATCH_FAULTS: readonly Fault[] = [
   [
     'wakes by appends alone',
-    'watch: a deletion wakes, and what is made anew under the id',
+    'watch: a deletion wakes, and so does recreation under the id',
     () =>
       altered((inner) => ({
         watch: (id, wake) =>
@@ -18,7 +18,7 @@ export const WATCH_FAULTS: readonly Fault[] = [
   ],
   [
     'counts no later than a number can',
-    'lease: one for as long as a number can say is listed, and those of others beside it',
+    'lease: one with the longest possible time is listed, and so are others',
     () =>
       altered((inner) => ({
         listLeases: async (query) =>

@@ -155,7 +155,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'looks at the version before the ids',
-    'append: ids are looked at before the expected version',
+    'append: ids are compared before the expected version',
     () =>
       altered((inner) => ({
         async append(id, facts, options = {}) {
@@ -259,7 +259,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'keeps no more than milliseconds',
-    'time: timestampGte takes its instant in, timestampLt leaves it out, whatever the zone',
+    'time: timestampGte includes its instant, timestampLt excludes it, in any zone',
     () =>
       altered((inner) => ({
         search: (query) =>
@@ -271,12 +271,12 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'lists leases that live as expired',
-    'lease: those that were not given back are listed in the order of ids, and of them those that have expired',
+    'lease: leases that were not returned are listed in the order of ids, and so are the expired ones of them',
     () => altered((inner) => ({ listLeases: (query) => inner.listLeases({ ...query, expired: false }) })),
   ],
   [
     'begins its generations anew',
-    'lease: given back it is gone, the next one has a higher generation, an old one gives nothing back',
+    'lease: a returned one ends, the next one has a higher generation, an old one cannot be returned',
     () => {
       const base = new Map<string, number>()
       return altered((inner) => ({

@@ -34,8 +34,8 @@ describe('a store broken on purpose', () => {
     expect(await failing(lostUpdate)).toEqual([
       'append: of many writers with one expected version exactly one wins',
       'append: writers who expect no version all land, in one line',
-      'append: of many at once each one is refused by itself, and all others stand',
-      'append: what lacks what it is placed or found by is invalid_event, and appends beside it are none the worse',
+      'append: of many at once each one is rejected alone, and all others are appended',
+      'append: an event without its required fields is invalid_event, and concurrent appends succeed',
       'record: patches and appends at once lose nothing of each other',
       'watch: an append wakes the watches of the conversation',
       'close: calls that were made before it are carried out',
@@ -61,9 +61,9 @@ describe('a store broken on purpose', () => {
     expect(failed).toEqual(
       expect.arrayContaining([
         'time: events are ordered by instant, whatever their zone and however they are written',
-        'time: timestampGte takes its instant in, timestampLt leaves it out, whatever the zone',
+        'time: timestampGte includes its instant, timestampLt excludes it, in any zone',
         'time: ties go by position, downwards as well, on whatever page they fall',
-        'time: an event without a time that can be read has that of the event before it',
+        'time: an event without a readable time has the time of the event before it',
       ]),
     )
     expect(failed.filter((name) => !/^(time|search|import|cursor|leaf):/.test(name))).toEqual([])

@@ -27,7 +27,7 @@ const recorded = (reply: object): Event[] => [
   },
 ]
 
-/** Changes what a store gave away, where it can. */
+/** Mutates a returned value where possible. */
 function spoil(value: unknown): void {
   try {
     ;(value as { llm_message: { content: unknown[] } }).llm_message.content.push({ text: 'three' })
@@ -52,7 +52,7 @@ export const APPEND_IDS: readonly Check[] = [
     },
   },
   {
-    name: 'append: a body comes back as it was given, every null and the order of its fields',
+    name: 'append: a body is returned unchanged, with every null and the order of its fields',
     async run({ store }) {
       const id = await begin(store, 'c')
       const given: Event = {
@@ -64,11 +64,11 @@ export const APPEND_IDS: readonly Check[] = [
         key: 'k',
       }
       const { events } = await store.append(id, [given, { ...action, action: null, parent_id: '__root__' }])
-      equal(JSON.stringify(events[0]?.fact), JSON.stringify(given), 'the body that append gives back')
+      equal(JSON.stringify(events[0]?.fact), JSON.stringify(given), 'the body that append returns')
       equal(
         JSON.stringify((await store.get(id, 'u'))?.fact),
         JSON.stringify(given),
-        'the body that get gives',
+        'the body that get returns',
       )
       equal((await store.read(id))[1]?.fact, { ...action, action: null, parent_id: '__root__' }, 'a null')
     },
@@ -85,7 +85,7 @@ export const APPEND_IDS: readonly Check[] = [
     },
   },
   {
-    name: 'append: the same event again is not appended, and comes back as it is stored',
+    name: 'append: the same event again is not appended, and the stored one is returned',
     async run({ store }) {
       const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
       const again = await store.append(id, [say('m', 'one')])
@@ -95,7 +95,7 @@ export const APPEND_IDS: readonly Check[] = [
     },
   },
   {
-    name: 'append: ids are looked at before the expected version',
+    name: 'append: ids are compared before the expected version',
     async run({ store }) {
       const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
       for (const expected of ['none', 0, 1, 99] as const) {
@@ -186,7 +186,7 @@ export const APPEND_IDS: readonly Check[] = [
     },
   },
   {
-    name: 'append: an event twice in a batch stands once, and two bodies under one id are id_conflict',
+    name: 'append: an event twice in a batch is appended once, and two bodies with one id are id_conflict',
     async run({ store }) {
       const id = await begin(store, 'c')
       const { events, version } = await store.append(id, [pause('p'), say('m', 'one'), pause('p')])
@@ -236,7 +236,7 @@ export const APPEND_IDS: readonly Check[] = [
       const id = await begin(store, 'c')
       const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
       const error = await rejects('transient_event', () => store.append(id, [delta]), 'live')
-      holds(/publish/i.test(error.message), `the error should say to publish it: ${error.message}`)
+      holds(/publish/i.test(error.message), `the error should recommend to publish it: ${error.message}`)
       await rejects('transient_event', () => store.append(id, [delta], { mode: 'import' }), 'import')
     },
   },
@@ -249,7 +249,7 @@ export const APPEND_IDS: readonly Check[] = [
     },
   },
   {
-    name: 'append: what was given may change, and what comes out may not change the store',
+    name: 'append: later changes of the arguments and of results do not change the store',
     async run({ store }) {
       const id = await begin(store, 'c')
       const content = [{ text: 'one' }]

@@ -1,6 +1,6 @@
 /**
- * Checks of append in import mode: bodies as given, and the log that a replay of the same facts gives (design D7, D8,
- * D15, D16).
+ * Checks of append in import mode: unchanged bodies, and the log that equals a replay of the same facts
+ * (design D7, D8, D15, D16).
  */
 
 import * as fc from 'fast-check'
@@ -47,7 +47,7 @@ function replayed(
 
 export const APPEND_IMPORT: readonly Check[] = [
   {
-    name: 'import: bodies stay as given, an unknown parent is HEAD, a move to nowhere is ignored',
+    name: 'import: bodies are unchanged, an unknown parent is HEAD, a move to an unknown event is ignored',
     async run({ store }) {
       const id = await begin(store, 'c')
       const facts: readonly Event[] = [
@@ -73,7 +73,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     },
   },
   {
-    name: 'import: an event without id gets the derived one, without time that of the event before',
+    name: 'import: an event without id gets the derived one, without time the time of the event before',
     async run({ store }) {
       const id = await begin(store, 'c')
       const facts: readonly Event[] = [
@@ -93,7 +93,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     },
   },
   {
-    name: 'import: an id that is taken goes beside the tree, equal or not',
+    name: 'import: an event with a known id is outside of the tree, equal or not',
     async run({ store }) {
       const id = await begin(store, 'c')
       const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
@@ -107,7 +107,7 @@ export const APPEND_IMPORT: readonly Check[] = [
           [true, 'a'],
           [false, null],
         ],
-        'what stands, on what',
+        'positions and parents',
       )
       equal((await store.get(id, 'a'))?.seq, 0, 'the event under the id')
       equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
@@ -115,7 +115,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     },
   },
   {
-    name: 'import: a quarantined line is kept as given, and stands when its id can be read',
+    name: 'import: a quarantined line is kept unchanged, and is in the tree if its id can be read',
     async run({ store }) {
       const id = await begin(store, 'c')
       const facts: readonly Fact[] = [
@@ -151,7 +151,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     },
   },
   {
-    name: 'import: repeated at its version it changes nothing, and goes on where it broke off',
+    name: 'import: repeated at its version it changes nothing, and an interrupted one continues',
     async run({ store }) {
       const id = await begin(store, 'c')
       const facts: readonly Fact[] = [
@@ -229,7 +229,7 @@ export const APPEND_IMPORT: readonly Check[] = [
     },
   },
   {
-    name: 'import: every log, in batches of whatever size, becomes what its replay gives',
+    name: 'import: every log, in batches of any size, equals its replay',
     async run({ store, runsOf }) {
       let runs = 0
       const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
@@ -258,7 +258,7 @@ export const APPEND_IMPORT: readonly Check[] = [
           ...IMPORT,
           expected: Math.min(3, facts.length),
         })
-        equal(rest.version, facts.length, 'what stands behind the third repeated')
+        equal(rest.version, facts.length, 'events after the third one repeated')
       })
       await fc.assert(property, { numRuns: runsOf(25) })
     },

@@ -1,4 +1,4 @@
-/** Checks of append: what is no event is refused as one, whatever it is, and touches nothing else. */
+/** Checks of append: any value that is not an event is rejected, and changes nothing else. */
 
 import * as fc from 'fast-check'
 import { isColloquyError } from '../../event/errors.ts'
@@ -57,7 +57,7 @@ const maimed: fc.Arbitrary<Fact> = fc
 
 export const APPEND_SHAPE: readonly Check[] = [
   {
-    name: 'append: what lacks what it is placed or found by is invalid_event, and appends beside it are none the worse',
+    name: 'append: an event without its required fields is invalid_event, and concurrent appends succeed',
     async run({ store }) {
       const id = await begin(store, 'c')
       const modes = ['live', 'import'] as const

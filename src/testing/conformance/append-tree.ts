@@ -13,7 +13,7 @@ const parentOf = (event: StoredEvent | null | undefined): unknown => [
 
 export const APPEND_TREE: readonly Check[] = [
   {
-    name: 'tree: an event without a parent hangs on HEAD, and its body says so',
+    name: 'tree: an event without a parent follows HEAD, and its body names it',
     async run({ store }) {
       const id = await begin(store, 'c')
       const { events, headId } = await store.append(id, [
@@ -28,7 +28,7 @@ export const APPEND_TREE: readonly Check[] = [
           ['a', 'a'],
           ['b', 'b'],
         ],
-        'parents, beside and in the body',
+        'parents, stored and in the body',
       )
       equal(headId, 'm', 'HEAD')
       const next = await store.append(id, [pause('d')])
@@ -38,7 +38,7 @@ export const APPEND_TREE: readonly Check[] = [
     },
   },
   {
-    name: 'tree: a named parent may stand anywhere before, `__root__` is none',
+    name: 'tree: a named parent may be any earlier event, `__root__` is a root',
     async run({ store }) {
       const id = await begin(store, 'c', [pause('a'), pause('b')])
       const { events, headId } = await store.append(id, [
@@ -55,9 +55,9 @@ export const APPEND_TREE: readonly Check[] = [
           ['c', 'c'],
           ['e', 'e'],
         ],
-        'parents, beside and in the body',
+        'parents, stored and in the body',
       )
-      equal([events.every(({ inTree }) => inTree), headId], [true, 'f'], 'all stand, and HEAD')
+      equal([events.every(({ inTree }) => inTree), headId], [true, 'f'], 'all are in the tree, and HEAD')
     },
   },
   {
@@ -136,7 +136,7 @@ export const APPEND_TREE: readonly Check[] = [
     },
   },
   {
-    name: 'tree: leaf_event_id to where nothing stands is unknown_event',
+    name: 'tree: leaf_event_id of an unknown event is unknown_event',
     async run({ store }) {
       const id = await begin(store, 'c', [pause('a')])
       for (const target of ['nowhere', 'x', 7, ['a'], '', 'a\u0000', '\ud800', 'a-summary']) {
@@ -148,7 +148,7 @@ export const APPEND_TREE: readonly Check[] = [
       equal(
         (await store.append(id, [update('x', 'leaf', 'nowhere')])).headId,
         'a',
-        'another key says nothing',
+        'another key has no effect',
       )
     },
   },
@@ -167,7 +167,7 @@ export const APPEND_TREE: readonly Check[] = [
       for (let i = 0; i < 12; i += 1) {
         const above = i % 3 === 0 ? 'root' : `b${i - 1}`
         equal(parents[3 * i + 2], [`b${i}`, above], 'where a branch begins')
-        equal(parents[3 * i + 3], [`t${i}`, `b${i}`], 'where it goes on')
+        equal(parents[3 * i + 3], [`t${i}`, `b${i}`], 'where it continues')
       }
     },
   },

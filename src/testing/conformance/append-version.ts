@@ -13,10 +13,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolv
 
 const lost = (id: string): PauseEvent => pause(id, { parent_id: 'nowhere' })
 
-/**
- * Every writer expects the same version; gives the number of those who won, and fails on any other outcome than the
- * two.
- */
+/** Every writer expects the same version. Returns the number of winners; fails on any other outcome. */
 async function race(stores: readonly Store[], id: string, version: number): Promise<number> {
   const outcomes = await Promise.allSettled(
     Array.from({ length: WRITERS }, (_, i) =>
@@ -55,7 +52,7 @@ async function racesHaveOneWinner(stores: readonly Store[], id: string): Promise
   )
 }
 
-/** Every writer takes whatever version there is; none is lost, and none forks. */
+/** Every writer accepts any version; no append is lost, and none creates a branch. */
 async function allLandInLine(stores: readonly Store[], id: string): Promise<void> {
   const rounds = 6
   await Promise.all(
@@ -63,7 +60,7 @@ async function allLandInLine(stores: readonly Store[], id: string): Promise<void
       const store = stores[i % stores.length] as Store
       for (let round = 0; round < rounds; round += 1) {
         const { events } = await store.append(id, [pause(`w${i}r${round}a`), pause(`w${i}r${round}b`)])
-        equal(events.length, 2, 'events that an append gives back')
+        equal(events.length, 2, 'events that an append returns')
       }
     }),
   )
@@ -89,11 +86,7 @@ export const APPEND_VERSION: readonly Check[] = [
     name: 'append: with an expected version only where the log has it',
     async run({ store }) {
       const id = await begin(store, 'c')
-      equal(
-        (await store.append(id, [pause('a')], { expected: 'none' })).version,
-        1,
-        'none, where there is none',
-      )
+      equal((await store.append(id, [pause('a')], { expected: 'none' })).version, 1, 'none, for an empty log')
       equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'exactly that')
       equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
       for (const expected of ['none', 0, 2, 4] as const) {
@@ -103,11 +96,11 @@ export const APPEND_VERSION: readonly Check[] = [
       }
       equal(idsOf(await store.read(id)), ['a', 'b', 'c'], 'the log after all conflicts')
       const other = await begin(store, 'd')
-      equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, '0, where there is none')
+      equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, '0, for an empty log')
     },
   },
   {
-    name: 'append: an expected version that is none is invalid_argument',
+    name: 'append: an invalid expected version is invalid_argument',
     async run({ store }) {
       const id = await begin(store, 'c')
       for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
@@ -138,7 +131,7 @@ export const APPEND_VERSION: readonly Check[] = [
     run: async ({ store, reopen }) => allLandInLine([store, await reopen()], await begin(store, 'c')),
   },
   {
-    name: 'append: the same event from many writers at once stands once',
+    name: 'append: the same event from many writers at once is appended once',
     async run({ store }) {
       const id = await begin(store, 'c')
       const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
@@ -149,7 +142,7 @@ export const APPEND_VERSION: readonly Check[] = [
     },
   },
   {
-    name: 'append: of many at once each one is refused by itself, and all others stand',
+    name: 'append: of many at once each one is rejected alone, and all others are appended',
     async run({ store }) {
       const [id, other] = [await begin(store, 'c', [pause('a')]), await begin(store, 'd')]
       await Promise.all(
@@ -177,7 +170,7 @@ export const APPEND_VERSION: readonly Check[] = [
         equal(events.length, length, `the length of ${one}`)
         holds(
           events.every((event) => event.id === 'a' || /^[so]/.test(event.id ?? '')),
-          'something of an append that was refused stands',
+          'a rejected append left events',
         )
         equal((await store.getConversation(one))?.headId, events.at(-1)?.id, `HEAD of ${one}`)
       }

@@ -13,7 +13,7 @@ export function equal(actual: unknown, expected: unknown, what: string): void {
     throw new Error(`${what}: ${show(actual)} where ${show(expected)} was expected`)
 }
 
-/** Fails unless a call fails with an error of the library that has this code; gives that error. */
+/** Fails unless a call fails with an error of the library that has this code; returns that error. */
 export async function rejects(
   code: ErrorCode,
   call: () => Promise<unknown> | void,
@@ -21,7 +21,7 @@ export async function rejects(
 ): Promise<ColloquyError> {
   let outcome: string
   try {
-    outcome = `it gave ${show(await call())}`
+    outcome = `it returned ${show(await call())}`
   } catch (error) {
     if (hasCode(error, code)) return error
     outcome = `it failed with ${error instanceof Error && 'code' in error ? String(error.code) : ''} ${String(error)}`

@@ -75,22 +75,25 @@ const textIn = (fact: unknown): string | undefined =>
 
 export const BODIES_KEPT: readonly Check[] = [
   {
-    name: 'bodies: ten mebibytes come back whole',
+    name: 'bodies: ten mebibytes are returned whole',
     large: true,
     async run({ store }) {
       const id = await begin(store, 'c')
       const text = '0123456789abcdef'.repeat(10 * 65_536)
       await store.append(id, [pause('a'), say('big', text), pause('b')])
-      holds(textIn((await store.get(id, 'big'))?.fact) === text, 'get gave another text')
-      holds(textIn((await store.read(id, { from: 1, limit: 1 }))[0]?.fact) === text, 'read gave another text')
+      holds(textIn((await store.get(id, 'big'))?.fact) === text, 'get returned another text')
+      holds(
+        textIn((await store.read(id, { from: 1, limit: 1 }))[0]?.fact) === text,
+        'read returned another text',
+      )
       const { items } = await store.search({ conversationId: id, text: 'F0123', limit: 1 })
       equal(idsOf(items), ['big'], 'what its text finds')
-      holds(textIn(items[0]?.fact) === text, 'search gave another text')
+      holds(textIn(items[0]?.fact) === text, 'search returned another text')
       equal((await store.append(id, [say('big', text)])).version, 3, 'the version when it is appended again')
     },
   },
   {
-    name: 'bodies: any Unicode comes back as it was, lone surrogates and NUL too',
+    name: 'bodies: any Unicode is returned unchanged, lone surrogates and NUL too',
     async run({ store }) {
       const id = await begin(store, 'c')
       const value: JsonValue = Object.fromEntries(ODD_TEXTS.map((text) => [text, [text]]))
@@ -123,7 +126,7 @@ export const BODIES_KEPT: readonly Check[] = [
     },
   },
   {
-    name: 'bodies: any event that decodes comes back as it was',
+    name: 'bodies: any event that decodes is returned unchanged',
     async run({ store, runsOf }) {
       let runs = 0
       const property = fc.asyncProperty(

@@ -19,9 +19,9 @@ export interface Trial {
   readonly another: () => Promise<Store>
   /** Null for a store that refuses `within`. */
   readonly rows: OwnRows | null
-  /** How long a hint may take, in milliseconds. */
+  /** Maximum time of a hint, in milliseconds. */
   readonly watchTimeout: number
-  /** How many arbitrary trials are made of so many. */
+  /** Returns the number of generated trials for a full number of them. */
   readonly runsOf: (whole: number) => number
 }
 

@@ -14,7 +14,7 @@ function noise(length: number, seed: number): string {
   return Array.from({ length }, () => String.fromCodePoint(0x1_00_00 + (next() % 0xe_ff_ff))).join('')
 }
 
-/** So many tags, with keys and values as long as they may be. */
+/** Tags with keys and values of maximum length. */
 const longestTags = (count: number): Record<string, string> =>
   Object.fromEntries(
     Array.from({ length: count }, (_, nth) => [`k${nth}x`.padEnd(100, '0z'), noise(256, nth + 1)]),
@@ -47,7 +47,7 @@ export const CONVERSATIONS: readonly Check[] = [
     },
   },
   {
-    name: 'record: all that is given is kept, in whatever script',
+    name: 'record: all fields are kept, in any script',
     async run({ store }) {
       const given: Required<NewConversation> = {
         id: `é 😀${noise(197, 1)}`,
@@ -152,7 +152,7 @@ export const CONVERSATIONS: readonly Check[] = [
           'the field',
         )
       }
-      equal(await store.getConversation('d'), null, 'what came of it')
+      equal(await store.getConversation('d'), null, 'the result')
     },
   },
   {
@@ -202,17 +202,21 @@ export const CONVERSATIONS: readonly Check[] = [
     },
   },
   {
-    name: 'record: an owner is given, changed and taken away, and an illegal one is refused',
+    name: 'record: an owner is set, changed and removed, and an invalid one is rejected',
     async run({ store }) {
       const made = await store.createConversation({ id: 'c', owner: 'ann' })
       equal(made.owner, 'ann', 'the owner')
       const titled = await store.updateConversation('c', { title: 'T' })
       equal(titled.owner, 'ann', 'the owner after another change')
       equal((await store.updateConversation('c', { owner: 'Ann' })).owner, 'Ann', 'another owner')
-      equal((await store.listConversations({ owner: 'ann' })).items, [], 'those of the first')
-      equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'those of the second')
+      equal((await store.listConversations({ owner: 'ann' })).items, [], 'conversations of the first')
+      equal((await store.countConversations({ owner: 'Ann' })).count, 1, 'conversations of the second')
       equal((await store.updateConversation('c', { owner: null })).owner, null, 'nobody')
-      equal((await store.countConversations({ owner: 'Ann' })).count, 0, 'those of the second after it')
+      equal(
+        (await store.countConversations({ owner: 'Ann' })).count,
+        0,
+        'conversations of the second after it',
+      )
       for (const owner of ['', '__root__', 'a\u0000', '\ud800', 'x'.repeat(201), 7] as string[]) {
         await rejects('invalid_id', () => store.createConversation({ id: 'd', owner }), JSON.stringify(owner))
         await rejects('invalid_id', () => store.updateConversation('c', { owner }), JSON.stringify(owner))
@@ -222,7 +226,7 @@ export const CONVERSATIONS: readonly Check[] = [
     },
   },
   {
-    name: 'record: a conversation is created at the time that is given, and listed by it',
+    name: 'record: a conversation has the passed time of creation, and is listed by it',
     async run({ store }) {
       const now = await store.createConversation({ id: 'now' })
       const times = { old: '2001-02-03T04:05:06.000001+01:00', late: '9998-01-01T00:00:00Z' }

@@ -1,6 +1,6 @@
 /**
- * Checks of the cursor (laws C): pages partition what a query finds, while others append, and only the query's own
- * cursor goes on.
+ * Checks of the cursor (laws C): pages partition the result of a query during appends, and only the query's
+ * own cursor is accepted.
  */
 
 import type { EventPage, EventQuery } from '../../store/contract/query.ts'
@@ -65,7 +65,10 @@ export const CURSORS: readonly Check[] = [
               const bytes = page.items.map(({ fact }) => JSON.stringify(fact).length)
               const before = bytes.slice(0, -1).reduce((sum, each) => sum + each, 0)
               holds(page.items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
-              holds(before < maxBytes + 2_000, `a page of at most ${maxBytes} bytes went on after ${before}`)
+              holds(
+                before < maxBytes + 2_000,
+                `a page of at most ${maxBytes} bytes continued after ${before}`,
+              )
               found.push(...idsOf(page.items))
               cursor = page.next_page_id
             } while (cursor !== null)
@@ -141,7 +144,7 @@ export const CURSORS: readonly Check[] = [
             return page
           })
           const ids = idsOf(found)
-          equal(new Set(ids).size, ids.length, `${JSON.stringify(query)}: an event came twice`)
+          equal(new Set(ids).size, ids.length, `${JSON.stringify(query)}: an event is repeated`)
           equal(
             ids.filter((each) => each?.startsWith('p')),
             there,
@@ -201,7 +204,7 @@ export const CURSORS: readonly Check[] = [
         order: 'timestamp',
         limit: 50,
       }
-      equal((await store.search(same)).items.length, 15, 'the same query in other words')
+      equal((await store.search(same)).items.length, 15, 'the same query in another form')
     },
   },
   {

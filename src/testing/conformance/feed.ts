@@ -6,15 +6,15 @@ import { equal, holds, rejects } from './assert.ts'
 import type { Check, Trial } from './check.ts'
 import { begin, pauses } from './facts.ts'
 
-/** An item in words: the conversation, and what happened. */
+/** An item as text: the conversation and the change. */
 const word = (item: FeedItem): string =>
   `${item.conversationId} ${item.type === 'event' ? item.event.id : item.type}`
 
-/** What is told of one conversation. */
+/** The items of one conversation, as text. */
 const of = (items: readonly FeedItem[], id: string): string[] =>
   items.filter(({ conversationId }) => conversationId === id).map((item) => word(item).slice(id.length + 1))
 
-/** What is told, and where to go on. */
+/** The items, and the cursor to continue from. */
 interface Told {
   readonly items: readonly FeedItem[]
   readonly words: readonly string[]
@@ -36,12 +36,12 @@ export async function told(
     if (page.more) continue
     const words = items.map(word)
     if (items.length >= count) return { items, words, next: page.next }
-    if (performance.now() > deadline) throw new Error(`no more is told than ${words.join(', ')}`)
+    if (performance.now() > deadline) throw new Error(`nothing follows ${words.join(', ')}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
 
-/** Fills a store, until all of it is told. */
+/** Fills a store and reads its feed. */
 async function fill(trial: Pick<Trial, 'store' | 'watchTimeout'>): Promise<Told> {
   const { store } = trial
   for (const id of ['a', 'b', 'long one', '\u{1f600}']) await begin(store, id)
@@ -56,7 +56,7 @@ const OF_A = ['changed', 'p0', 'p1', 'p2', 'changed', 'r0', 'r1']
 const OF_B = ['changed', 'q0', 'q1', 'q2', 'q3', 'q4', 'q5', 'q6']
 const ALL = OF_A.length + OF_B.length + 2
 
-/** Several writers in two stores, and what a reader is told meanwhile. */
+/** Several writers over two stores, and the items that a reader receives meanwhile. */
 async function tellMeanwhile(
   stores: readonly [Store, Store],
   count: number,
@@ -86,13 +86,13 @@ const ROUNDS = 15
 
 export const FEED: readonly Check[] = [
   {
-    name: 'feed: all that happened, once and in order, in pages of any length, and then what comes',
+    name: 'feed: all past changes, once and in order, in pages of any length, and then new ones',
     async run(trial) {
       const { store } = trial
       const empty = await store.feed()
       equal([empty.items, empty.more, empty.reset], [[], false, false], 'of a store that holds nothing')
       const { items, next } = await fill(trial)
-      equal(items.length, ALL, 'how much is told')
+      equal(items.length, ALL, 'number of items')
       for (const id of ['a', 'b']) {
         const events = items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
         const own = events.filter(({ conversationId }) => conversationId === id)
@@ -100,7 +100,7 @@ export const FEED: readonly Check[] = [
       }
       for (const limit of [1, 2, 3, 100]) {
         const paged = await told(trial, ALL, { limit })
-        equal(of(paged.items, 'a'), OF_A, `what is told of one, ${limit} a page`)
+        equal(of(paged.items, 'a'), OF_A, `items of one, ${limit} a page`)
         equal(of(paged.items, 'b'), OF_B, `of another, ${limit} a page`)
       }
       equal((await store.feed({ after: next })).items, [], 'behind the end')
@@ -132,11 +132,11 @@ export const FEED: readonly Check[] = [
       equal((await told(trial, 1, { shard: own, after: ends[own] ?? '' })).words, ['a s0'], 'what came there')
       for (const [shard, after] of ends.entries())
         if (shard !== own)
-          equal((await store.feed({ shard, after })).items, [], `what came in shard ${shard}`)
+          equal((await store.feed({ shard, after })).items, [], `new items of shard ${shard}`)
     },
   },
   {
-    name: 'feed: a deletion is told, and behind it what has the same id by then',
+    name: 'feed: a deletion is reported, and after it the new conversation with the same id',
     async run(trial) {
       const { store } = trial
       const { next } = await fill(trial)
@@ -153,13 +153,13 @@ export const FEED: readonly Check[] = [
         const { items } = await told(trial, count, query)
         const all = of(items, 'a')
         equal(all.slice(all.indexOf('deleted')), ['deleted', 'changed', 'new0', 'new1'], 'from it on')
-        holds(all.indexOf('new0') > all.indexOf('deleted'), 'the new one is told before the deletion')
-        equal(of(items, 'never there'), [], 'what is told of none')
+        holds(all.indexOf('new0') > all.indexOf('deleted'), 'the new one is reported before the deletion')
+        equal(of(items, 'never there'), [], 'items of an unknown conversation')
       }
     },
   },
   {
-    name: 'feed: from the end only what comes',
+    name: 'feed: from the end only new changes',
     async run(trial) {
       const { store } = trial
       const early = await store.feed({ from: 'end' })
@@ -172,7 +172,7 @@ export const FEED: readonly Check[] = [
     },
   },
   {
-    name: 'feed: what is refused, and what changes neither log nor record, is not told',
+    name: 'feed: rejected calls, and calls that change neither log nor record, are not reported',
     async run(trial) {
       const { store } = trial
       const { next } = await fill(trial)
@@ -226,13 +226,13 @@ export const FEED: readonly Check[] = [
         const own = items.filter(({ conversationId }) => conversationId === id)
         const seqs = own.flatMap((item) => (item.type === 'event' ? [item.event.seq] : []))
         const { version } = (await store.getConversation(id)) ?? { version: 0 }
-        equal(seqs, [...Array(version).keys()], `the positions that are told of ${id}`)
+        equal(seqs, [...Array(version).keys()], `the reported positions of ${id}`)
       }
-      equal(items.filter(({ type }) => type === 'changed').length, changes, 'how many changes are told')
+      equal(items.filter(({ type }) => type === 'changed').length, changes, 'number of reported changes')
     },
   },
   {
-    name: 'feed: what cannot be asked for is refused',
+    name: 'feed: an invalid query is rejected',
     async run(trial) {
       const { store } = trial
       await fill(trial)
@@ -243,7 +243,7 @@ export const FEED: readonly Check[] = [
       await rejects('invalid_query', () => store.feed({ from: 'now' as 'end' }), 'from')
       const { next } = await store.feed({ shard: 1 })
       await rejects('invalid_cursor', () => store.feed({ shard: 2, after: next }), 'of another shard')
-      await rejects('invalid_cursor', () => store.feed({ after: next }), 'that of a shard for all')
+      await rejects('invalid_cursor', () => store.feed({ after: next }), 'the cursor of a shard for all')
       for (const after of ['', 'x', `${next}A`])
         await rejects('invalid_cursor', () => store.feed({ shard: 1, after }), JSON.stringify(after))
     },

@@ -22,7 +22,7 @@ export async function put(
   const [item] = await store.changeItems([
     { collection: 'c', id, put: { body: body as Item['body'], keys, dueIn }, ...change },
   ])
-  if (item === undefined || item === null) throw new Error('the item should be given as it was put')
+  if (item === undefined || item === null) throw new Error('the item should be returned as it was stored')
   return item
 }
 

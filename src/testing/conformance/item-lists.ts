@@ -7,7 +7,7 @@ import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { after, LONG, put, SHORT, walk } from './item-facts.ts'
 
-/** By code points the last stands behind the one before it, by UTF-16 units before. */
+/** The last two differ in order by code points and by UTF-16 units. */
 const NAMES = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 export const ITEM_LISTS: readonly Check[] = [
@@ -29,7 +29,7 @@ export const ITEM_LISTS: readonly Check[] = [
         [0, 1].map((i) => [`due${i}`, { i }, { by: String(i) }]),
         'the first',
       )
-      holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim gives a new version')
+      holds((first[0]?.version ?? 0) > (before?.version ?? 0), 'a claim sets a new version')
       holds((first[0]?.dueAt ?? 0) > (before?.dueAt ?? 0) + LONG / 2, 'a claim moves when it is due')
       equal(await store.getItem('c', 'due0'), first[0], 'as stored')
       const rest = await Promise.all(
@@ -44,7 +44,7 @@ export const ITEM_LISTS: readonly Check[] = [
     },
   },
   {
-    name: 'claim: it ends: then another takes it, and the first can change it no more',
+    name: 'claim: after it ends another process claims the item, and the first can no longer change it',
     async run({ store }) {
       await put(store, 'x', { n: 1 }, { dueIn: 0 })
       await after(2)
@@ -52,7 +52,7 @@ export const ITEM_LISTS: readonly Check[] = [
       const held = await put(store, 'x', { n: 2 }, { expected: mine?.version ?? 0, dueIn: SHORT })
       await after(2 * SHORT)
       const [yours] = await store.claimItems('c', { ttl: LONG })
-      equal(yours?.body, { n: 2 }, 'what the other takes')
+      equal(yours?.body, { n: 2 }, 'the item of the other')
       const late = [{ collection: 'c', id: 'x', expected: held.version, put: { body: { n: 3 } } }]
       await rejects('version_conflict', () => store.changeItems(late), 'a change of who was overtaken')
       await rejects(
@@ -66,7 +66,7 @@ export const ITEM_LISTS: readonly Check[] = [
     },
   },
   {
-    name: 'claim: work and changes of many go on at once, and each item is worked on once',
+    name: 'claim: many process and change items at once, and each item is processed once',
     async run({ store }) {
       const count = 12
       for (let i = 0; i < count; i += 1) await put(store, `w${i}`, { done: 0 }, { dueIn: 0 })
@@ -120,7 +120,7 @@ export const ITEM_LISTS: readonly Check[] = [
     },
   },
   {
-    name: 'items: what is there throughout is on one page, whatever is put and taken out meanwhile',
+    name: 'items: an item that stays is on exactly one page, whatever is stored and removed meanwhile',
     async run({ store }) {
       const stay = Array.from({ length: 9 }, (_, i) => `s${i}`)
       for (const id of stay) await put(store, id, {}, { keys: { by: id } })
@@ -147,7 +147,7 @@ export const ITEM_LISTS: readonly Check[] = [
     },
   },
   {
-    name: 'items: what cannot be kept or asked for is refused, and changes nothing',
+    name: 'items: an invalid item or query is rejected, and changes nothing',
     async run({ store }) {
       const put = { body: {} }
       const bad: readonly unknown[] = [
@@ -173,7 +173,7 @@ export const ITEM_LISTS: readonly Check[] = [
       await rejects('invalid_argument', () => store.changeItems(many), 'too many')
       equal((await store.changeItems(many.slice(1))).length, 100, 'as many as may be')
       equal((await store.listItems('c', { from: 'm100', below: 'm2' })).items.length, 10, 'that are there')
-      equal(await store.getItem('c', 'first'), null, 'what came beside what was refused')
+      equal(await store.getItem('c', 'first'), null, 'an item of a rejected change')
       for (const ttl of [0, -1, 1.5, Number.NaN])
         await rejects('invalid_argument', () => store.claimItems('c', { ttl }), `a ttl of ${ttl}`)
       for (const query of [{ limit: 0 }, { limit: 101 }, { by: 'A' }, { value: '\u0000' }, { by: '' }])
@@ -205,8 +205,8 @@ export const ITEM_LISTS: readonly Check[] = [
       equal(await again.getItem('c', 'kept'), kept, 'an item')
       equal((await again.listItems('c', { by: 'by' })).items, [kept], 'a list')
       const back = await put(again, 'gone', {})
-      holds(back.version > gone.version, 'a version comes but once')
-      // The process that claimed them is dead, but for one that it goes on with.
+      holds(back.version > gone.version, 'versions do not repeat')
+      // The process that claimed them is dead, except for one item.
       const held = claimed.find(({ id }) => id === 'held')
       await put(store, 'held', {}, { expected: held?.version ?? 0, dueIn: LONG })
       await after(2 * SHORT)
@@ -214,7 +214,7 @@ export const ITEM_LISTS: readonly Check[] = [
       equal(
         taken.map(({ id }) => id),
         ['work'],
-        'what another process takes over',
+        'items that another process claims',
       )
     },
   },

@@ -1,4 +1,4 @@
-/** Checks of items: what is put comes back, versions, several changed at once, and who wins among many. */
+/** Checks of items: stored values, versions, several changes at once, and concurrent writers. */
 
 import type { ItemChange } from '../../store/contract/items.ts'
 import { equal, holds, rejects } from './assert.ts'
@@ -9,7 +9,7 @@ const of = (id: string): Pick<ItemChange, 'collection' | 'id'> => ({ collection:
 
 export const ITEMS: readonly Check[] = [
   {
-    name: 'item: it comes back as it was put, whatever JSON it holds, until it is put anew or taken out',
+    name: 'item: it is returned as it was stored, with any JSON, until it is replaced or removed',
     async run({ store }) {
       equal(await store.getItem('c', 'x'), null, 'before it is put')
       const body = { text: 'é\u0000\u{1f600}\ud800', list: [1, -2.5e-9, null, true, {}], '': { 'a.b': [] } }
@@ -20,7 +20,7 @@ export const ITEMS: readonly Check[] = [
       equal(await store.getItem('c', 'x'), first, 'as stored')
       equal(await store.getItem('d', 'x'), null, 'in another collection')
       const second = await put(store, 'x', {})
-      equal([second.body, second.keys], [{}, {}], 'put anew, nothing of the old is left')
+      equal([second.body, second.keys], [{}, {}], 'a replaced item keeps nothing')
       equal(await walk(store, { by: 'by' }), [], 'nor in a list')
       equal(await store.changeItems([{ collection: 'c', id: 'x', put: null }]), [null], 'taken out')
       equal(await store.getItem('c', 'x'), null, 'after that')
@@ -30,7 +30,7 @@ export const ITEMS: readonly Check[] = [
     },
   },
   {
-    name: 'item: a version comes but once, also when the item was taken out and is put again',
+    name: 'item: versions do not repeat, even after the item was removed and stored again',
     async run({ store }) {
       const seen: number[] = []
       for (let round = 0; round < 4; round += 1) {
@@ -100,7 +100,7 @@ export const ITEMS: readonly Check[] = [
       }
       equal(await wins((n) => [write('x', base.version, n)]), 1, 'winners of a version')
       equal(await wins((n) => [write('new', null, n)]), 1, 'winners of a free id')
-      // Each takes a place of its own, if another place is free: all may see it free, and one may be right.
+      // Each claims a slot if another slot is free: all may see it free, and one may be right.
       equal(
         await wins((n) => [write(`own${n}`, null, n), { collection: 'c', id: 'lock', expected: null }]),
         8,

@@ -61,9 +61,11 @@ export interface ConformanceOptions {
    * out by a store that forgets with its process: the cases that need it are then not in the list.
    */
   reopen?(store: Store): Promise<Store>
-  /** A table beside the store's own, for a store that takes `within`. Left out: the store must refuse it. */
+  /**
+   * A table next to the store's own, for a store that accepts `within`. If absent, the store must reject it.
+   */
   readonly rows?: OwnRows
-  /** How long a watch may take to wake, in milliseconds. Default: 20,000. */
+  /** Maximum time for a watch to wake, in milliseconds. Default: 20,000. */
   readonly watchTimeout?: number
   /** Whether the stores that are opened search text (`fullText`): else those cases are not in the list. Default: false. */
   readonly fullText?: boolean
@@ -92,12 +94,11 @@ export interface ConformanceCase {
 }
 
 /**
- * The cases that a store must pass: every sentence of the contract in `Store`, the laws C and S, and what a store must
- * be able to keep. Each opens a store of its own and closes it. Run them one after the other; a case may take some
- * seconds on a slow disk.
+ * Returns the cases that a store must pass: every sentence of the contract in `Store`, the laws C and S, and
+ * the load that a store must bear. Each opens a store of its own and closes it. Run them in sequence; a case
+ * may need some seconds on a slow disk.
  *
- * @throws an Error for a skip without reason, or of a case that there is not.
- *
+ * @throws Error for a skip without a reason, or of an unknown case.
  * @example
  * const cases = storeConformance({ name: 'mine', open: async () => Promise.reject(new Error('not yet')) })
  * // for (const { name, run } of cases) it(name, run)
@@ -106,8 +107,7 @@ export interface ConformanceCase {
 export function storeConformance(options: ConformanceOptions): ConformanceCase[] {
   const { name: store, skip = [], parts, size = 'whole', fullText = false } = options
   for (const { case: name, reason } of skip) {
-    if (!CHECKS.some((check) => check.name === name))
-      throw new Error(`There is no case to skip named: ${name}`)
+    if (!CHECKS.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)
     if (reason.trim() === '') throw new Error(`Say why ${store} skips: ${name}`)
   }
   const checks = (parts?.flatMap((part): readonly Check[] => PARTS[part]) ?? CHECKS)

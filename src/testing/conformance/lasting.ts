@@ -6,7 +6,7 @@ import type { Check } from './check.ts'
 import { begin, leaf, pause, pauses, say } from './facts.ts'
 import { searchAll } from './pages.ts'
 
-/** Everything that a store says of some conversations. */
+/** Everything that a store returns about some conversations. */
 async function everything(store: Store, ids: readonly string[]): Promise<unknown> {
   return Promise.all(
     ids.map(async (id) => [
@@ -48,12 +48,12 @@ export const LASTING: readonly Check[] = [
     },
   },
   {
-    name: 'reopen: the log goes on where it was: version, HEAD, branches, known ids, generation',
+    name: 'reopen: the log continues: version, HEAD, branches, known ids, generation',
     reopens: true,
     async run({ store, reopen }) {
       await fill(store)
       const lease = await store.acquireLease('c', 'me', 600_000)
-      if (lease === null) throw new Error('the lease should be given')
+      if (lease === null) throw new Error('the lease should be granted')
       await store.releaseLease(lease)
       const again = await reopen()
       const known = await again.append('c', [pause('a0'), pause('z', { parent_id: 'a7' })])
@@ -62,7 +62,7 @@ export const LASTING: readonly Check[] = [
       const path = await searchAll(again, { conversationId: 'c', leafId: 'zz' })
       equal(path.length, 10, 'the length of a new branch')
       const next = await again.acquireLease('c', 'you', 600_000)
-      holds((next?.generation ?? 0) > lease.generation, 'a generation comes but once')
+      holds((next?.generation ?? 0) > lease.generation, 'generations do not repeat')
       // The first one sees it as well: two processes may hold one conversation.
       equal(
         (await store.read('c', { direction: 'backward', limit: 1 }))[0]?.id,
@@ -83,11 +83,11 @@ export const LASTING: readonly Check[] = [
     },
   },
   {
-    name: 'close: every later call is store_closed, another close is none',
+    name: 'close: every later call is store_closed, except another close',
     async run({ store }) {
       const conversationId = await begin(store, 'c', pauses(3))
       const lease = await store.acquireLease(conversationId, 'me', 1000)
-      if (lease === null) throw new Error('the lease should be given')
+      if (lease === null) throw new Error('the lease should be granted')
       await store.close()
       const calls: Readonly<Record<string, () => Promise<unknown> | void>> = {
         append: () => store.append('c', [pause('q')]),

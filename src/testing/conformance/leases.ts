@@ -11,7 +11,7 @@ const SHORT = 30
 const after = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Ids in the order of a list. By code points the last stands behind the one before it, by UTF-16 units before. */
+/** Ids in the order of a list. The last two differ in order by code points and by UTF-16 units. */
 const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 const inOrder = (leases: readonly Lease[]): Lease[] =>
@@ -52,7 +52,7 @@ export const LEASES: readonly Check[] = [
     },
   },
   {
-    name: 'lease: once it has run out anybody takes it, with a higher generation, its owner too',
+    name: 'lease: after it expires anybody can claim it, its owner too, with a higher generation',
     async run({ store }) {
       const id = await begin(store, 'c')
       const first = await store.acquireLease(id, 'me', SHORT)
@@ -67,13 +67,13 @@ export const LEASES: readonly Check[] = [
     },
   },
   {
-    name: 'lease: given back it is gone, the next one has a higher generation, an old one gives nothing back',
+    name: 'lease: a returned one ends, the next one has a higher generation, an old one cannot be returned',
     async run({ store }) {
       const id = await begin(store, 'c')
       const first = await store.acquireLease(id, 'me', SHORT)
       await after(2 * SHORT)
       const second = await store.acquireLease(id, 'me', LONG)
-      if (first === null || second === null) throw new Error('both leases should be given')
+      if (first === null || second === null) throw new Error('both leases should be granted')
       await rejects(
         'lease_lost',
         () => store.append(id, [pause('a')], { lease: first }),
@@ -107,7 +107,7 @@ export const LEASES: readonly Check[] = [
         'without any lease',
       )
       const mine = await store.acquireLease(id, 'me', SHORT)
-      if (mine === null) throw new Error('the lease should be given')
+      if (mine === null) throw new Error('the lease should be granted')
       equal((await store.append(id, [pause('a')], { lease: mine })).version, 1, 'under the latest')
       await after(2 * SHORT)
       equal(
@@ -116,7 +116,7 @@ export const LEASES: readonly Check[] = [
         'under the latest, which has run out',
       )
       const yours = await store.acquireLease(id, 'you', LONG)
-      if (yours === null) throw new Error('the lease should be given')
+      if (yours === null) throw new Error('the lease should be granted')
       await rejects(
         'lease_lost',
         () => store.append(id, [pause('x'), pause('y')], { lease: mine }),
@@ -133,7 +133,7 @@ export const LEASES: readonly Check[] = [
     },
   },
   {
-    name: 'lease: ids come before the version, the version before the lease',
+    name: 'lease: ids are checked before the version, the version before the lease',
     async run({ store }) {
       const id = await begin(store, 'c', [pause('a')])
       const lease = { owner: 'me', generation: 99 }
@@ -151,7 +151,7 @@ export const LEASES: readonly Check[] = [
     },
   },
   {
-    name: 'lease: what cannot be one is an error, and what is not there is none',
+    name: 'lease: an invalid one is an error, and an unknown one is false',
     async run({ store }) {
       const id = await begin(store, 'c')
       await rejects(
@@ -174,7 +174,7 @@ export const LEASES: readonly Check[] = [
     },
   },
   {
-    name: 'lease: those that were not given back are listed in the order of ids, and of them those that have expired',
+    name: 'lease: leases that were not returned are listed in the order of ids, and so are the expired ones of them',
     async run({ store }) {
       const live: Lease[] = []
       const expired: Lease[] = []
@@ -186,7 +186,7 @@ export const LEASES: readonly Check[] = [
       await begin(store, 'never taken')
       await begin(store, 'given back')
       const back = await store.acquireLease('given back', 'me', LONG)
-      holds(back !== null && (await store.releaseLease(back)), 'a lease should be given back')
+      holds(back !== null && (await store.releaseLease(back)), 'a lease should be returned')
       const gone = await begin(store, 'deleted')
       await store.acquireLease(gone, 'me', SHORT)
       await store.deleteConversation(gone)
@@ -207,7 +207,7 @@ export const LEASES: readonly Check[] = [
       equal(
         (await store.listLeases({ after: 'a b', limit: 1 }))[0],
         taken,
-        'one that has expired and was taken over',
+        'one that expired and was claimed',
       )
       equal(
         (await store.listLeases({ expired: true })).map(({ conversationId }) => conversationId),
@@ -217,20 +217,20 @@ export const LEASES: readonly Check[] = [
     },
   },
   {
-    name: 'lease: one for as long as a number can say is listed, and those of others beside it',
+    name: 'lease: one with the longest possible time is listed, and so are others',
     async run({ store }) {
       const id = await begin(store, 'c')
       const other = await begin(store, 'd')
-      holds((await store.acquireLease(id, 'me', Number.MAX_SAFE_INTEGER)) !== null, 'it should be given')
+      holds((await store.acquireLease(id, 'me', Number.MAX_SAFE_INTEGER)) !== null, 'it should be granted')
       await store.acquireLease(other, 'you', LONG)
       const idsIn = async (expired: boolean): Promise<string[]> =>
         (await store.listLeases({ expired })).map(({ conversationId }) => conversationId)
-      equal(await idsIn(false), [id, other], 'those that were not given back')
+      equal(await idsIn(false), [id, other], 'leases that were not returned')
       equal(await idsIn(true), [], 'those that have expired')
     },
   },
   {
-    name: 'lease: a list that cannot be asked for is invalid_argument',
+    name: 'lease: an invalid list query is invalid_argument',
     async run({ store }) {
       const id = await begin(store, 'c')
       await store.acquireLease(id, 'me', LONG)

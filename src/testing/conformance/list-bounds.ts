@@ -1,4 +1,4 @@
-/** Checks of what lists and counts look at, and of the status that conversations are listed by. */
+/** Checks of the bounds of lists and counts, and of the listed status. */
 
 import type { ConversationFilter } from '../../store/contract/conversation-record.ts'
 import { MOST_LOOKED_AT } from '../../store/contract/query.ts'
@@ -19,7 +19,7 @@ async function walk(store: Store, filter: ConversationFilter, most: number): Pro
       cursor === null ? query : { ...query, cursor },
     )
     ids.push(...page.items.map(({ id }) => id))
-    holds(pages < most, `a walk of ${JSON.stringify(filter)} should take at most ${most} pages`)
+    holds(pages < most, `a walk of ${JSON.stringify(filter)} should need at most ${most} pages`)
     if (page.next_page_id === null) return ids
     cursor = page.next_page_id
   }
@@ -27,7 +27,7 @@ async function walk(store: Store, filter: ConversationFilter, most: number): Pro
 
 export const LIST_BOUNDS: readonly Check[] = [
   {
-    name: 'list: what few of very many have is found, by pages that may be short and say where to go on',
+    name: 'list: a rare value is found, by pages that may be short and have a cursor',
     large: true,
     async run({ store }) {
       const count = MOST_LOOKED_AT + 150
@@ -67,7 +67,7 @@ export const LIST_BOUNDS: readonly Check[] = [
     },
   },
   {
-    name: 'list: a status is said for a version of the log, and is no change of the conversation',
+    name: 'list: a status belongs to a version of the log, and does not change the conversation',
     async run(trial) {
       const { store } = trial
       await begin(store, 'c')
@@ -75,14 +75,14 @@ export const LIST_BOUNDS: readonly Check[] = [
       await store.append('c', [pause('a'), pause('b')])
       const before = await store.getConversation('c')
       const { next } = await told(trial, 4)
-      equal(await store.setStatus('c', 'running', 1), false, 'said of a log that has gone on')
+      equal(await store.setStatus('c', 'running', 1), false, 'set for an older log')
       equal(await store.setStatus('none', 'running', 0), false, 'said of none')
       for (const version of [-1, 1.5, NaN, 2 ** 40, undefined, '2'] as number[])
-        equal(await store.setStatus('c', 'running', version), false, `said of ${version} events`)
+        equal(await store.setStatus('c', 'running', version), false, `set for ${version} events`)
       equal(await store.getConversation('c'), before, 'the record after all')
-      equal(await store.setStatus('c', 'running', 2), true, 'said of the log as it is')
+      equal(await store.setStatus('c', 'running', 2), true, 'set for the current log')
       equal(await store.getConversation('c'), { ...before, status: 'running' }, 'the record')
-      equal((await store.feed({ after: next })).items, [], 'what the feed tells of it')
+      equal((await store.feed({ after: next })).items, [], 'its items in the feed')
       const listed = async (status: string): Promise<string[]> =>
         (await store.listConversations({ status })).items.map(({ id }) => id)
       equal([await listed('running'), await listed('idle'), await listed('')], [['c'], ['d'], []], 'lists')
@@ -105,7 +105,7 @@ export const LIST_BOUNDS: readonly Check[] = [
     },
   },
   {
-    name: 'items: a count is that of the list',
+    name: 'items: a count equals the list',
     async run({ store }) {
       for (let i = 0; i < 12; i += 1)
         await put(store, `i${i}`, {}, i < 9 ? { keys: { n: String(i % 3) } } : {})

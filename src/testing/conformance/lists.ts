@@ -37,7 +37,7 @@ const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 3
 
 export const LISTS: readonly Check[] = [
   {
-    name: 'list: every order, in pages of any size, the newest first when none is asked for',
+    name: 'list: every order, in pages of any size, the newest first by default',
     async run({ store }) {
       for (let i = 0; i < 25; i += 1) {
         await begin(store, `c${(i * 7) % 25}`)
@@ -53,11 +53,7 @@ export const LISTS: readonly Check[] = [
           equal(await listAll(store, { order }, limit), inOrder(records, order), `${order}, ${limit} a page`)
         }
       }
-      equal(
-        (await store.listConversations()).items,
-        inOrder(records, 'created_at_desc'),
-        'no order asked for',
-      )
+      equal((await store.listConversations()).items, inOrder(records, 'created_at_desc'), 'the default order')
       await soon()
       const changed = await store.updateConversation('c9', { title: 'T' })
       const latest = await store.listConversations({ order: 'updated_at_desc', limit: 1 })

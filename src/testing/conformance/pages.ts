@@ -1,4 +1,4 @@
-/** Reads all pages of a query, checked one by one beside a naive reading of it. */
+/** Reads all pages of a query and compares each with a naive reading. */
 
 import { isQuarantined } from '../../event/quarantine.ts'
 import { KINDS } from '../../event/kinds.ts'
@@ -24,9 +24,9 @@ export async function allPages<T>(
     holds(items.length <= limit, `a page of at most ${limit} held ${items.length} items`)
     holds(
       next === null || items.length === limit,
-      `next_page_id was given after a page of ${items.length} of ${limit}`,
+      `there is a next_page_id after a page of ${items.length} of ${limit}`,
     )
-    holds(pages === 0 || items.length > 0, 'next_page_id was given, and nothing was left')
+    holds(pages === 0 || items.length > 0, 'there is a next_page_id, and nothing follows')
     if (next === null) return all
     holds(!cursors.has(next) && pages < 2000, 'the pages go round in circles')
     cursors.add(next)

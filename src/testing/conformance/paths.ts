@@ -29,7 +29,7 @@ const turn = (i: number): Fact[] => [
   pause(`b${i}`, { parent_id: `b${i - 1}` }),
 ]
 
-/** Eight events, so many seconds apart. */
+/** Eight events, `step` seconds apart. */
 const facts = (prefix: string, first: number, step: number): Fact[] =>
   Array.from({ length: 8 }, (_, i) => pause(`${prefix}${i}`, { timestamp: at(first + step * i) }))
 
@@ -62,7 +62,7 @@ export const PATHS: readonly Check[] = [
     },
   },
   {
-    name: 'leaf: state updates hang beside the path, and on it only where an event names one as its parent',
+    name: 'leaf: state updates are next to the path, and on it only if an event names one as its parent',
     async run({ store }) {
       const id = await begin(store, 'c', [
         pause('a'),

@@ -7,7 +7,7 @@ import { begin, idsOf, pause, pauses, say, NO_TEXTS } from './facts.ts'
 
 export const READING: readonly Check[] = [
   {
-    name: 'read: what a store gives can be sent as JSON, and says the same there, to the ends of the calendar',
+    name: 'read: results can be sent as JSON without loss, up to the ends of the calendar',
     async run({ store }) {
       const times = [
         '0000-01-01T00:00:00.000001+23:59',
@@ -34,7 +34,7 @@ export const READING: readonly Check[] = [
     },
   },
   {
-    name: 'read: forward and backward, from anywhere, at most so many',
+    name: 'read: forward and backward, from any position, up to a limit',
     async run({ store }) {
       const id = await begin(store, 'c', pauses(10))
       const cases: readonly (readonly [Parameters<typeof store.read>[1], readonly number[]])[] = [
@@ -62,7 +62,7 @@ export const READING: readonly Check[] = [
     },
   },
   {
-    name: 'read: at most 1,000 when no limit is given',
+    name: 'read: at most 1,000 without a limit',
     async run({ store }) {
       const id = await begin(store, 'c', pauses(1100))
       equal((await store.read(id)).length, 1000, 'forward')
@@ -70,7 +70,7 @@ export const READING: readonly Check[] = [
     },
   },
   {
-    name: 'read: an empty log gives nothing, an unknown conversation is an error',
+    name: 'read: an empty log returns nothing, an unknown conversation is an error',
     async run({ store }) {
       const id = await begin(store, 'c')
       equal(await store.read(id), [], 'forward')
@@ -79,7 +79,7 @@ export const READING: readonly Check[] = [
     },
   },
   {
-    name: 'read: positions, limits and directions that are none are invalid_argument',
+    name: 'read: invalid positions, limits and directions are invalid_argument',
     async run({ store }) {
       const id = await begin(store, 'c', pauses(3))
       const wrong = [

@@ -100,13 +100,13 @@ export const SEARCHING: readonly Check[] = [
       equal(
         await store.search({ conversationId: id, kinds: ['PauseEvent'], excludeKinds: ['PauseEvent'] }),
         nothing,
-        'a kind asked for and excluded',
+        'a kind requested and excluded',
       )
       equal(await store.search({ conversationId: id, leafId: 'nowhere' }), nothing, 'an unknown leaf')
     },
   },
   {
-    name: 'search: a source is that of the kind where the body names none',
+    name: 'search: without a source in the body, it is the default of the kind',
     async run({ store }) {
       const id = await begin(store, 'c', [
         pause('p'),
@@ -193,7 +193,7 @@ export const SEARCHING: readonly Check[] = [
     },
   },
   {
-    name: 'search: limits, kinds, sources, orders and ids that are none are invalid_query',
+    name: 'search: invalid limits, kinds, sources, orders and ids are invalid_query',
     async run({ store }) {
       const conversationId = await begin(store, 'c', [pause('a')])
       const wrong: readonly Readonly<Record<string, unknown>>[] = [

@@ -1,4 +1,4 @@
-/** Cases for snapshots: they are given back byte for byte, and go when their conversation goes. */
+/** Cases for snapshots: they are returned byte for byte, and are deleted with their conversation. */
 
 import type { SnapshotPart, Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
@@ -28,7 +28,9 @@ async function has(store: Store, id: string, expected: readonly SnapshotPart[], 
   }
 }
 
-/** Saves complete snapshots by two stores at once, and looks again and again whether what is there is one of them. */
+/**
+ * Saves complete snapshots by two stores at once, and checks repeatedly that the stored one is one of them.
+ */
 async function neverMixes(one: Store, two: Store): Promise<void> {
   const id = await begin(one, 'c')
   const counts = [3, 7, 5, 2, 6, 4]
@@ -59,7 +61,7 @@ async function neverMixes(one: Store, two: Store): Promise<void> {
 
 export const SNAPSHOTS: readonly Check[] = [
   {
-    name: 'snapshot: its parts come back in the order of their numbers, with any bytes, also none',
+    name: 'snapshot: its parts are returned in the order of their numbers, with any bytes, even without',
     async run({ store }) {
       const id = await begin(store, 'c')
       equal(await store.loadSnapshot(id), [], 'the parts before any was saved')
@@ -82,7 +84,7 @@ export const SNAPSHOTS: readonly Check[] = [
     },
   },
   {
-    name: 'snapshot: two mebibytes come back whole, beside small parts',
+    name: 'snapshot: two mebibytes are returned whole, next to small parts',
     large: true,
     async run({ store }) {
       const id = await begin(store, 'c')
@@ -111,7 +113,7 @@ export const SNAPSHOTS: readonly Check[] = [
     },
   },
   {
-    name: 'snapshot: it cannot be changed through what went in or came out, which are plain bytes',
+    name: 'snapshot: it cannot be changed through arguments or results, which are plain bytes',
     async run({ store }) {
       const id = await begin(store, 'c')
       const given = part(0, 1, 2, 3)
@@ -120,9 +122,9 @@ export const SNAPSHOTS: readonly Check[] = [
       await has(store, id, [part(0, 1, 2, 3)], 'after what went in was changed')
       const [found] = await store.loadSnapshot(id)
       equal(Object.getPrototypeOf(found?.bytes) === Uint8Array.prototype, true, 'being a plain Uint8Array')
-      equal(found?.bytes.buffer.byteLength, 3, 'the memory behind what came out')
+      equal(found?.bytes.buffer.byteLength, 3, 'the memory of the result')
       found?.bytes.fill(9)
-      await has(store, id, [part(0, 1, 2, 3)], 'after what came out was changed')
+      await has(store, id, [part(0, 1, 2, 3)], 'after the result was changed')
     },
   },
   {
@@ -131,7 +133,7 @@ export const SNAPSHOTS: readonly Check[] = [
       const id = await begin(store, 'c', pauses(3))
       const lease = await store.acquireLease(id, 'me', 60_000)
       const before = [await store.getConversation(id), await store.read(id)]
-      // A clock may give no more than milliseconds, and a later updatedAt must show.
+      // A clock may have a resolution of milliseconds, and a later updatedAt must differ.
       await new Promise((resolve) => setTimeout(resolve, 5))
       await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
       await store.saveSnapshot(id, [part(0, 2)], { complete: true })
@@ -162,7 +164,7 @@ export const SNAPSHOTS: readonly Check[] = [
       await has(store, 'c', [], 'of the first, deleted')
       await has(store, 'C', [part(1, 3)], 'of the second, after that')
       await store.saveSnapshot('c', [part(1, 4)])
-      await has(store, 'c', [part(1, 4)], 'of the first, saved anew')
+      await has(store, 'c', [part(1, 4)], 'of the first, saved again')
     },
   },
   {
@@ -187,7 +189,7 @@ export const SNAPSHOTS: readonly Check[] = [
     },
   },
   {
-    name: 'snapshot: an unknown conversation takes none and has none',
+    name: 'snapshot: an unknown conversation accepts no snapshot and has none',
     async run({ store }) {
       await begin(store, 'c')
       for (const id of ['nowhere', 'C', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
@@ -195,13 +197,13 @@ export const SNAPSHOTS: readonly Check[] = [
         await rejects('unknown_conversation', () => store.saveSnapshot(id, [part(0, 1)]), name)
         await rejects('unknown_conversation', () => store.saveSnapshot(id, []), `${name}, no parts`)
         equal(await store.loadSnapshot(id), [], `the snapshot of ${name}`)
-        equal(await store.deleteSnapshot(id), false, `deleting that of ${name}`)
+        equal(await store.deleteSnapshot(id), false, `deleting the one of ${name}`)
       }
       await has(store, 'c', [], 'of another one, after that')
     },
   },
   {
-    name: 'snapshot: part numbers and bytes that are none, and bytes that are too many, are invalid_argument, and nothing is written',
+    name: 'snapshot: invalid part numbers and bytes, and too many bytes, are invalid_argument, and nothing is written',
     async run({ store }) {
       const id = await begin(store, 'c')
       await store.saveSnapshot(id, [part(0, 1)])

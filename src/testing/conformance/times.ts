@@ -41,12 +41,12 @@ export const TIMES: readonly Check[] = [
       equal(
         texts.map((event) => (event?.fact as { timestamp?: string } | undefined)?.timestamp),
         IN_ORDER.map(([, text]) => text),
-        'the texts, as given',
+        'the unchanged texts',
       )
     },
   },
   {
-    name: 'time: timestampGte takes its instant in, timestampLt leaves it out, whatever the zone',
+    name: 'time: timestampGte includes its instant, timestampLt excludes it, in any zone',
     async run({ store }) {
       const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
       const id = await begin(store, 'c', facts)
@@ -100,7 +100,7 @@ export const TIMES: readonly Check[] = [
     },
   },
   {
-    name: 'time: an event without a time that can be read has that of the event before it',
+    name: 'time: an event without a readable time has the time of the event before it',
     async run({ store }) {
       const id = await begin(store, 'c', [
         pause('a'),

@@ -77,7 +77,7 @@ async function followsDeletion(watchTimeout: number, watching: Store, writing: S
     return events.length === 1 && events[0]?.id === own
   }
   const isGone = async (): Promise<boolean> => (await watching.getConversation(id)) === null
-  // A watch of its own, so that the store goes on from one look to the next.
+  // A separate watch, so that the store polls continuously.
   const unwatch = watching.watch(id, () => undefined)
   await Promise.all([
     leadsTo(watchTimeout, watching, 'the first event', showsOnly('old')),
@@ -87,7 +87,7 @@ async function followsDeletion(watchTimeout: number, watching: Store, writing: S
     await writing.deleteConversation(id)
     await begin(writing, id, [pause('new')])
   }
-  await Promise.all([leadsTo(watchTimeout, watching, 'the event made anew', showsOnly('new')), again()])
+  await Promise.all([leadsTo(watchTimeout, watching, 'the recreated event', showsOnly('new')), again()])
   await Promise.all([
     leadsTo(watchTimeout, watching, 'the end of the conversation', isGone),
     writing.deleteConversation(id),
@@ -106,11 +106,11 @@ export const WATCHING: readonly Check[] = [
     run: async ({ store, reopen, watchTimeout }) => isWoken(watchTimeout, store, await reopen()),
   },
   {
-    name: 'watch: a deletion wakes, and what is made anew under the id',
+    name: 'watch: a deletion wakes, and so does recreation under the id',
     run: ({ store, watchTimeout }) => followsDeletion(watchTimeout, store, store),
   },
   {
-    name: 'watch: a deletion in another process wakes as well, and what is made anew under the id',
+    name: 'watch: a deletion in another process wakes, and so does recreation under the id',
     reopens: true,
     run: async ({ store, reopen, watchTimeout }) => followsDeletion(watchTimeout, store, await reopen()),
   },

@@ -1,4 +1,4 @@
-/** Does to a server what a case says, and keeps what the server has acknowledged. */
+/** Executes the commands of a case on a server, and records what the server acknowledged. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { hold, LawBroken } from '../failure.ts'
@@ -250,8 +250,8 @@ export class Driver {
   }
 
   /**
-   * What a server says of its conversations, which a restart must not change, but where it cuts off a step that hangs:
-   * one that was paused meanwhile and resumed says that it is idle.
+   * The conversations as the server reports them. A restart must not change them, except for a step that
+   * hangs: a conversation that was paused and resumed meanwhile is idle.
    */
   async #portraits(model: DriveModel): Promise<readonly Portrait[]> {
     const out: Portrait[] = []
@@ -395,14 +395,14 @@ function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
 }
 
 /**
- * A pause that was acknowledged is kept until a user ends it: nothing of the agent comes, once what was under way is
- * over.
+ * An acknowledged pause lasts until a user ends it: no event of the agent is appended after the step under
+ * way.
  */
 function checkPause(of: DrivenConversation, status: string, log: readonly Event[]): void {
   if (of.pausedAt === null) return
   hold('I3', status === 'paused' || status === 'error', () => `it was paused, and is ${status}`)
   const count = log.filter(({ source }) => source === 'agent').length
-  hold('I3', count === (of.agentEvents ?? count), () => 'the agent goes on in spite of a pause')
+  hold('I3', count === (of.agentEvents ?? count), () => 'the agent continues in spite of a pause')
   of.agentEvents = count
 }
 

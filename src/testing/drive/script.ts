@@ -1,6 +1,4 @@
-/**
- * The model and the tool of a driven server: a script is played, and each call of the tool is told apart and counted.
- */
+/** The model and the tool of a driven server: plays a script, and counts each call of the tool. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Model, ModelPart, ModelTurn } from '../../messages/model.ts'
@@ -33,7 +31,7 @@ export interface PlayedCase extends DriveCase {
 
 export const TOUCH = { name: 'touch', argument: 'key' }
 
-/** Plays a script, and gives each call of the tool a key of its own. */
+/** Plays a script, with a unique key for each call of the tool. */
 export function playCase(
   turns: readonly ModelTurn[],
   { name, argument }: Pick<DriveTool, 'name' | 'argument'> = TOUCH,
@@ -67,7 +65,7 @@ export function playCase(
       description: 'Leaves a text behind.',
       parameters: { type: 'object', properties: { [argument]: { type: 'string' } }, required: [argument] },
       execute({ [argument]: key }) {
-        if (typeof key !== 'string') throw new TypeError(`The ${argument} is no text.`)
+        if (typeof key !== 'string') throw new TypeError(`The ${argument} must be a text.`)
         touch(key)
         return `left ${key}`
       },

@@ -1,4 +1,7 @@
-/** Puts a fake provider on the loopback of Node, for clients in other processes and those that take no `fetch`. */
+/**
+ * Serves a fake provider on the loopback of Node, for clients in other processes and those without a `fetch`
+ * option.
+ */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

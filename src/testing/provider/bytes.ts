@@ -5,17 +5,17 @@ import { turn } from '../turn.ts'
 /** How texts are sent. */
 export interface BytePlan {
   readonly texts: readonly string[]
-  /** The connection is lost after so many bytes. */
+  /** Number of bytes after which the connection is lost. */
   readonly cut: number | null
   /** The length of a piece in bytes; null for a piece for each text. */
   readonly pieces: number | null
   /** Turns of the event loop before each piece. */
   readonly slow: number
-  /** Whether it stays open when all is said. */
+  /** Whether the stream stays open at the end. */
   readonly endless: boolean
 }
 
-/** What a client is told whose connection is lost. */
+/** The error of a client whose connection is lost. */
 export const lost = (): Error => new TypeError('terminated: the connection was lost')
 
 /** Never a response: it ends with the client's own signal. */
@@ -40,7 +40,7 @@ function piecesOf({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
   )
 }
 
-/** The stream of the bytes; `onLeft` is told of a client that goes before the end. */
+/** Returns the bytes as a stream; `onLeft` is called if the client leaves before the end. */
 export function sendBytes(
   plan: BytePlan,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * A fake provider: a script of what a model does goes in; out comes a server, as the web knows one, that says it in the
- * grammar of Anthropic, OpenAI or Google, and refuses what they refuse.
+ * A fake provider: a server that plays a model's script in the grammar of its clients, and rejects what that
+ * provider rejects.
  */
 
 import type { GrammarName } from '../../event/reply.ts'
@@ -16,30 +16,30 @@ import {
 } from '../../messages/model.ts'
 import { type BytePlan, lost, never, sendBytes } from './bytes.ts'
 
-/** A request as it came. */
+/** A received request. */
 export interface ProviderRequest {
   readonly grammar: GrammarName
   readonly body: RequestBody
   /** Whether the reply is streamed. */
   readonly stream: boolean
-  /** Why it was refused: what it breaks. Empty when it was taken. */
+  /** Why it was rejected: the violated rules. Empty if it was accepted. */
   readonly refused: readonly string[]
 }
 
 export interface FakeProvider {
-  /** Responds to a request, as the global `fetch` does: a client takes it in that one's place. */
+  /** Responds to a request like the global `fetch`; pass it to a client. */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>
   /** What it was asked, in order. */
   readonly requests: readonly ProviderRequest[]
   /** What the requests that it refused break, in order. */
   readonly refused: readonly string[]
-  /** How many signed parts it was sent and took. */
+  /** Number of accepted signed parts. */
   readonly signed: number
   /** How often a client has gone away before the end of a reply. */
   readonly left: number
 }
 
-/** The grammar that a path belongs to, and whether it asks for a stream. */
+/** Returns the grammar of a path, and whether a stream is requested. */
 function routeOf(path: string, body: RequestBody): readonly [Spoken, boolean] | null {
   for (const { name, provider } of GRAMMARS) {
     const isStream = provider?.route(path, body) ?? null
@@ -51,7 +51,7 @@ function routeOf(path: string, body: RequestBody): readonly [Spoken, boolean] | 
 /** A provider with the name of its grammar. */
 type Spoken = ProviderGrammar & Pick<Grammar, 'name'>
 
-/** The contents of a reply, each signed behind all that the provider has seen and said. */
+/** The contents of a reply, each signed over everything that the provider has seen and sent. */
 function contentsOf(
   grammar: ProviderGrammar,
   request: RequestBody,
@@ -90,12 +90,12 @@ const asJson = (status: number, body: Wire, headers: Readonly<Record<string, str
   Response.json(body, { status, headers })
 
 /**
- * A provider that speaks every grammar that has one under the paths of their providers: `/v1/messages`, `/v1/chat/completions`,
- * `/v1/responses` and `/v1beta/models/NAME:generateContent`. A request that breaks a rule of its grammar is refused,
- * and so is one whose signed parts do not stand behind what they were made behind; each in the provider's own form.
- * Each request takes time in proportion to its length.
- * @param model what it says; by default it is helpful: it calls the first tool that it is told of, and says what
- * came of it
+ * Returns a provider that speaks each grammar under the paths of its provider: `/v1/messages`,
+ * `/v1/chat/completions`, `/v1/responses` and `/v1beta/models/NAME:generateContent`. A request that violates
+ * a rule of its grammar is rejected, and so is one whose signed parts follow a changed prefix, in the
+ * provider's own form. The time of a request is proportional to its length.
+ *
+ * @param model plays the script; the default calls the first tool that it knows and reports the result
  * @example
  * const provider = fakeProvider(playTurns([{ says: ['Hello!'] }]))
  * const request = (messages) => ({ method: 'POST', body: JSON.stringify({ model: 'm', max_tokens: 9, messages }) })
@@ -158,7 +158,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     const texts = stream
       ? eventTexts(grammar, grammar.stream(contents, about), !endless)
       : [JSON.stringify(grammar.whole(contents, about))]
-    // What has no end does not say that it ends.
+    // An endless reply does not announce its end.
     const said = endless ? texts.slice(0, stream ? -grammar.ends : 0) : texts
     const plan: BytePlan = { texts: said, cut: cut ?? null, pieces: pieces ?? null, slow, endless }
     return new Response(

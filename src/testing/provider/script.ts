@@ -10,13 +10,13 @@ export interface ScriptOptions {
   readonly tools?: Readonly<Record<string, fc.Arbitrary<object>>>
   /** Whether it may be silent, or speak without end, until its client goes. Default: false. */
   readonly endless?: boolean
-  /** Whether it may say that a request is too long, which only a condenser helps against. Default: false. */
+  /** Whether it may report that a request is too long, which requires a condenser. Default: false. */
   readonly tooLong?: boolean
   /** Most turns. Default: 8. */
   readonly maxTurns?: number
 }
 
-/** Arguments that are no object, or no JSON. */
+/** Arguments that are not an object or not JSON. */
 const badArguments = fc.constantFrom('{"a":', '', '[1]', 'null', '{}x')
 
 function call(tools: Readonly<Record<string, fc.Arbitrary<object>>>): fc.Arbitrary<ModelPart> {
@@ -57,9 +57,9 @@ const reply = ({ tools = {}, endless = false }: ScriptOptions): fc.Arbitrary<Mod
 const ENDS = ['truncated', 'paused', 'refused', 'filtered', 'failed'] as const
 
 /**
- * What a model does, turn by turn: replies with parallel calls, with arguments that are no JSON, of tools that do
- * not exist, thoughts between words, ends of every kind, streams in pieces of any length and cut off at any byte,
- * and requests that fail. It shrinks to fewer turns and plainer ones.
+ * Scripts of a model: replies with parallel calls, invalid JSON arguments, unknown tools, thoughts between
+ * texts, ends of every kind, streams cut at any byte, and failing requests. Shrinks to fewer and simpler
+ * turns.
  * @example
  * const script = scriptedModel({ tools: { add: fc.record({ a: fc.integer(), b: fc.integer() }) } })
  * const [turns] = fc.sample(script, 1)

@@ -51,8 +51,8 @@ export interface SayOptions {
 }
 
 /**
- * The functions. Each resolves with whatever status came, and rejects only where none did; `bodyOf`
- * takes the body of one that must have succeeded.
+ * The functions. Each resolves with the received status, and rejects only without a response; `bodyOf` reads
+ * the body of a successful one.
  */
 export interface ServerClient {
   readonly address: ServerAddress
@@ -92,7 +92,7 @@ export interface ServerClient {
   readonly connect: (id: string, query?: LiveQuery) => ServerSocket
   /** The same as server-sent events. */
   readonly stream: (id: string, query?: StreamQuery) => AsyncGenerator<LiveFrame, void, undefined>
-  /** Reads every frame from a position on, over as many connections as it takes. */
+  /** Reads every frame after a position, over as many connections as necessary. */
   readonly follow: (
     id: string,
     options?: { readonly after?: number; readonly signal?: AbortSignal },
@@ -256,7 +256,7 @@ export interface LiveFrame {
 /** Parses a frame; a bare event is put into an envelope. @throws SyntaxError for invalid JSON. */
 export function readLiveFrame(text: string): LiveFrame {
   const value: JsonValue = JSON.parse(text)
-  if (!isObject(value)) throw new SyntaxError('The frame is no object.')
+  if (!isObject(value)) throw new SyntaxError('The frame is not an object.')
   const { type, position, event } = value
   if (typeof type === 'string' && isObject(event))
     return { type, position: typeof position === 'number' ? position : null, event: event as never }
@@ -326,7 +326,7 @@ export function connectSocket(
     try {
       frames.push(readLiveFrame(String(data)))
     } catch {
-      finish(1007, `It sent what is no frame: ${String(data).slice(0, 200)}`)
+      finish(1007, `It sent an invalid frame: ${String(data).slice(0, 200)}`)
       socket.close()
     }
     wake()
@@ -443,8 +443,8 @@ const isFinal = (code: number): boolean =>
 const PAUSE = 50
 
 /**
- * Every frame from a place on, over as many connections as it takes. Ends when the signal is aborted. @throws an Error
- * where the server says that there is nothing to read, or nothing for this reader.
+ * Yields every frame after a position, over as many connections as necessary. Ends when the signal is
+ * aborted. @throws Error if the server reports that there is nothing to read, or nothing for this reader.
  */
 export async function* follow(
   connect: (query: LiveQuery) => ServerSocket,

@@ -1,4 +1,4 @@
-/** Restarts and crashes: nothing is lost, nothing runs twice, and nothing says for ever that it runs. */
+/** Restarts and crashes: nothing is lost, nothing runs twice, and no conversation reports running forever. */
 
 import type { Event } from '../../event/types.ts'
 import { hold, same } from '../failure.ts'
@@ -32,7 +32,7 @@ const goesOn: Prepared = async (trial) => {
   return async () => {
     same('S5', 'the conversation after the restart', await portrait(trial, id), before)
     await trial.play(id, [{ says: [trial.note('r')] }, { says: ['Three.'] }])
-    same('S5', 'what the agent said', await trial.replies(id), ['One.', 'Two.', 'Three.'])
+    same('S5', 'messages of the agent', await trial.replies(id), ['One.', 'Two.', 'Three.'])
     await holdPrefixes(trial, id)
   }
 }
@@ -81,7 +81,7 @@ const keepsPlace: Prepared = async (trial) => {
     )
     next.close()
     const given = next.frames.flatMap(({ type, event }) => (type === 'event' ? [event.id] : []))
-    hold('B1', !given.includes(first), 'an event comes again')
+    hold('B1', !given.includes(first), 'an event is repeated')
   }
 }
 
@@ -119,7 +119,7 @@ const settlesCalls: Prepared = async (trial) => {
   })
   return async () => {
     await settled(trial, id)
-    // The run that takes over first appends what it found, then results.
+    // The run that claims the conversation first appends what it found, then results.
     await trial.until('P10', 'a call has no result', async () => {
       const log = await trial.log(id)
       return callsIn(log).every((call) => resultsOf(log, call).length > 0)
@@ -140,14 +140,14 @@ const across =
     await trial.restart(how)
     for (const id of trial.conversations) {
       const { status } = await trial.client.get(id)
-      hold('S5', status === 200, `a conversation gave ${status} when the server was started again`)
+      hold('S5', status === 200, `a conversation had status ${status} after a restart`)
     }
     for (const look of looks) await look()
   }
 
 export const CRASH: readonly ServerCheck[] = [
   {
-    name: 'after a restart a conversation is what it was and goes on from there, and a reader from its place',
+    name: 'after a restart a conversation is unchanged and continues, and a reader resumes',
     laws: ['S5', 'M15', 'B1'],
     needs: ['stop', 'sockets'],
     run: across('stop', goesOn, keepsPlace),
@@ -159,7 +159,7 @@ export const CRASH: readonly ServerCheck[] = [
     run: across('stop', keepsHead, keepsWaiting),
   },
   {
-    name: 'after a crash all is there that was acknowledged, nothing says for ever that it runs, and no call runs twice',
+    name: 'after a crash everything acknowledged is kept, no conversation reports running forever, and no call runs twice',
     laws: ['S5', 'W4', 'P10', 'P6'],
     needs: ['kill'],
     run: across('kill', keepsMessages, settlesReply, settlesCalls),

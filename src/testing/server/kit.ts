@@ -58,8 +58,7 @@ export interface ServerCase {
 export function serverConformance(options: ServerConformanceOptions): readonly ServerCase[] {
   const { name: server, skip = [], lacks = {} } = options
   for (const { case: name, reason } of skip) {
-    if (!CHECKS.some((check) => check.name === name))
-      throw new Error(`There is no case to skip named: ${name}`)
+    if (!CHECKS.some((check) => check.name === name)) throw new Error(`Unknown case to skip: ${name}`)
     if (reason.trim() === '') throw new Error(`Say why ${server} skips: ${name}`)
   }
   const shared = new SharedServer(options)
@@ -108,7 +107,7 @@ async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
   return id === undefined ? null : trial.log(id).catch(() => null)
 }
 
-/** Whatever grammar the server's model has, its log can be said in each of these. */
+/** The log is written in each of these, whatever the grammar of the server's model. */
 const NAMES = GRAMMARS.filter(({ rules }) => rules !== null).map(({ name }) => name)
 
 /** @param ended whether nothing runs any more. @throws LawBroken for the first broken law. */

@@ -50,10 +50,7 @@ export const LIVE: readonly ServerCheck[] = [
         const socket = trial.client.connect(id, { after })
         for (let at = 0; at < 3; at += 1) last = await trial.say(id, [], false)
         if (round === 3)
-          await trial.play(id, [
-            { says: [trial.note('n'), trial.note('m')] },
-            { says: ['A reply in words.'] },
-          ])
+          await trial.play(id, [{ says: [trial.note('n'), trial.note('m')] }, { says: ['A reply as text.'] }])
         await given(trial, socket, last)
         // Frames after it are sent again to the next connection.
         const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
@@ -80,7 +77,7 @@ export const LIVE: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'a reader gets one notice that it has caught up, behind what there was and before what comes',
+    name: 'a reader gets one notice that it has caught up, after past events and before new ones',
     laws: ['B2'],
     needs: ['sockets'],
     async run(trial) {
@@ -100,11 +97,11 @@ export const LIVE: readonly ServerCheck[] = [
       )
       const quiet = await caughtUp(trial, id)
       quiet.close()
-      same('B1', 'events for a reader that asked for none', idsIn(quiet.frames), [])
+      same('B1', 'events for a reader that requested none', idsIn(quiet.frames), [])
     },
   },
   {
-    name: 'a stream of server-sent events holds what a socket does, and goes on after the last id',
+    name: 'a stream of server-sent events equals a socket, and resumes after the last id',
     laws: ['W3', 'B1'],
     needs: ['stream', 'sockets'],
     async run(trial) {
@@ -129,7 +126,7 @@ export const LIVE: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'the pieces of a reply come before it and make it up, and stand in no log',
+    name: 'the pieces of a reply precede it and add up to it, and are in no log',
     laws: ['W3', 'B2'],
     needs: ['sockets'],
     async run(trial) {
@@ -148,11 +145,11 @@ export const LIVE: readonly ServerCheck[] = [
       const late = await caughtUp(trial, id, -1)
       late.close()
       const again = late.frames.filter(({ event }) => event.kind === 'StreamingDeltaEvent')
-      same('W3', 'pieces for a reader that came later', again.length, 0)
+      same('W3', 'pieces for a later reader', again.length, 0)
     },
   },
   {
-    name: 'a reader is told of every change of the status',
+    name: 'a reader receives every change of the status',
     laws: ['W3'],
     needs: ['sockets'],
     async run(trial) {
@@ -160,12 +157,12 @@ export const LIVE: readonly ServerCheck[] = [
       const socket = await caughtUp(trial, id)
       await trial.play(id, [{ says: ['Done.'] }])
       for (const status of ['running', 'finished'])
-        await trial.within('W3', `no reader is told of ${status}`, socket.find(says(status)))
+        await trial.within('W3', `no reader receives ${status}`, socket.find(says(status)))
       socket.close()
     },
   },
   {
-    name: 'a reader that has what the log has not is told so, and gets the log from its first event on',
+    name: 'a reader ahead of the log is reset, and gets the log from its first event',
     laws: ['B3'],
     needs: ['sockets'],
     async run(trial) {
@@ -173,7 +170,7 @@ export const LIVE: readonly ServerCheck[] = [
       await trial.say(id, [], false)
       const socket = await caughtUp(trial, id, 9_999)
       socket.close()
-      hold('B3', socket.frames[0]?.type === 'reset', 'it is not told')
+      hold('B3', socket.frames[0]?.type === 'reset', 'it is not reset')
       const all = (await trial.log(id)).map((event) => event.id)
       same('B3', 'what it gets', idsIn(socket.frames).toSorted(), all.toSorted())
     },

@@ -77,7 +77,7 @@ export const PAGES: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'events come in the order of their times, and downwards in the mirror of it',
+    name: 'events are ordered by time, and descending in the mirrored order',
     laws: ['C3'],
     async run(trial) {
       const { id, log } = await filled(trial)
@@ -92,7 +92,7 @@ export const PAGES: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'pages of whatever size hold each event once, are full but for the last, and the last one has no next',
+    name: 'pages of any size contain each event once, are full except the last, and the last one has no next',
     laws: ['C1'],
     async run(trial) {
       const { id, log } = await filled(trial)
@@ -111,7 +111,7 @@ export const PAGES: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'what is appended between two pages makes no event come twice or not at all',
+    name: 'appends between two pages neither repeat nor skip an event',
     laws: ['C2'],
     async run(trial) {
       for (const sort_order of ['TIMESTAMP', 'TIMESTAMP_DESC'] as const) {
@@ -129,7 +129,7 @@ export const PAGES: readonly ServerCheck[] = [
         const old = seen.filter((event) => were.has(event.id))
         const wanted = sort_order === 'TIMESTAMP' ? log : log.toReversed()
         same('C2', `what was there, in the order ${sort_order}`, idsOf(old), idsOf(wanted))
-        hold('C2', new Set(idsOf(seen)).size === seen.length, 'an event came twice')
+        hold('C2', new Set(idsOf(seen)).size === seen.length, 'an event is repeated')
       }
     },
   },
@@ -147,7 +147,7 @@ export const PAGES: readonly ServerCheck[] = [
 
 export const TREE: readonly ServerCheck[] = [
   {
-    name: 'after HEAD was moved the conversation goes on from there, and the model is not sent the other branch',
+    name: 'after HEAD moved the conversation continues there, and the model does not receive the other branch',
     laws: ['T8', 'T4'],
     needs: ['navigation'],
     async run(trial) {
@@ -158,7 +158,7 @@ export const TREE: readonly ServerCheck[] = [
       same('T2', 'HEAD', (await trial.accepted(() => trial.client.navigate(id, place))).leaf_event_id, place)
       const said = await trial.say(id, [{ says: ['Reply three.'] }], false)
       const log = await trial.log(id)
-      same('T8', 'the parent of what was said then', log.find((event) => event.id === said)?.parent_id, place)
+      same('T8', 'the parent of the next message', log.find((event) => event.id === said)?.parent_id, place)
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
       same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
@@ -181,7 +181,7 @@ export const TREE: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'a fork holds the path to its event and nothing else, and what is said in it stays in it',
+    name: 'a fork contains the path to its event and nothing else, and its messages stay in it',
     laws: ['T4'],
     needs: ['fork'],
     async run(trial) {
@@ -193,7 +193,7 @@ export const TREE: readonly ServerCheck[] = [
       const fork = bodyOf(await trial.client.fork(id, { from_event_id }))
       trial.conversations.push(fork.id)
       hold('T4', fork.id !== id, 'the fork has the id of its source')
-      same('T4', 'what the agent has said in the fork', await trial.replies(fork.id), ['Reply one.'])
+      same('T4', 'messages of the agent in the fork', await trial.replies(fork.id), ['Reply one.'])
       await trial.play(fork.id, [{ says: ['In the fork.'] }])
       same('T4', 'the fork', await trial.replies(fork.id), ['Reply one.', 'In the fork.'])
       same('T4', 'the source', await trial.log(id), before)
@@ -256,13 +256,17 @@ export const REFUSALS: readonly ServerCheck[] = [
       ] as const
       for (const [where, query] of given) {
         const { status } = await trial.client.search(where, query)
-        hold('C4', status === 422, `a page id in a place of another gave ${status}: ${JSON.stringify(query)}`)
+        hold(
+          'C4',
+          status === 422,
+          `a page id of another query had status ${status}: ${JSON.stringify(query)}`,
+        )
       }
       bodyOf(await trial.client.search(id, { page_id, limit: 7 }))
     },
   },
   {
-    name: 'what is unknown gives 404 with a sentence, and a body that is not valid 422 with what is wrong',
+    name: 'an unknown resource has status 404 with a sentence, and an invalid body 422 with the reasons',
     laws: ['W1'],
     async run(trial) {
       const { client } = trial
@@ -279,18 +283,18 @@ export const REFUSALS: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'a request without the key, or with another one, is refused with 401, and says nothing of the key',
+    name: 'a request without the key, or with another one, is rejected with 401, without the key in the response',
     laws: ['W6'],
     needs: ['keys'],
     async run(trial) {
       const { url, apiKey = '' } = trial.client.address
-      hold('W6', apiKey !== '', 'the options name no key: say under lacks that there is none')
+      hold('W6', apiKey !== '', 'the options have no key: name keys in lacks')
       const id = await trial.begin()
       const path = `${url.replace(/\/$/, '')}/api/conversations/${encodeURIComponent(id)}`
       for (const headers of [{}, { 'x-session-api-key': `${apiKey}x` }]) {
         const response = await (trial.client.address.fetch ?? fetch)(new Request(path, { headers }))
         const text = await response.text()
-        hold('W6', response.status === 401, `without the key it gave ${response.status}`)
+        hold('W6', response.status === 401, `without the key the status is ${response.status}`)
         hold('W6', !text.includes(apiKey), 'the refusal names the key')
       }
     },

@@ -51,7 +51,7 @@ export const RUNS: readonly ServerCheck[] = [
       const id = await trial.begin()
       await trial.play(id, [{ says: ['Good morning to you.'] }])
       const log = await trial.log(id)
-      same('I2', 'what the agent said', messagesOf(log, 'agent'), ['Good morning to you.'])
+      same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Good morning to you.'])
       same('I2', 'messages of the user', messagesOf(log, 'user').length, 1)
     },
   },
@@ -83,7 +83,7 @@ export const RUNS: readonly ServerCheck[] = [
         if (word !== undefined)
           hold('P1', texts[at]?.includes(word) === true, `call ${at + 1} has another's result`)
       }
-      same('I2', 'what the agent said', messagesOf(log, 'agent'), ['Done.'])
+      same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Done.'])
     },
   },
   {
@@ -121,7 +121,7 @@ export const RUNS: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'each request begins with what was sent before, over replies, calls, and a message that came meanwhile',
+    name: 'each request begins with the previous one, over replies, calls, and a message during a reply',
     laws: ['M15', 'M10'],
     needs: ['requests'],
     async run(trial) {
@@ -137,12 +137,12 @@ export const RUNS: readonly ServerCheck[] = [
       const last = (await trial.requests(id)).at(-1) ?? []
       const sent = JSON.stringify(last.filter(({ role }) => role !== 'user'))
       for (const text of ['First.', 'I look.', 'Second.', 'Third.', 'Fourth.'])
-        hold('M10', sent.includes(text), `the model is not sent what it said: ${text}`)
+        hold('M10', sent.includes(text), `the model does not receive its own text: ${text}`)
       await holdPrefixes(trial, id)
     },
   },
   {
-    name: 'a message that comes during a reply is read before the conversation is finished',
+    name: 'a message during a reply is read before the conversation is finished',
     laws: ['I2'],
     async run(trial) {
       const id = await trial.begin()
@@ -154,11 +154,11 @@ export const RUNS: readonly ServerCheck[] = [
       )
       await trial.rest(id)
       const said = await trial.replies(id)
-      hold('I2', said.at(-1) === 'To the second.', () => `the agent said last: ${said.at(-1)}`)
+      hold('I2', said.at(-1) === 'To the second.', () => `the last message of the agent: ${said.at(-1)}`)
     },
   },
   {
-    name: 'of two callers that run a conversation at once, one is told that it runs, and the model is asked once',
+    name: 'of two callers that run a conversation at once, one gets an error, and the model is called once',
     laws: ['I5'],
     async run(trial) {
       const id = await trial.begin()
@@ -167,11 +167,11 @@ export const RUNS: readonly ServerCheck[] = [
       const statuses = both.map(({ status }) => status).toSorted()
       same('I5', 'the statuses of both', statuses, [200, 409])
       await trial.rest(id)
-      same('I5', 'what the agent said', await trial.replies(id), ['Once.'])
+      same('I5', 'messages of the agent', await trial.replies(id), ['Once.'])
     },
   },
   {
-    name: 'a message that is sent again under its key is said once, and another one under it is refused',
+    name: 'a message sent again with its key is appended once, and another one with that key is rejected',
     laws: ['S3', 'S4'],
     needs: ['message_keys'],
     async run(trial) {
@@ -185,7 +185,7 @@ export const RUNS: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'a model that fails puts the conversation in error, says so in the log, and the next message is replied to',
+    name: 'a failing model puts the conversation in error, is recorded in the log, and the next message gets a reply',
     laws: ['I1', 'T5'],
     async run(trial) {
       const id = await trial.begin()
@@ -201,7 +201,7 @@ export const RUNS: readonly ServerCheck[] = [
         'the log has no ConversationErrorEvent',
       )
       await trial.play(id, [{ says: ['Better.'] }])
-      same('I2', 'what the agent said', await trial.replies(id), ['Better.'])
+      same('I2', 'messages of the agent', await trial.replies(id), ['Better.'])
     },
   },
 ]
@@ -279,11 +279,11 @@ export const CONSENT: readonly ServerCheck[] = [
       const whole = await trial.log(id)
       holdPaired('P7', whole)
       same('P7', 'kept', await notesOf(trial, id), [])
-      same('I2', 'what the agent said', messagesOf(whole, 'agent'), ['As you like.'])
+      same('I2', 'messages of the agent', messagesOf(whole, 'agent'), ['As you like.'])
     },
   },
   {
-    name: 'a consent that comes twice executes the calls once',
+    name: 'two approvals execute the calls once',
     laws: ['P6', 'P7'],
     needs: ['confirmation'],
     async run(trial) {
@@ -292,7 +292,7 @@ export const CONSENT: readonly ServerCheck[] = [
       hold(
         'P7',
         both.some(({ status }) => status === 200),
-        'no consent was taken',
+        'no approval was accepted',
       )
       await trial.rest(id)
       holdPaired('P6', await trial.log(id))
@@ -303,7 +303,11 @@ export const CONSENT: readonly ServerCheck[] = [
 ]
 
 const called = (trial: Trial, id: string, count: number): Promise<true> =>
-  trial.until('I1', `${count} calls do not come`, async () => callsIn(await trial.log(id)).length >= count)
+  trial.until(
+    'I1',
+    `there are fewer than ${count} calls`,
+    async () => callsIn(await trial.log(id)).length >= count,
+  )
 
 /** Milliseconds of a model's step, and of silence after a pause. */
 const STEP = 120
@@ -313,7 +317,7 @@ const QUIET = 3 * STEP
 async function quiet(trial: Trial, id: string): Promise<void> {
   let length = -1
   let since = Date.now()
-  await trial.until('I3', 'the log goes on growing', async () => {
+  await trial.until('I3', 'the log continues to grow', async () => {
     const now = (await trial.log(id)).length
     if (now !== length) since = Date.now()
     length = now
@@ -323,7 +327,7 @@ async function quiet(trial: Trial, id: string): Promise<void> {
 
 export const STOPS: readonly ServerCheck[] = [
   {
-    name: 'once a pause is acknowledged no step begins before the conversation is run again, and then it goes on',
+    name: 'after a pause is acknowledged no step begins until the conversation is run again, and then it continues',
     laws: ['I3'],
     needs: ['pause'],
     async run(trial) {
@@ -362,11 +366,11 @@ export const STOPS: readonly ServerCheck[] = [
       same('T5', 'the status', await trial.status(id), 'paused')
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
-      same('I2', 'what the agent said', await trial.replies(id), ['Now.'])
+      same('I2', 'messages of the agent', await trial.replies(id), ['Now.'])
     },
   },
   {
-    name: 'an interrupt ends a reply that would not end; nothing of it comes later, and the conversation goes on',
+    name: 'an interrupt ends an endless reply; nothing of it is appended later, and the conversation continues',
     laws: ['I4'],
     needs: ['interrupt'],
     async run(trial) {
@@ -387,7 +391,7 @@ export const STOPS: readonly ServerCheck[] = [
     },
   },
   {
-    name: 'an interrupt during calls gives every call that has none a result',
+    name: 'an interrupt during calls gives every pending call a result',
     laws: ['P9'],
     needs: ['interrupt'],
     async run(trial) {

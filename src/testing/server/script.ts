@@ -1,6 +1,6 @@
 /**
- * What a scripted model says, written into the user's own message: so any model that sees the conversation can play it,
- * whichever process asks, and goes on where it was after a crash.
+ * The script of a model, written into the user's own message: any model that sees the conversation can play
+ * it, in any process, and continue after a crash.
  */
 
 import type { Model, ModelPart, ModelTurn, RequestBody } from '../../messages/model.ts'
@@ -20,21 +20,20 @@ const BEGIN = 'SCRIPT '
 const END = ' END'
 
 /**
- * The words of a user that make a scripted model do these things.
- *
+ * Returns the user's text that makes a scripted model play these turns.
  * @example
- * const words = scriptOf([{ says: ['Hello'] }])
- * turnOf([{ role: 'user', content: words }]) // { says: ['Hello'] }
+ * const text = scriptOf([{ says: ['Hello'] }])
+ * turnOf([{ role: 'user', content: text }]) // { says: ['Hello'] }
  */
 export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${JSON.stringify(turns)}${END}`
 
 /**
- * What a scripted model does with a request: that turn of the latest script which its replies since then have come to.
- * Without a script, or behind its end, it says so. O(messages).
+ * Returns the next turn of the latest script for a request, counted by the replies since. Without a script,
+ * or after its end, the reply reports that. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
   const at = messages.findLastIndex(({ role, content }) => role === 'user' && textOf(content).includes(BEGIN))
-  if (at < 0) return { says: ['There is no script.'] }
+  if (at < 0) return { says: ['No script.'] }
   const said = textOf(messages[at]?.content)
   const begin = said.lastIndexOf(BEGIN) + BEGIN.length
   const turns = JSON.parse(said.slice(begin, said.indexOf(END, begin))) as readonly ScriptedTurn[]

@@ -1,4 +1,4 @@
-/** What a case is given: a server that runs, conversations of its own, and words for waiting and looking. */
+/** The context of a case: a running server, conversations of its own, and functions that wait and read. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -20,8 +20,8 @@ export interface ServerConformanceOptions {
   /** Its name in error messages. */
   readonly name: string
   /**
-   * Starts it; resolves when it takes requests. Called by the first case, and again after each `stop` and `kill`, when
-   * it begins with the data that it had.
+   * Starts it; resolves when it accepts requests. Called by the first case, and again after each `stop` and
+   * `kill`, when the server must begin with its stored data.
    */
   start(): Promise<ServerClientOptions>
   /** Stops it in order. */
@@ -29,14 +29,14 @@ export interface ServerConformanceOptions {
   /** Kills it, whatever it is doing. */
   kill?(): Promise<void>
   /**
-   * What a user says so that the model behind the server gives these replies, one for each time that it is asked.
-   * Default: `scriptOf`, which puts them into the words themselves. `playScripts` is the model for `fakeProvider` that
-   * plays them; `turnOf` reads them from any list of messages.
+   * Returns the user's text that makes the server's model give these replies, one per call. Default:
+   * `scriptOf`, which puts them into the text. `playScripts` is the model for `fakeProvider` that plays them;
+   * `turnOf` reads them from a list of messages.
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
-   * How the model calls two tools of the server: one that keeps a text and returns something with it, and one that does
-   * not return before it is given up. Default: `note` with a `text`, and `wait` with `seconds`.
+   * How the model calls two tools of the server: one that stores a text and returns something with it, and
+   * one that does not return before it is aborted. Default: `note` with a `text`, and `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
   /** The texts that the first tool has kept, in order: how often a call was executed. */
