@@ -39,7 +39,7 @@ function plan(database: SqliteDatabase, sql: string): string[] {
 
 /** What a statement may walk: rows of its own, the last row of the feed, and what it was passed. */
 const MAY_WALK =
-  /^(MATERIALIZE changed$|SCAN (found|w|walked|current|changed|segment|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|sqlite_master|\(subquery|colloquy_schema))/
+  /^(MATERIALIZE changed$|SCAN (found|w|walked|current|changed|segment|s|CONSTANT ROW|\d+ CONSTANT|listed VIRTUAL|feed$|colloquy_feed$|(t|colloquy_text_pending)$|sqlite_master|\(subquery|colloquy_schema))/
 
 const FILTERS: readonly Partial<EventQuery>[] = [
   {},

@@ -102,6 +102,7 @@ export {
   findTextPage,
   firstPlace,
   fitsText,
+  type FoundText,
   noFullText,
   placeBehind,
   type RankedHits,
@@ -109,7 +110,6 @@ export {
   type RankPlace,
   scoreText,
   type TextClause,
-  textPage,
   textPlace,
   type TextSource,
 } from './query/text-query.ts'

@@ -11,7 +11,6 @@ import {
   fitsText,
   noFullText,
   scoreText,
-  textPage,
   textPlace,
   type TextSource,
 } from '../kit/query/text-query.ts'
@@ -80,9 +79,7 @@ export class MemoryTexts {
     const checked = checkTextQuery(query)
     const found = findTextPage(checked, this.#source(checked)).next()
     // The source has no steps.
-    const { places, next } = found.done === true ? found.value : { places: [], next: null }
-    const events = places.flatMap((place) => this.#byPlace.get(place)?.event ?? [])
-    return textPage(events, next, checked)
+    return found.done === true ? found.value : { items: [], next_page_id: null }
   }
 
   #source(query: CheckedTextQuery): TextSource<never, never> {
@@ -95,7 +92,7 @@ export class MemoryTexts {
     return {
       // oxlint-disable-next-line require-yield
       *newest(place, count) {
-        return below(place, count).map((row) => row.place)
+        return below(place, count)
       },
       // oxlint-disable-next-line require-yield
       *ranked({ top, bottom, after }, count) {
@@ -105,7 +102,11 @@ export class MemoryTexts {
         const [first, last] = [hits[0], hits.at(-1)]
         if (first === undefined || last === undefined) return null
         const rows = hits
-          .map(({ place, line, size }) => ({ place, score: scoreText(line, size, query.includes) }))
+          .map(({ place, event, line, size }) => ({
+            place,
+            event,
+            score: scoreText(line, size, query.includes),
+          }))
           .toSorted((a, b) => b.score - a.score || (a.place < b.place ? 1 : -1))
           .filter(
             ({ score, place }) =>

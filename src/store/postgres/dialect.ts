@@ -102,7 +102,7 @@ export function postgresDialect(schema: string): Dialect {
     pageOfRanges: (form, ranges, columns, limit) =>
       pageOfRanges(table('event'), form, ranges, columns, limit),
     countRanges: (form, ranges) => countRanges(table('event'), form, ranges),
-    textEvent: 'e.log = t.log AND e.seq = t.seq',
+    textEvent: 'e.log = h.log AND e.seq = h.seq',
     // They go with their log.
     textFits: '',
     feedColumn: ', moment',

@@ -60,7 +60,7 @@ export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
 ]
 
 /** The newest texts that are compared one by one, before the index is asked: words that are in many are among them. */
-const NEWEST = 2_000
+const NEWEST = 500
 
 /** What a text must contain, as a `tsquery`. */
 const wordsOf = ({ includes }: CheckedTextQuery): string =>
@@ -80,7 +80,7 @@ export function textWork(schema: string): TextWork {
     if (log !== null)
       return [
         statement(
-          `SELECT ${columns.sql} FROM ${text} AS t
+          `SELECT t.number, t.log, t.seq${columns.sql} FROM ${text} AS t
           WHERE (t.log, t.number) < (?, ?) AND (t.log, t.number) >= (?, ?) AND ${fits.sql}
           ORDER BY t.log DESC, t.number DESC LIMIT ?`,
           ...columns.values,
@@ -93,7 +93,7 @@ export function textWork(schema: string): TextWork {
         ),
       ]
     const newest = statement(
-      `SELECT ${columns.sql} FROM (
+      `SELECT t.number, t.log, t.seq${columns.sql} FROM (
         SELECT * FROM ${text} AS t WHERE t.number < ? AND t.number >= ? ORDER BY t.number DESC LIMIT ${NEWEST}
       ) AS t WHERE ${fits.sql} ORDER BY t.number DESC LIMIT ?`,
       ...columns.values,
@@ -105,7 +105,7 @@ export function textWork(schema: string): TextWork {
     // Looked up by the index alone, whatever the planner takes for its words; lines are read in the order of places.
     const indexed = statement(
       `WITH hit AS MATERIALIZED (SELECT number FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery))
-      SELECT ${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
+      SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
       CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.number = h.number LIMIT 1) AS t
       WHERE ${fits.sql} ORDER BY h.number DESC LIMIT ?`,
       wordsOf(query),

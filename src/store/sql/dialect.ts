@@ -120,7 +120,10 @@ export interface Dialect {
   /** Statements that page through ranges of events; see `EventRange`. */
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement
-  /** The event `e` of a text `t`, and what only texts of conversations that exist fit; empty where there are no others. */
+  /**
+   * The event `e` of a hit `h`, and what only a text `t` of a conversation that exists fits; empty where there is no
+   * other.
+   */
   readonly textEvent: string
   readonly textFits: string
   /** Columns and values that a row of the feed has besides, each with a leading comma. */

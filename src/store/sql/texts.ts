@@ -6,9 +6,9 @@ import type { StoredEvent } from '../contract/query.ts'
 import {
   type CheckedTextQuery,
   findTextPage,
+  type FoundText,
   firstPlace,
   placeBehind,
-  textPage,
   type TextSource,
 } from '../kit/query/text-query.ts'
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
@@ -33,7 +33,7 @@ export interface TextMatch {
   readonly query: CheckedTextQuery
   /** The number of the log, where it is one conversation's. */
   readonly log: number | null
-  /** What is selected of the text `t`. */
+  /** What is selected of the text `t`, beside `number`, `log` and `seq`. */
   readonly columns: Statement
   /** What the text `t` fits. */
   readonly fits: Statement
@@ -75,29 +75,23 @@ const BATCH = 200
 /** The searches of text over a dialect. */
 export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof eventReads>) {
   const [log, conversation, tag] = [d.table('log'), d.table('conversation'), d.table('tag')]
-  const hits = `SELECT CAST(t.number AS text) AS number, l.conversation_id, ${eventColumns(d)} FROM ${d.elements}
-    ${d.lookUp('text', 't', 't.number = CAST(listed.value AS bigint)')}
-    ${d.lookUp('log', 'l', 'l.number = t.log')} ${d.lookUp('event', 'e', d.textEvent)}`
+  const { eventsOf } = blobReads(d)
+  // The event of each hit `h`, in the same statement: most pages are one.
+  const event = `l.conversation_id, ${eventColumns(d)}`
+  const joins = `${d.lookUp('log', 'l', 'l.number = h.log')} ${d.lookUp('event', 'e', d.textEvent)}`
   const nextLog = `SELECT number, conversation_id, version, text_version FROM ${log}
     WHERE number > ? AND text_version < version ORDER BY number LIMIT 1`
   const progress = `SELECT coalesce(sum(text_version), 0) AS indexed, coalesce(sum(version), 0) AS total FROM ${log}`
 
   function* search(query: CheckedTextQuery): Work<TextPage> {
     const own = query.conversation === null ? null : yield* events.findLog(query.conversation)
-    if (own === undefined) return textPage([], null, query)
-    const { places, next } = yield* findTextPage(query, source(query, own?.number ?? null))
-    if (places.length === 0) return textPage([], next, query)
-    const rows = yield* all<EventRow & { readonly number: string; readonly conversation_id: string }>(
-      hits,
-      JSON.stringify(places.map(String)),
-    )
-    const read = yield* blobReads(d).eventsOf(rows, (row) => row.conversation_id, false)
-    const found = new Map(read.map(([row, event]) => [row.number, event]))
-    return textPage(
-      places.flatMap((place) => found.get(String(place)) ?? []),
-      next,
-      query,
-    )
+    if (own === undefined) return { items: [], next_page_id: null }
+    return yield* findTextPage(query, source(query, own?.number ?? null))
+  }
+
+  function* foundTexts<R extends HitRow>(rows: readonly R[]): Work<(readonly [R, FoundText])[]> {
+    const read = yield* eventsOf(rows, (row) => row.conversation_id, false)
+    return read.map(([row, event]) => [row, { place: BigInt(row.number), event }] as const)
   }
 
   function source(query: CheckedTextQuery, log: number | null): TextSource<Step, readonly object[]> {
@@ -107,21 +101,21 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     const lower = (place: bigint | null): bigint => (place === null || place > behind ? behind : place)
     return {
       *newest(below, limit) {
-        const columns = statement('t.number')
+        const columns = statement('')
         const passes = work.match({ query, log, columns, fits, below: lower(below), least, limit })
-        const rows = yield* firstFilled<{ readonly number: string }>(
+        const rows = yield* firstFilled<HitRow>(
           passes.map(({ sql, values }) =>
             statement(
-              `SELECT CAST(h.number AS text) AS number FROM (${sql}) AS h ORDER BY h.number DESC`,
+              `SELECT CAST(h.number AS text) AS number, ${event} FROM (${sql}) AS h ${joins} ORDER BY h.number DESC`,
               ...values,
             ),
           ),
           limit,
         )
-        return rows.map(({ number }) => BigInt(number))
+        return (yield* foundTexts(rows)).map(([, text]) => text)
       },
       *ranked({ top, bottom, after }, limit) {
-        const columns = statement(`t.number, ${score(query).sql} AS score`, ...score(query).values)
+        const columns = statement(`, ${score(query).sql} AS score`, ...score(query).values)
         const last = work
           .match({
             query,
@@ -139,10 +133,12 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
           ...(after === null ? [] : [after.score, after.score, after.place]),
         )
         const rows = yield* all<RankedRow>(
-          `SELECT CAST(w.number AS text) AS number, w.score, CAST(w.top AS text) AS top, CAST(w.bottom AS text) AS bottom, w.count
-          FROM (SELECT h.number, h.score, max(h.number) OVER () AS top, min(h.number) OVER () AS bottom, count(*) OVER () AS count
-            FROM (${last.sql}) AS h) AS w
-          WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?`,
+          `SELECT CAST(h.number AS text) AS number, h.score, CAST(h.top AS text) AS top, CAST(h.bottom AS text) AS bottom, h.count, ${event}
+          FROM (SELECT w.* FROM (
+            SELECT m.*, max(m.number) OVER () AS top, min(m.number) OVER () AS bottom, count(*) OVER () AS count
+            FROM (${last.sql}) AS m
+          ) AS w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
+          ORDER BY h.score DESC, h.number DESC`,
           ...last.values,
           ...beyond.values,
           limit,
@@ -150,7 +146,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
         const [best] = rows
         if (best === undefined) return null
         return {
-          rows: rows.map(({ number, score }) => ({ place: BigInt(number), score: Number(score) })),
+          rows: (yield* foundTexts(rows)).map(([row, text]) => ({ ...text, score: Number(row.score) })),
           top: BigInt(best.top),
           bottom: BigInt(best.bottom),
           count: Number(best.count),
@@ -259,8 +255,9 @@ const score = ({ includes }: CheckedTextQuery): Statement =>
     ...includes.flatMap(({ piece }) => [piece, [...piece].length]),
   )
 
-interface RankedRow {
-  readonly number: string
+type HitRow = EventRow & { readonly number: string; readonly conversation_id: string }
+
+interface RankedRow extends HitRow {
   readonly score: Bigint
   readonly top: string
   readonly bottom: string

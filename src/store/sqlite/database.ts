@@ -283,13 +283,14 @@ export function toStoreError(error: unknown): unknown {
   )
 }
 
-/** Whether a statement was refused because an index has its values already. It has changed nothing then. */
+/** Whether a statement was refused because an index or a key has its values already. It has changed nothing then. */
 export function isTaken(error: unknown): boolean {
   const { errcode, errno, code } = (error ?? {}) as Readonly<Record<string, unknown>>
-  return errcode === UNIQUE || errno === UNIQUE || code === 'SQLITE_CONSTRAINT_UNIQUE'
+  return TAKEN.some((taken) => taken === errcode || taken === errno || taken === code)
 }
 
-const UNIQUE = 2067
+/** A unique index, and a key. */
+const TAKEN: readonly unknown[] = [2067, 1555, 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY']
 
 /** Whether a driver complains that the connection was closed. */
 const isClosed = (code: unknown, message: string): boolean =>

@@ -91,12 +91,13 @@ export const SQLITE: Dialect = {
     ),
     statement(
       `INSERT INTO colloquy_text_gone (log) SELECT changed.number FROM changed
-      WHERE EXISTS (SELECT 1 FROM colloquy_text AS t WHERE t.log = changed.number)`,
+      WHERE EXISTS (SELECT 1 FROM colloquy_text AS t WHERE t.log = changed.number)
+        OR EXISTS (SELECT 1 FROM colloquy_text_pending AS t WHERE t.log = changed.number)`,
     ),
   ],
   pageOfRanges,
   countRanges,
-  textEvent: `e.place = t.log * ${POSITIONS} + t.seq`,
+  textEvent: `e.place = h.log * ${POSITIONS} + h.seq`,
   textFits: 't.log NOT IN (SELECT log FROM colloquy_text_gone)',
   feedColumn: '',
   feedValue: '',

@@ -6,14 +6,23 @@
 import type { CheckedTextQuery } from '../kit/query/text-query.ts'
 import { textPlace } from '../kit/query/text-query.ts'
 import { all, first, type Statement, statement, type Work } from '../sql/dialect.ts'
+import { isTaken } from './database.ts'
 import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
 
 /**
  * - `text_pending`: texts that are not in the index yet.
- * - `text_gone`: logs that were deleted, and whose texts are still in the index.
+ * - `text_gone`: logs that were deleted, and whose texts are still there.
  */
 export const TEXT_SCHEMA: readonly string[] = [
-  'CREATE TABLE colloquy_text_pending (number INTEGER PRIMARY KEY) STRICT',
+  `CREATE TABLE colloquy_text_pending (
+  number INTEGER PRIMARY KEY,
+  log INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  role INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  line TEXT NOT NULL
+) STRICT`,
   'CREATE TABLE colloquy_text_gone (log INTEGER PRIMARY KEY) STRICT',
 ]
 
@@ -27,38 +36,55 @@ export const TEXT_INDEX: readonly string[] = [
   `INSERT INTO colloquy_text_index (colloquy_text_index, rank) VALUES ('secure-delete', 1)`,
 ]
 
-const INSERT_TEXT = `INSERT INTO colloquy_text (number, log, seq, time, role, size, line) VALUES (?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT DO NOTHING RETURNING 1 AS is_new`
+const COLUMNS = 'number, log, seq, time, role, size, line'
+
+const insertInto = (table: string): string => `INSERT INTO ${table} (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)`
+const INSERT_PENDING = insertInto('colloquy_text_pending')
+const INSERT_TEXT = insertInto('colloquy_text')
+const IS_PENDING = 'SELECT 1 FROM colloquy_text_pending WHERE number = ?'
+const IS_TEXT = 'SELECT 1 FROM colloquy_text WHERE number = ?'
+
+/** As many texts are taken into the index at once: together they cost little more than to be pending. */
+const MANY = 64
 
 /** Writes texts of a log, to be indexed. */
 export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
-  for (const { seq, time, role, size, line } of rows) {
+  const isMany = rows.length >= MANY
+  for (const { seq, time, role, size, line } of rows)
     for (let attempt = 0; ; attempt += 1) {
       const number = textPlace(time, seq, attempt)
-      const written = yield* first(INSERT_TEXT, number, log, seq, time, role, size, line)
-      if (written === undefined) continue
-      yield statement('INSERT INTO colloquy_text_pending (number) VALUES (?)', number)
+      if ((yield* first(isMany ? IS_PENDING : IS_TEXT, number)) !== undefined) continue
+      try {
+        yield statement(isMany ? INSERT_TEXT : INSERT_PENDING, number, log, seq, time, role, size, line)
+      } catch (error) {
+        if (isTaken(error)) continue
+        throw error
+      }
+      if (isMany) yield statement('INSERT INTO colloquy_text_index (rowid, line) VALUES (?, ?)', number, line)
       break
     }
-  }
 }
 
 /** Texts that are taken into the index in one transaction, and that are taken out of it, which costs more. */
 const [MERGED, PURGED] = [512, 32]
 
-const IS_INDEXED = 'NOT EXISTS (SELECT 1 FROM colloquy_text_pending AS p WHERE p.number = t.number)'
-
 /** Takes texts into the index, and those of deleted conversations out of it; true when there is more. */
 function* maintain(): Work<boolean> {
   if (yield* purge()) return true
   const last = yield* first<{ readonly last: string | null }>(
-    `SELECT CAST(max(number) AS text) AS last FROM (SELECT number FROM colloquy_text_pending ORDER BY number LIMIT ${MERGED})`,
+    `SELECT CAST(max(p.number) AS text) AS last FROM (
+      SELECT number FROM colloquy_text_pending ORDER BY number LIMIT ${MERGED}
+    ) AS p`,
   )
   if (last?.last === null || last === undefined) return false
   const until = BigInt(last.last)
   yield statement(
-    `INSERT INTO colloquy_text_index (rowid, line) SELECT t.number, t.line FROM colloquy_text_pending AS p
-    CROSS JOIN colloquy_text AS t ON t.number = p.number WHERE p.number <= ? ORDER BY p.number`,
+    `INSERT INTO colloquy_text (${COLUMNS}) SELECT ${COLUMNS} FROM colloquy_text_pending WHERE number <= ? ORDER BY number`,
+    until,
+  )
+  yield statement(
+    `INSERT INTO colloquy_text_index (rowid, line)
+    SELECT number, line FROM colloquy_text_pending WHERE number <= ? ORDER BY number`,
     until,
   )
   yield statement('DELETE FROM colloquy_text_pending WHERE number <= ?', until)
@@ -71,6 +97,7 @@ export function* purge(): Work<boolean> {
     'SELECT log FROM colloquy_text_gone WHERE log > 0 ORDER BY log LIMIT 1',
   )
   if (gone === undefined) return false
+  yield statement('DELETE FROM colloquy_text_pending WHERE log = ?', gone.log)
   const rows = yield* all<{ readonly number: string }>(
     `SELECT CAST(t.number AS text) AS number FROM colloquy_text AS t INDEXED BY colloquy_text_log
     WHERE t.log = ? ORDER BY t.number LIMIT ${PURGED}`,
@@ -79,12 +106,7 @@ export function* purge(): Work<boolean> {
   const range = [gone.log, BigInt(rows.at(-1)?.number ?? 0)] as const
   yield statement(
     `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line
-    FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.number <= ? AND ${IS_INDEXED}`,
-    ...range,
-  )
-  yield statement(
-    `DELETE FROM colloquy_text_pending WHERE number IN
-      (SELECT number FROM colloquy_text INDEXED BY colloquy_text_log WHERE log = ? AND number <= ?)`,
+    FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.number <= ?`,
     ...range,
   )
   yield statement('DELETE FROM colloquy_text WHERE log = ? AND number <= ?', ...range)
@@ -105,7 +127,7 @@ const matchOf = ({ includes }: CheckedTextQuery): string =>
 function match({ query, log, columns, fits, below, least, limit }: TextMatch): Statement[] {
   const part = (from: string, key: string, start: Statement): Statement =>
     statement(
-      `SELECT ${columns.sql} FROM ${from} WHERE ${start.sql} AND ${key} < ? AND ${key} >= ? AND ${fits.sql}
+      `SELECT t.number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${start.sql} AND ${key} < ? AND ${key} >= ? AND ${fits.sql}
       ORDER BY ${key} DESC LIMIT ?`,
       ...columns.values,
       ...start.values,
@@ -114,16 +136,16 @@ function match({ query, log, columns, fits, below, least, limit }: TextMatch): S
       ...fits.values,
       limit,
     )
-  if (log !== null)
-    return [part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', statement('t.log = ?', log))]
-  const join = 'CROSS JOIN colloquy_text AS t ON t.number ='
+  const isOfLog = log === null ? statement('1 = 1') : statement('t.log = ?', log)
   const parts = [
-    part(
-      `colloquy_text_index AS f ${join} f.rowid`,
-      'f.rowid',
-      statement('f.colloquy_text_index MATCH ?', matchOf(query)),
-    ),
-    part(`colloquy_text_pending AS p ${join} p.number`, 'p.number', statement('1 = 1')),
+    log === null
+      ? part(
+          'colloquy_text_index AS f CROSS JOIN colloquy_text AS t ON t.number = f.rowid',
+          'f.rowid',
+          statement('f.colloquy_text_index MATCH ?', matchOf(query)),
+        )
+      : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog),
+    part('colloquy_text_pending AS t', 't.number', isOfLog),
   ]
   return [
     statement(

@@ -22,7 +22,7 @@ import {
   invalidQuery,
 } from './check-value.ts'
 import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
-import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './page.ts'
+import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from './page.ts'
 import { eventText, isUnspaced, type Token, tokensOf } from './text-tokens.ts'
 
 /** A word or phrase to find. */
@@ -249,10 +249,16 @@ export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
+/** An event that fits, and its place. */
+export interface FoundText {
+  readonly place: bigint
+  readonly event: StoredEvent
+}
+
 /** What was found of the hits that are ranked together. */
 export interface RankedHits {
   /** Best first, beyond the place that was asked for. */
-  readonly rows: readonly RankedPlace[]
+  readonly rows: readonly (FoundText & { readonly score: number })[]
   readonly top: bigint
   readonly bottom: bigint
   /** How many are ranked together. */
@@ -262,38 +268,38 @@ export interface RankedHits {
 /** How a store finds hits. `S` and `R` are the steps of its units of work; a store without any never yields. */
 export interface TextSource<S, R> {
   /** The newest hits below a place, newest first. */
-  newest(below: bigint | null, count: number): Generator<S, readonly bigint[], R>
+  newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
   /** The best hits among those from a place down; null for none. */
   ranked(place: RankPlace, count: number): Generator<S, RankedHits | null, R>
 }
 
-/** The places of a page, and the cursor of the next. O(limit) beyond what the source costs. */
+/** A page of hits. O(text of the page) beyond what the source costs. */
 export function* findTextPage<S, R>(
   query: CheckedTextQuery,
   source: TextSource<S, R>,
-): Generator<S, { readonly places: readonly bigint[]; readonly next: string | null }, R> {
+): Generator<S, TextPage, R> {
   const { scope, limit } = query
-  if (!query.isPossible) return { places: [], next: null }
+  if (!query.isPossible) return { items: [], next_page_id: null }
   if (query.order === 'time') {
-    const found = yield* source.newest(query.after, limit + 1)
-    const places = found.slice(0, limit)
-    const last = found.length > limit ? places.at(-1) : undefined
-    return { places, next: last === undefined ? null : encodeCursor(scope, [String(last)]) }
+    const page = pageOf(yield* source.newest(query.after, limit + 1), limit, ({ place }) =>
+      encodeCursor(scope, [String(place)]),
+    )
+    return { ...page, items: page.items.map(({ event }) => hitOf(event, query)) }
   }
-  const places: bigint[] = []
+  const items: TextHit[] = []
   let next: string | null = null
   for (let at = query.rank; ;) {
-    const found = yield* source.ranked(at, limit + 1 - places.length)
+    const found = yield* source.ranked(at, limit + 1 - items.length)
     const top = found?.top ?? at.top
     const bottom = found?.bottom ?? at.bottom
-    for (const { score, place } of found?.rows ?? []) {
-      if (places.length === limit) return { places, next }
-      places.push(place)
+    for (const { score, place, event } of found?.rows ?? []) {
+      if (items.length === limit) return { items, next_page_id: next }
+      items.push(hitOf(event, query))
       next = encodeCursor(scope, [top, bottom, score, place].map(String))
     }
     // Those below are ranked apart, where there may be any.
     if (bottom === null || (at.bottom === null && (found?.count ?? 0) < MAX_RANKED))
-      return { places, next: null }
+      return { items, next_page_id: null }
     at = { top: bottom - 1n, bottom: null, after: null }
   }
 }
@@ -302,7 +308,7 @@ const MAX_SNIPPET = 240
 const BEFORE_MATCH = 80
 
 /** The hit that an event is. O(length of its text). */
-export function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
+function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'includes'>): TextHit {
   const { role, text } = eventText(event.fact) ?? { role: 'user', text: '' }
   const matches = matchesIn(text, tokensOf(text), includes)
   const first = matches[0]?.[0] ?? 0
@@ -359,13 +365,6 @@ function matchesIn(
   }
   return merged
 }
-
-/** The page of hits. */
-export const textPage = (
-  events: readonly StoredEvent[],
-  next: string | null,
-  query: CheckedTextQuery,
-): TextPage => ({ items: events.map((event) => hitOf(event, query)), next_page_id: next })
 
 /** @throws `invalid_query`: the store has no index of text. */
 export const noFullText = (): never =>

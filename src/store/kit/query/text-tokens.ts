@@ -69,6 +69,8 @@ function foldTerm(word: string): string {
     .replace(NOT_IN_TERMS, '')
 }
 
+const ASCII = /^\p{ASCII}*$/u
+
 /** `end` where it is not that of the word. */
 type Add = (word: string, start: number, end?: number) => void
 
@@ -91,6 +93,13 @@ export function tokensOf(text: string): Token[] {
       room -= term.length + 1
       if (room >= 0) tokens.push({ term, start: start + from, end: to < word.length ? start + to : end })
     }
+  }
+  if (ASCII.test(text)) {
+    for (const { 0: word, index } of text.matchAll(/\w+/g)) {
+      if (room < 0) break
+      addWord(word, index, add)
+    }
+    return tokens
   }
   for (const { 0: piece, 1: unspaced, 2: word, index } of text.matchAll(PIECES)) {
     if (room < 0) break
@@ -121,19 +130,52 @@ function addWord(word: string, start: number, add: Add): void {
 
 /** The words of a text as a line, each behind a space and with one at the end; empty for none. O(length). */
 export function lineOf(text: string): string {
-  const isPlain = text.length < MAX_INDEXED && ASCII.test(text) && !HAS_PARTS.test(text)
-  const terms = isPlain
-    ? (text.toLowerCase().match(/[a-z0-9]+/g) ?? [])
-    : tokensOf(text).map(({ term }) => term)
+  const plain = plainLine(text)
+  if (plain !== null) return plain
+  const terms = tokensOf(text).map(({ term }) => term)
   return terms.length === 0 ? '' : ` ${terms.join(' ')} `
+}
+
+/** Characters of a text that {@link plainLine} reads. */
+const MAX_PLAIN = 20_000
+
+const units = new Uint8Array(MAX_PLAIN + 2)
+const decoder = new TextDecoder()
+
+/** The line of a text in ASCII whose words are one term each, which most are; null for another. O(length). */
+function plainLine(text: string): string | null {
+  if (text.length > MAX_PLAIN) return null
+  let [size, length, capitals] = [1, 0, 0]
+  units[0] = 32
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index)
+    if ((unit >= 97 && unit <= 122) || (unit >= 48 && unit <= 57)) {
+      if (capitals > 1 && unit > 57) return null
+      capitals = 0
+      units[size] = unit
+    } else if (unit >= 65 && unit <= 90) {
+      if (length > 0 && capitals === 0) return null
+      capitals += 1
+      units[size] = unit + 32
+    } else if (unit === 95 || unit > 127) return null
+    else {
+      if (length > 0) units[size] = 32
+      size += length > 0 ? 1 : 0
+      length = 0
+      capitals = 0
+      continue
+    }
+    size += 1
+    length += 1
+    if (length > MAX_TERM) return null
+  }
+  if (length > 0) units[size] = 32
+  size += length > 0 ? 1 : 0
+  return size === 1 ? '' : decoder.decode(units.subarray(0, size))
 }
 
 /** How many words a line has. O(length). */
 export const sizeOfLine = (line: string): number => Math.max(0, line.split(' ').length - 2)
-
-/** Text whose words need no folding except of case, and are one term each. */
-const ASCII = /^\p{ASCII}*$/u
-const HAS_PARTS = /_|[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[a-zA-Z0-9]{33}/
 
 /**
  * What a search finds in an event: its text and whose it is; null for an event without text, and for one in quarantine.

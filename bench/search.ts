@@ -1,0 +1,237 @@
+/**
+ * What a search of text costs: a page of `searchText` compared with the engine's own query over the same texts in a plain
+ * table (FTS5 with `snippet`, `tsvector` with `ts_headline`), in one run; and an append with the index compared with one
+ * without. Medians of interleaved rounds.
+ *
+ * Usage: npm run bench:search [-- --events 1000000] [--rounds 11] [--postgres URL]
+ * Without a URL it starts a PostgreSQL of its own. 100,000 events take about a minute, 1,000,000 about six.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import type { Event } from '../src/event/types.ts'
+import { postgresStore } from '../src/store/postgres/index.ts'
+import { sqliteStore } from '../src/store/sqlite/index.ts'
+import type { Store } from '../src/store/contract/store.ts'
+import { startServer } from '../test/postgres/server.ts'
+import { ONE_KB } from './events-of-size.ts'
+import { machine, median } from './measure.ts'
+import { decoded, makeLines, seeded } from './workload.ts'
+
+const { values: args } = parseArgs({
+  options: {
+    events: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '11' },
+    postgres: { type: 'string' },
+  },
+})
+const EVENTS = Number(args.events)
+const ROUNDS = Number(args.rounds)
+
+/** At most this many times the engine's own query, and an append without an index. */
+const [MAX_PAGE, MAX_APPEND] = [1.5, 1.25]
+
+const [PER_CONVERSATION, BATCH, WORDS] = [1_000, 500, 40]
+
+const random = seeded(7)
+const vocabulary = Array.from({ length: 20_000 }, (_, n) => `${'abcdefghij'[n % 10]}${n.toString(36)}`)
+/** A few words are in most texts, most words are in few. */
+const word = (): string => vocabulary[Math.floor(20_000 * random() ** 4)] ?? ''
+const textOf = (n: number): string =>
+  `${Array.from({ length: WORDS }, word).join(' ')}${n % 7 === 0 ? ' deploy the database' : ''}${n % 5_000 === 0 ? ' zebra' : ''}`
+
+const eventOf = (n: number, text: string): Event => ({
+  kind: 'MessageEvent',
+  id: `e${n}`,
+  source: 'user',
+  timestamp: new Date(1_700_000_000_000 + n * 1_000).toISOString(),
+  llm_message: { role: 'user', content: [{ text }] },
+})
+
+/** The queries: what each finds of the texts, and how the engines are asked for it. */
+const QUERIES = [
+  { name: 'a word in most texts', query: vocabulary[0] ?? '', fts: `"${vocabulary[0]}"` },
+  { name: 'a word in a seventh', query: 'deploy', fts: '"deploy"' },
+  { name: 'a word in few', query: 'zebra', fts: '"zebra"' },
+  { name: 'two words', query: `deploy ${vocabulary[40]}`, fts: `"deploy" AND "${vocabulary[40]}"` },
+  { name: 'a phrase', query: '"deploy the database"', fts: '"deploy the database"' },
+] as const
+
+type Query = (typeof QUERIES)[number]
+type Order = 'time' | 'rank'
+
+interface Measured {
+  readonly name: string
+  readonly store: Store
+  /** Inserts texts into the plain table. */
+  insert(texts: readonly string[]): unknown
+  /** One page of the engine's own query. */
+  own(query: Query, order: Order): unknown
+}
+
+async function fill({ store, insert }: Measured): Promise<void> {
+  for (let start = 0; start < EVENTS; start += BATCH) {
+    const texts = Array.from({ length: Math.min(BATCH, EVENTS - start) }, (_, n) => textOf(start + n))
+    const id = `c${Math.floor(start / PER_CONVERSATION)}`
+    if (start % PER_CONVERSATION === 0) await store.createConversation({ id })
+    await store.append(
+      id,
+      texts.map((text, n) => eventOf(start + n, text)),
+      { mode: 'import' },
+    )
+    await insert(texts)
+  }
+}
+
+async function timed(work: () => unknown): Promise<number> {
+  const start = performance.now()
+  await work()
+  return performance.now() - start
+}
+
+const ms = (value: number): string => `${value.toFixed(2)} ms`.padStart(12)
+const verdict = (ratio: number, most: number): string =>
+  `${ratio.toFixed(2).padStart(8)}  (at most ${most})  ${ratio <= most ? 'holds' : 'MISSES'}`
+
+async function measurePages({ name, store, own }: Measured): Promise<boolean> {
+  let holds = true
+  for (const order of ['time', 'rank'] as const)
+    for (const query of QUERIES) {
+      const [ours, bare]: [number[], number[]] = [[], []]
+      for (let round = -1; round < ROUNDS; round += 1) {
+        const one = await timed(() => store.searchText({ query: query.query, order }))
+        const other = await timed(() => own(query, order))
+        // The first ones read from the disk.
+        if (round < 0) continue
+        ours.push(one)
+        bare.push(other)
+      }
+      const ratio = median(ours) / median(bare)
+      holds &&= ratio <= MAX_PAGE
+      console.log(
+        `${name.padEnd(12)}${`${query.name}, by ${order}`.padEnd(32)}${ms(median(bare))}${ms(median(ours))}${verdict(ratio, MAX_PAGE)}`,
+      )
+    }
+  return holds
+}
+
+const lines = makeLines(2_000, { sizes: ONE_KB })
+let made = 0
+function nextEvent(): Event {
+  const event = decoded(lines[made % lines.length] as string)
+  const { parent_id: _, timestamp: __, ...rest } = event as Event & Record<string, unknown>
+  return { ...rest, id: `a${(made += 1)}` } as Event
+}
+
+/** Appends of the measured mix, one event each, to a store with an index and to one without, in turn. */
+async function measureAppends(name: string, indexed: Store, plain: Store): Promise<boolean> {
+  const [withIndex, without]: [number[], number[]] = [[], []]
+  for (let round = 0; round < 40; round += 1)
+    for (const [store, times] of [
+      [indexed, withIndex],
+      [plain, without],
+    ] as const) {
+      await store.createConversation({ id: `append ${round}` })
+      for (let n = 0; n < 25; n += 1) {
+        const event = nextEvent()
+        times.push(await timed(() => store.append(`append ${round}`, [event])))
+      }
+    }
+  const ratio = median(withIndex) / median(without)
+  console.log(
+    `${name.padEnd(12)}${'an append'.padEnd(32)}${ms(median(without))}${ms(median(withIndex))}${verdict(ratio, MAX_APPEND)}`,
+  )
+  return ratio <= MAX_APPEND
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-search-'))
+
+function sqlite(): Measured {
+  const store = sqliteStore({ file: join(folder, 'store.db'), synchronous: 'normal', fullText: true })
+  const database = new DatabaseSync(join(folder, 'plain.db'))
+  database.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE VIRTUAL TABLE plain USING fts5 (text)',
+  )
+  const insert = database.prepare('INSERT INTO plain (text) VALUES (?)')
+  const page = (order: string) =>
+    database.prepare(
+      `SELECT rowid, snippet(plain, 0, '[', ']', '…', 32) FROM plain WHERE plain MATCH ? ORDER BY ${order} LIMIT 20`,
+    )
+  const pages = { time: page('rowid DESC'), rank: page('rank') }
+  return {
+    name: 'SQLite',
+    store,
+    insert(texts) {
+      database.exec('BEGIN')
+      for (const text of texts) insert.run(text)
+      database.exec('COMMIT')
+    },
+    own: ({ fts }, order) => pages[order].all(fts),
+  }
+}
+
+async function postgres(url: string): Promise<Measured> {
+  const pool = new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true })
+  await pool.query('DROP SCHEMA IF EXISTS bench_search, bench_search_store, bench_search_plain CASCADE')
+  await pool.query('CREATE SCHEMA bench_search')
+  await pool.query(`CREATE TABLE bench_search.plain (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text,
+    words tsvector GENERATED ALWAYS AS (to_tsvector('simple', text)) STORED)`)
+  await pool.query('CREATE INDEX ON bench_search.plain USING gin (words)')
+  // oxlint-disable-next-line consistent-function-scoping
+  const page = (order: string): string =>
+    `SELECT id, ts_headline('simple', text, q) FROM (
+      SELECT id, text, q FROM bench_search.plain, phraseto_tsquery('simple', $1) AS q WHERE words @@ q ORDER BY ${order} LIMIT 20
+    ) AS hit`
+  const together = (order: string): string => page(order).replace('phraseto_tsquery', 'plainto_tsquery')
+  const orders = { time: 'id DESC', rank: 'ts_rank(words, q) DESC' }
+  return {
+    name: 'PostgreSQL',
+    store: postgresStore({ url, schema: 'bench_search_store', fullText: true, timeout: 60_000 }),
+    insert: (texts) =>
+      pool.query('INSERT INTO bench_search.plain (text) SELECT * FROM unnest($1::text[])', [texts]),
+    own: ({ query }, order) => {
+      const text = query.startsWith('"') ? page(orders[order]) : together(orders[order])
+      return pool.query({
+        name: `${order} ${query.startsWith('"')}`,
+        text,
+        values: [query.replaceAll('"', '')],
+      })
+    },
+  }
+}
+
+console.log(machine())
+console.log(`${EVENTS.toLocaleString('en')} events; medians of ${ROUNDS}: the engine's own, ours, ratio`)
+const server = args.postgres === undefined ? await startServer({ durable: true }) : null
+const url = args.postgres ?? server?.url ?? ''
+try {
+  let holds = true
+  for (const make of [sqlite, () => postgres(url)]) {
+    const measured = await make()
+    const start = performance.now()
+    await fill(measured)
+    for (let isReady = false; !isReady;) {
+      const { indexed, total } = await measured.store.textIndex()
+      isReady = indexed === total
+    }
+    // The rest of the index is written when it is idle.
+    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    console.log(`${measured.name}: filled in ${((performance.now() - start) / 1000).toFixed(0)} s`)
+    holds = (await measurePages(measured)) && holds
+    const plain =
+      measured.name === 'SQLite'
+        ? sqliteStore({ file: join(folder, 'without.db'), synchronous: 'normal' })
+        : postgresStore({ url, schema: 'bench_search_plain' })
+    holds = (await measureAppends(measured.name, measured.store, plain)) && holds
+    await plain.close()
+    await measured.store.close()
+  }
+  if (!holds) process.exitCode = 1
+} finally {
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
