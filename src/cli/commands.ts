@@ -5,6 +5,7 @@ import { isLegalId, parseInstant, SOURCES } from '../event/index.ts'
 import { EVENT_KINDS } from '../index.ts'
 import { GRAMMARS } from '../laws/index.ts'
 import { SESSION_FORMATS } from '../sessions/index.ts'
+import { TEXT_ROLES } from '../store/contract/text.ts'
 import { MAX_PAGE_SIZE } from '../store/kit/index.ts'
 import { nearestName } from '../store/kit/query/check-value.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
@@ -379,6 +380,31 @@ export const COMMANDS = {
       'With --json, one object {"items","next_page_id"} on one line.',
     ],
   }),
+  'search-text': command({
+    about: 'find words in all conversations of a database, a page at a time',
+    input: 'database',
+    options: {
+      ...NEEDS_DATABASE,
+      query: required(option('TEXT', asText)),
+      conversation: option('ID', asText),
+      owner: option('ID', asText),
+      role: option('ROLE', oneOf(TEXT_ROLES)),
+      since: option('TIME', asTime),
+      until: option('TIME', asTime),
+      rank: FLAG,
+      results: FLAG,
+      index: FLAG,
+      ...PAGE,
+      ...JSON_FLAG,
+    },
+    more: [
+      'All words of TEXT must occur; "words in quotes" must be next to each other, and -word must not occur.',
+      'The newest first, with --rank the best first; --results also finds results of tools.',
+      '--index creates the index of text where the database has none, and waits until it is complete.',
+      `ROLE is one of ${TEXT_ROLES.join(', ')}. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
+      'With --json, one object {"items","next_page_id"} on one line.',
+    ],
+  }),
   conversations: command({
     about: 'list the conversations of a database, the newest first',
     input: 'database',
@@ -403,6 +429,7 @@ export const COMMANDS = {
       config: option('FILE', asText),
       'allow-origin': repeated('ORIGIN', asOrigin),
       inspect: FLAG,
+      'full-text': FLAG,
     },
     more: [
       'Without --db, the conversations are kept in colloquy.db in the current directory; the file is created if it does not exist.',
@@ -415,6 +442,7 @@ export const COMMANDS = {
       'DIR must exist; with it, clients may create directories below it (/api/file/create_directory).',
       'FILE is JSON: sandbox_specs, sandbox_directory (relative to FILE), sandbox_workspaces (true: clients may use the files of sandboxes, and run commands in them), max_sandboxes, webhooks, max_profiles, quota, editor, max_body_bytes, cache_bytes, redact, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of quota: per_day (conversations that may be started in a day, for each organization), exempt (ids of organizations). Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
       'With COLLOQUY_SECRET (16 characters or more), API keys of models are stored, sealed with it; without it, profiles and settings that contain one are refused.',
+      'With --full-text, the text of all conversations can be searched (/api/conversations/search-text); a database without an index gets one in the background.',
       'With --inspect, /inspect shows conversations event by event as they happen; the page requests a key where one is needed.',
       'MODULE is a file of JavaScript or TypeScript that exports a step, such as one of colloquy/steps (export const step = …, or the default), and may export run, the options of runs (condenser, policy, hooks). Without it, the agent repeats the user message.',
       'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when active work is done.',
@@ -440,7 +468,7 @@ export type CommandName = keyof typeof COMMANDS
 /** The commands that read recordings, from files or from a database. */
 export type FileCommand = Exclude<
   CommandName,
-  'inspect' | 'import' | 'export' | 'search' | 'conversations' | 'serve' | 'demo' | 'help'
+  'inspect' | 'import' | 'export' | 'search' | 'search-text' | 'conversations' | 'serve' | 'demo' | 'help'
 >
 
 /** The parsed options of a command. */

@@ -21,6 +21,8 @@ export interface Access {
   readonly write: boolean
   /** Whether to watch what other processes append. */
   readonly listen?: boolean
+  /** Whether text is searched. */
+  readonly fullText?: boolean
 }
 
 /** Does some work on a store, and closes it. Errors contain no password, and those of the database name it. */
@@ -41,13 +43,16 @@ export async function withStore<T>(
   }
 }
 
-async function openStore({ kind, target }: Address, { write, listen = false }: Access): Promise<Opened> {
+async function openStore(
+  { kind, target }: Address,
+  { write, listen = false, fullText = false }: Access,
+): Promise<Opened> {
   switch (kind) {
     case 'sqlite':
-      return write ? openToWrite(target) : openToRead(target)
+      return write ? openToWrite(target, fullText) : openToRead(target, fullText)
     case 'postgres': {
       const { postgresStore } = await import('../../store/postgres/index.ts')
-      return opened(postgresStore({ url: target, listen }))
+      return opened(postgresStore({ url: target, listen, fullText }))
     }
   }
 }
@@ -67,6 +72,9 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
   const { label, withoutPassword } = address
   if (hasCode(error, 'store_read_only') && error.data['missing'] === 'schema') {
     return about(address, { code: 'no_conversations', message: 'contains no conversations' })
+  }
+  if (hasCode(error, 'store_read_only') && error.data['missing'] === 'text') {
+    return about(address, { code: error.code, message: 'has no index of text: create it once with --index' })
   }
   if (isColloquyError(error)) {
     if (!error.code.startsWith('store_'))
@@ -154,19 +162,19 @@ const READ_ONLY_FOLDER =
   'cannot be read: SQLite needs files next to it, and permission to write there is denied; get that, or copy the database'
 
 /** Opens a database for reading and writing, and creates a missing one. @throws FileError; OldRuntime. */
-async function openToWrite(file: string): Promise<Opened> {
+async function openToWrite(file: string, fullText: boolean): Promise<Opened> {
   await loadDriver()
   await checkToWrite(file)
-  return opened(await storeOf({ file }))
+  return opened(await storeOf({ file, fullText }))
 }
 
 /** Opens a database for reading. @throws FileError; OldRuntime. */
-async function openToRead(file: string): Promise<Opened> {
+async function openToRead(file: string, fullText: boolean): Promise<Opened> {
   const Driver = await loadDriver()
   await checkToRead(file)
   const path = await realpath(file)
   const hadLog = await hasLog(path)
-  const store = await storeOf({ file, readOnly: true })
+  const store = await storeOf({ file, readOnly: true, fullText })
   return {
     store,
     async close() {
@@ -178,7 +186,11 @@ async function openToRead(file: string): Promise<Opened> {
 
 const opened = (store: Store): Opened => ({ store, close: () => store.close() })
 
-async function storeOf(options: { readonly file: string; readonly readOnly?: boolean }): Promise<Store> {
+async function storeOf(options: {
+  readonly file: string
+  readonly readOnly?: boolean
+  readonly fullText: boolean
+}): Promise<Store> {
   const { sqliteStore } = await import('../../store/sqlite/index.ts')
   return sqliteStore(options)
 }

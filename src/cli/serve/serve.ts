@@ -56,64 +56,71 @@ export async function serveConversations(
   const rules = redactionRules()
   const log = logOn(io)
   const inspector = given.inspect === true ? await inspectorText() : null
-  return withStore(db, { write: true, listen: true }, async (store) => {
-    const provider = processSandboxes({ directory, givesFiles, ...(specs !== null && { specs }) })
-    const server = await serve({
-      ...options,
-      ...(memory !== undefined && { cacheBytes: memory * 2 ** 20 }),
-      ...(redact.includes('stored') && { storedRedaction: rules }),
-      ...(redact.includes('public') && { publicRedaction: rules }),
-      store,
-      host,
-      port,
-      keys,
-      allowOrigins: origins,
-      version,
-      ...(inspector !== null && { inspector }),
-      agent: agent === null ? scriptedAgent() : () => agent.step,
-      ...(agent !== null && { run: agent.run }),
-      controlPlane: {
-        provider,
-        onStartFailed: ({ id, sandbox_id, detail }) =>
-          log.warn('conversation not started', {
-            start_task_id: id,
-            sandbox_id,
-            reason: plain(detail ?? ''),
-          }),
-        ...(maxSandboxes !== null && { maxSandboxes }),
-      },
-      ...(secret !== null && { secret }),
-      ...(workspace !== undefined && { workspace: directoryWorkspace(workspace) }),
-      log: log.write,
-      onFailure: (error, _request, requestId) =>
-        log.fail(error, requestId === '' ? {} : { request_id: requestId }),
-      webhookDispatcher: {
-        onFailure(error, webhook, conversationId) {
-          if (webhook === '') log.fail(error, {})
-          else {
-            const fields = { webhook, conversation_id: conversationId, reason: failureText(error) }
-            log.warn('webhook not taken', fields)
-          }
+  return withStore(
+    db,
+    { write: true, listen: true, fullText: given['full-text'] === true },
+    async (store) => {
+      const provider = processSandboxes({ directory, givesFiles, ...(specs !== null && { specs }) })
+      const server = await serve({
+        ...options,
+        ...(memory !== undefined && { cacheBytes: memory * 2 ** 20 }),
+        ...(redact.includes('stored') && { storedRedaction: rules }),
+        ...(redact.includes('public') && { publicRedaction: rules }),
+        store,
+        host,
+        port,
+        keys,
+        allowOrigins: origins,
+        version,
+        ...(inspector !== null && { inspector }),
+        agent: agent === null ? scriptedAgent() : () => agent.step,
+        ...(agent !== null && { run: agent.run }),
+        controlPlane: {
+          provider,
+          onStartFailed: ({ id, sandbox_id, detail }) =>
+            log.warn('conversation not started', {
+              start_task_id: id,
+              sandbox_id,
+              reason: plain(detail ?? ''),
+            }),
+          ...(maxSandboxes !== null && { maxSandboxes }),
         },
-      },
-    }).catch((error: unknown) => {
-      // The database reports its own causes.
-      if (isColloquyError(error) || !(error instanceof Error)) throw error
-      const isListening = error.cause instanceof Error && 'syscall' in error.cause
-      throw isListening ? notListening(error) : error
-    })
-    const stopped = new Promise<void>((stop) => io.onStop?.(stop))
-    try {
-      const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
-      const lines = [`Colloquy serves ${db.label} at ${server.url}`, ...startLines(given, read.config, facts)]
-      await writeLines(io.stdout, lines.map(safe))
-      await stopped
-    } finally {
-      await server.close()
-    }
-    await log.written()
-    return 0
-  })
+        ...(secret !== null && { secret }),
+        ...(workspace !== undefined && { workspace: directoryWorkspace(workspace) }),
+        log: log.write,
+        onFailure: (error, _request, requestId) =>
+          log.fail(error, requestId === '' ? {} : { request_id: requestId }),
+        webhookDispatcher: {
+          onFailure(error, webhook, conversationId) {
+            if (webhook === '') log.fail(error, {})
+            else {
+              const fields = { webhook, conversation_id: conversationId, reason: failureText(error) }
+              log.warn('webhook not taken', fields)
+            }
+          },
+        },
+      }).catch((error: unknown) => {
+        // The database reports its own causes.
+        if (isColloquyError(error) || !(error instanceof Error)) throw error
+        const isListening = error.cause instanceof Error && 'syscall' in error.cause
+        throw isListening ? notListening(error) : error
+      })
+      const stopped = new Promise<void>((stop) => io.onStop?.(stop))
+      try {
+        const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
+        const lines = [
+          `Colloquy serves ${db.label} at ${server.url}`,
+          ...startLines(given, read.config, facts),
+        ]
+        await writeLines(io.stdout, lines.map(safe))
+        await stopped
+      } finally {
+        await server.close()
+      }
+      await log.written()
+      return 0
+    },
+  )
 }
 
 /** The page, which contains no log: it requests them from the service. */

@@ -7,12 +7,13 @@ import {
   maskSecrets,
   type Store,
   type StoredEvent,
+  type TextHit,
 } from '../../index.ts'
 import { describeEvent } from '../../inspector/index.ts'
 import { type About, aboutStored, attempt } from '../attempt.ts'
 import type { Options, RequestOf } from '../commands.ts'
 import type { Address } from '../db/address.ts'
-import { getConversation, withStore } from '../db/store.ts'
+import { type Access, findConversation, getConversation, withStore } from '../db/store.ts'
 import { FileError } from '../failure.ts'
 import { type Io, writeAll, writeLines } from '../print/io.ts'
 import { counted, fit, glimpse, jsonLine, pad, padStart, quoted, safe, width } from '../print/text.ts'
@@ -28,6 +29,8 @@ interface List<Item> {
   readonly about: About
   readonly db: Address
   readonly unit: string
+  /** Default: to be read. */
+  readonly access?: Access
   readonly find: (store: Store) => Promise<PageOf<Item>>
   readonly json: (item: Item) => object
   readonly rows: (items: readonly Item[]) => Iterable<string>
@@ -39,7 +42,7 @@ interface List<Item> {
 async function printPage<Item>(command: string, list: List<Item>, io: Io, page: Page): Promise<number> {
   const { about, unit } = list
   return attempt(about, io, async () => {
-    const { items, next_page_id: next } = await withStore(list.db, { write: false }, list.find)
+    const { items, next_page_id: next } = await withStore(list.db, list.access ?? { write: false }, list.find)
     if (about.json === true) {
       await writeAll(io.stdout, jsonLine({ items: items.map(list.json), next_page_id: next }))
       return 0
@@ -118,6 +121,81 @@ function* eventRows(page: Page, items: readonly StoredEvent[]): IterableIterator
     if (isQuarantined(fact)) continue
     const lead = `  ${shownTime(new Date(Number(BigInt(time) / 1000n)).toISOString())}  `
     yield eventRow(page, { lead, gutter: '', described: describeEvent(fact), id, idColumns })
+  }
+}
+
+export async function searchTexts(
+  { options }: RequestOf<'search-text'>,
+  io: Io,
+  page: Page,
+): Promise<number> {
+  const { db, query, conversation, owner, role, since, until, limit, page: cursor } = options
+  const list: List<TextHit> = {
+    about: aboutStored(db, conversation, options.json),
+    db,
+    unit: 'event',
+    access: { write: options.index === true, fullText: true },
+    find: async (store) => {
+      if (options.index === true) await completeIndex(store, io)
+      const record = conversation === undefined ? null : await findConversation(store, conversation)
+      return store.searchText({
+        query,
+        order: options.rank === true ? 'rank' : 'time',
+        includeResults: options.results === true,
+        ...(conversation !== undefined && { conversation: record?.id ?? conversation }),
+        ...(owner !== undefined && { owner }),
+        ...(role !== undefined && { role }),
+        ...(since !== undefined && { from: since }),
+        ...(until !== undefined && { to: until }),
+        ...(limit !== undefined && { limit }),
+        ...(cursor !== undefined && { cursor }),
+      })
+    },
+    json: ({ conversationId, id, seq, ...hit }) => ({
+      conversation_id: conversationId,
+      event_id: id,
+      position: seq,
+      ...hit,
+    }),
+    rows: (items) => textRows(page, items),
+    options: [
+      ['db', db.label],
+      ['query', query],
+      ['conversation', conversation],
+      ['owner', owner],
+      ['role', role],
+      ['since', since],
+      ['until', until],
+      ['rank', options.rank],
+      ['results', options.results],
+      ['limit', limit],
+    ],
+  }
+  return printPage('search-text', list, io, page)
+}
+
+/** Waits until all events are indexed, with the progress on standard error. */
+async function completeIndex(store: Store, io: Io): Promise<void> {
+  for (let last = -1; ;) {
+    const { indexed, total } = await store.textIndex()
+    if (indexed === total) return
+    if (indexed !== last) await writeLines(io.stderr, [`indexed ${indexed} of ${counted(total, 'event')}`])
+    last = indexed
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+function* textRows(page: Page, items: readonly TextHit[]): IterableIterator<string> {
+  const ids = Math.min(
+    Math.max(0, ...items.map(({ conversationId }) => width(safe(conversationId)))),
+    Math.floor(page.columns / 3),
+  )
+  for (const { conversationId, seq, role, timestamp, snippet, ranges } of items) {
+    const lead = `  ${shownTime(timestamp)}  ${pad(shownId(conversationId, ids), ids)}  ${padStart(`#${seq}`, 6)}  ${pad(role, 9)} `
+    // From shortly before the first match, so that a narrow page shows it.
+    const start = Math.max(0, (ranges[0]?.[0] ?? 0) - 20)
+    const room = Math.max(20, page.columns - width(lead))
+    yield `${page.paint('dim', lead)}${fit(glimpse(snippet.slice(start)), room)}`.trimEnd()
   }
 }
 

@@ -4,15 +4,20 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
+import { hasCode } from '../../event/errors.ts'
 import { type Count, MAX_PAGE_SIZE, type Page } from '../../store/contract/query.ts'
+import { TEXT_ROLES } from '../../store/contract/text.ts'
 import { describe, openConversation, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
 import { INFO_SCHEMA, infoOf, infoWithChildrenOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage, walkConversations } from '../conversations/listing.ts'
+import { findConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, maybe, operation, type Operation } from '../http/operation.ts'
+import { HttpProblem } from '../http/problem.ts'
 import { pageInBytes, readByIds } from '../http/page-bytes.ts'
 import {
   boolean,
+  dateTime,
   integer,
   oneOf,
   optional,
@@ -76,6 +81,91 @@ export interface Upkeep {
   readonly inherit: Inherit
 }
 
+const TEXT_HIT: JsonObject = {
+  type: 'object',
+  required: ['conversation_id', 'event_id', 'position', 'role', 'timestamp', 'snippet', 'ranges'],
+  properties: {
+    conversation_id: { type: 'string' },
+    event_id: { type: 'string' },
+    position: { type: 'integer' },
+    role: { type: 'string', enum: [...TEXT_ROLES] },
+    timestamp: { type: 'string', format: 'date-time' },
+    snippet: { type: 'string' },
+    ranges: listOf(listOf({ type: 'integer' })),
+  },
+}
+
+/** Searches the text of all conversations. It needs a key, as every operation that shows private ones. */
+const searchText = ({ engine: { store } }: Lifecycle): Operation =>
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/search-text',
+      operationId: 'search_text',
+      tag: topic,
+      summary: 'Search Text',
+      query: {
+        query: text(),
+        conversation_id: optional(text()),
+        tag,
+        owner,
+        public: optional(boolean()),
+        role: optional(oneOf(TEXT_ROLES)),
+        timestamp__gte: optional(dateTime()),
+        timestamp__lt: optional(dateTime()),
+        include_results: withDefault(boolean(), false),
+        sort_order: withDefault(oneOf(['TIMESTAMP_DESC', 'RANK']), 'TIMESTAMP_DESC'),
+        page_id: optional(text()),
+        limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), 20),
+      },
+      replies: {
+        200: {
+          description: 'Successful Response',
+          schema: {
+            type: 'object',
+            required: ['items', 'next_page_id'],
+            properties: { items: listOf(TEXT_HIT), next_page_id: maybe({ type: 'string' }) },
+          },
+        },
+        501: { description: 'The store has no index of text' },
+      },
+    },
+    async ({ query: asked }) => {
+      const id = asked.conversation_id
+      const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)
+      const { items, next_page_id } = await store
+        .searchText({
+          query: asked.query,
+          order: asked.sort_order === 'RANK' ? 'rank' : 'time',
+          tags: asked.tag,
+          includeResults: asked.include_results,
+          limit: asked.limit,
+          ...(conversation !== null && { conversation }),
+          ...(asked.owner !== null && { owner: asked.owner }),
+          ...(asked.public !== null && { public: asked.public }),
+          ...(asked.role !== null && { role: asked.role }),
+          ...(asked.timestamp__gte !== null && { from: asked.timestamp__gte }),
+          ...(asked.timestamp__lt !== null && { to: asked.timestamp__lt }),
+          ...(asked.page_id !== null && { cursor: asked.page_id }),
+        })
+        .catch((error: unknown) => {
+          const hasNoIndex = hasCode(error, 'invalid_query') && error.data['field'] === 'query'
+          throw hasNoIndex ? new HttpProblem(501, 'The service has no index of text.') : error
+        })
+      return {
+        body: {
+          items: items.map(({ conversationId, id, seq, ...hit }) => ({
+            conversation_id: conversationId,
+            event_id: id,
+            position: seq,
+            ...hit,
+          })),
+          next_page_id,
+        },
+      }
+    },
+  )
+
 /** @param upkeep handles conversations of the agent server and of the control plane */
 export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation(
@@ -135,6 +225,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       return { body: await search(lifecycle, { status, tags, owner, order, cursor: page_id, limit }) }
     },
   ),
+  searchText(lifecycle),
   operation(
     {
       method: 'get',

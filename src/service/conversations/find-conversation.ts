@@ -38,7 +38,7 @@ export function newConversationId(now = Date.now()): string {
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
 /** Path segments with another meaning, and dot segments. */
-const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'count'])
+const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'search-text', 'count'])
 
 /** Rejects an id for a new conversation that no URL could contain. @throws HttpProblem 422. */
 export function refuseReserved(id: string | null, field: string): void {

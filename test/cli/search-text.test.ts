@@ -1,0 +1,52 @@
+/** `search-text` finds words in all conversations of a database. */
+
+import { expect, it } from 'vitest'
+import { colloquy, folder, lines } from './world.ts'
+
+const message = (id: string, text: string, second: number) => ({
+  id,
+  kind: 'MessageEvent',
+  source: 'user',
+  timestamp: `2026-01-01T00:00:0${second}Z`,
+  llm_message: { role: 'user', content: [{ type: 'text', text }] },
+})
+
+it('text is found once the database has an index, a page at a time', async () => {
+  const at = folder({
+    'one.jsonl': lines(message('m1', 'Deploy the crème', 1), message('m2', 'nothing here', 2)),
+    'two.jsonl': lines(message('m3', 'deploy, then deploy again', 3)),
+  })
+  for (const name of ['one', 'two']) await colloquy(['import', at(`${name}.jsonl`), '--db', at('x.db')])
+  const argv = ['search-text', '--db', at('x.db')]
+  const refused = await colloquy([...argv, '--query', 'deploy'])
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it once with --index')])
+  const first = await colloquy([...argv, '--query', 'deploy', '--index', '--json'])
+  expect(JSON.parse(first.out).items.map(({ event_id: id }: { readonly event_id: string }) => id)).toEqual([
+    'm3',
+    'm1',
+  ])
+  const page = await colloquy([...argv, '--query', 'deploy -creme', '--json'])
+  expect(JSON.parse(page.out)).toEqual({
+    items: [
+      {
+        conversation_id: 'two',
+        event_id: 'm3',
+        position: 0,
+        role: 'user',
+        timestamp: '2026-01-01T00:00:03.000000Z',
+        snippet: 'deploy, then deploy again',
+        ranges: [
+          [0, 6],
+          [13, 19],
+        ],
+      },
+    ],
+    next_page_id: null,
+  })
+  const shown = await colloquy([...argv, '--query', 'deploy', '--rank', '--limit', '1'])
+  expect(shown.out).toContain('1 event, more follow')
+  expect(shown.out).toContain('deploy, then deploy again')
+  expect(shown.out).toContain('colloquy -- search-text')
+  const none = await colloquy([...argv, '--query', '"(', '--conversation', 'one'])
+  expect([none.code, none.out]).toEqual([0, expect.stringContaining('nothing')])
+})
