@@ -53,6 +53,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['E9', ['properties/sessions.test.ts']],
   ['E10', ['properties/converted.test.ts']],
   ['E', ['properties/events.test.ts']],
+  ['S8', ['properties/blobs.test.ts', 'test/store/blobs.test.ts', ...KIT]],
   ['C S', KIT],
   ['B', SUBSCRIBE],
   ['W7', ['test/service/run-requests.test.ts', 'test/service/created-at-once.test.ts']],

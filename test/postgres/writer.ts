@@ -7,12 +7,22 @@ import type { AppendOptions } from '../../src/store/contract/store.ts'
 const [url = '', schema = '', name = ''] = process.argv.slice(2)
 const say = (line: unknown): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
 
+/** A long string, which events of both writers have. */
+const image = (i: number): string => `${i % 4}`.repeat(100_000)
+
 say('go')
 const store = postgresStore({ url, schema })
 await store.createConversation({ id: 'c' }).catch(() => undefined)
 
 for (let i = 0; ; i += 1) {
   const facts = batch(i)
+  // A conversation that comes and goes, with a string that others may have.
+  if (i % 5 === 4) {
+    const [id, key] = [`${name}-${i}`, 'n']
+    await store.createConversation({ id })
+    await store.append(id, [{ kind: 'ConversationStateUpdateEvent', id, key, value: image(i) }])
+    await store.deleteConversation(id)
+  }
   await Promise.all([
     append(facts, i % 7 === 6 ? { mode: 'import' } : {}),
     // These wait for the one above, and go out together.
@@ -32,7 +42,7 @@ function batch(i: number): Event[] {
     return [{ kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: `${name}-${i - 2}` }]
   if (i % 3 !== 2) return [{ kind: 'PauseEvent', id }]
   return [
-    { kind: 'ConversationStateUpdateEvent', id: `${id}.0`, key: 'n', value: i },
+    { kind: 'ConversationStateUpdateEvent', id: `${id}.0`, key: 'n', value: image(i) },
     ...Array.from({ length: 1 + (i % 5) }, (_, n): Event => ({
       kind: 'PauseEvent',
       id: n === 0 ? id : `${id}.${n}`,

@@ -86,6 +86,7 @@ async function check(store: Store, acknowledged: Acknowledged): Promise<number> 
   )
   expect(record.headId).toBe(log.head?.id ?? null)
   expect(await store.count({ conversationId: 'c' })).toBe(events.length)
+  expect(await store.auditBlobs()).toMatchObject({ unused: [], damaged: [], missing: [] })
   // The log goes on.
   const { version } = await store.append('c', [{ kind: 'PauseEvent', id: `after ${events.length}` }])
   expect(version).toBe(events.length + 1)

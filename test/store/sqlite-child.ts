@@ -44,7 +44,9 @@ async function appendForever(store: Store): Promise<void> {
     const facts = ids.map((id, i): Fact => {
       if (i === 3)
         return { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[0] as string }
-      const content = [{ text: id.repeat(1 + ((turn * 31) % 200)) }]
+      // Now and then an image, which many events have.
+      const image = i === 0 && turn % 3 === 1 ? [{ image_urls: [`${turn % 5}`.repeat(300_000)] }] : []
+      const content = [{ text: id.repeat(1 + ((turn * 31) % 200)) }, ...image]
       return { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content } }
     })
     const { version, headId } = await store.append('c', facts)

@@ -70,6 +70,7 @@ async function check(store: Store, said: readonly string[]): Promise<StoredEvent
   const saved = said.filter((line) => line.startsWith('snapshot ')).map((line) => Number(line.split(' ')[1]))
   const log = await wholeLog(store)
   await checkSnapshot(store, saved.at(-1) ?? 0, log.length)
+  expect(await store.auditBlobs()).toMatchObject({ unused: [], damaged: [], missing: [] })
   const record = await store.getConversation('c')
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, i) => i))
   expect(record?.version).toBe(log.length)

@@ -1,0 +1,29 @@
+/** Writes or reads a string of some megabytes in a process of its own, and prints the most memory that it has taken. */
+
+import type { Event } from '../../src/event/types.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+
+const [file = '', work = '', megabytes = '0'] = process.argv.slice(2)
+const length = Number(megabytes) * 2 ** 20
+
+const store = sqliteStore({ file })
+if (work === 'write') {
+  const image_urls = Object.freeze([`data:${'A'.repeat(length)}`])
+  const content = Object.freeze([Object.freeze({ image_urls })])
+  const llm_message = Object.freeze({ role: 'user' as const, content })
+  await store.createConversation({ id: 'c' })
+  await store.append('c', [
+    Object.freeze<Event>({ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }),
+  ])
+} else if (work === 'stream') {
+  const event = await store.get('c', 'm', { blobs: 'refs' })
+  const blob = await store.readBlob('c', event?.blobs?.[0]?.hash ?? '')
+  let bytes = 0
+  for await (const piece of blob?.content ?? []) bytes += piece.length
+  if (bytes !== length + 5) throw new Error(`${bytes} bytes were read`)
+} else if (work === 'whole') {
+  const event = await store.get('c', 'm')
+  if (event === null) throw new Error('the event is missing')
+}
+await store.close()
+console.log(process.resourceUsage().maxRSS / 1024)

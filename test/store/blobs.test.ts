@@ -1,0 +1,168 @@
+/** Long strings of bodies: bytes on disk, memory, forks, and a process that ends between any two writes (law S8). */
+
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
+import { folder } from './sqlite-drivers.ts'
+
+const FILES = folder()
+afterAll(() => FILES.remove())
+
+const MEGABYTE = 1_000_000
+const IMAGE = 'data:image/png;base64,'.padEnd(MEGABYTE, 'iVBORw0KGgo')
+
+const seen = (id: string, url: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text: `See ${id}` }, { image_urls: [url] }] },
+})
+
+/** Bytes of a database whose store was closed. */
+const bytesOf = (file: string): number =>
+  [file, `${file}-wal`].reduce((sum, one) => sum + (existsSync(one) ? statSync(one).size : 0), 0)
+
+const isSound = async (store: Store): Promise<void> =>
+  expect(await store.auditBlobs()).toMatchObject({ unused: [], damaged: [], missing: [] })
+
+describe('on disk', () => {
+  it('60 events with one image of 1 MB take at most 1.1 MB, and 60 forks of one keep one copy', async () => {
+    const file = FILES.next()
+    const store = sqliteStore({ file })
+    await store.createConversation({ id: 'c' })
+    await store.close()
+    const empty = bytesOf(file)
+    const again = sqliteStore({ file })
+    for (let i = 0; i < 60; i += 1) await again.append('c', [seen(`m${i}`, IMAGE)])
+    await again.close()
+    expect(bytesOf(file) - empty).toBeLessThan(1.1 * MEGABYTE)
+
+    const other = FILES.next()
+    const engine = createEngine({ store: sqliteStore({ file: other }) })
+    const source = await engine.create({ id: 'c' })
+    await source.append([seen('m', IMAGE)])
+    for (let i = 0; i < 60; i += 1) await source.fork({ id: `fork${i}` })
+    await isSound(engine.store)
+    expect((await engine.store.auditBlobs()).blobs).toBe(1)
+    await engine.close()
+    await engine.store.close()
+    expect(bytesOf(other) - empty).toBeLessThan(1.1 * MEGABYTE)
+  })
+
+  it('a snapshot of a conversation has none of its images', async () => {
+    const store = sqliteStore({ file: FILES.next() })
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    for (let i = 0; i < 60; i += 1) await conversation.append([seen(`m${i}`, IMAGE)])
+    await engine.close()
+    const parts = await store.loadSnapshot('c')
+    expect(parts.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThan(100_000)
+    await store.close()
+  })
+})
+
+/** MiB that a process takes at most. */
+const most = (file: string, work: string): number => {
+  const child = join(import.meta.dirname, 'blobs-child.ts')
+  const { stdout, stderr } = spawnSync(process.execPath, [child, file, work, '200'], { encoding: 'utf8' })
+  expect(stderr.replaceAll(/^.*Warning.*$|^\(Use.*$/gm, '').trim()).toBe('')
+  return Number(stdout)
+}
+
+describe('in memory', () => {
+  it('a string of 200 MB is written, streamed and read whole without being there twice', () => {
+    const file = FILES.next()
+    const [none, written, streamed, whole] = ['none', 'write', 'stream', 'whole'].map((work) =>
+      most(file, work),
+    )
+    const base = none ?? 0
+    expect(written).toBeLessThan(base + 200 + 120)
+    expect(streamed).toBeLessThan(base + 120)
+    expect(whole).toBeLessThan(base + 200 + 120)
+  })
+})
+
+/** A database that ends after so many statements: none is carried out any more, as after a kill. */
+function ending(
+  file: string,
+  count: number,
+): { readonly database: SqliteDatabase; readonly hasEnded: () => boolean } {
+  const inner = new DatabaseSync(file)
+  let left = count
+  const next = <T>(work: () => T): T => {
+    left -= 1
+    if (left < 0) throw new Error('the process has ended')
+    return work()
+  }
+  return {
+    hasEnded: () => left < 0,
+    database: {
+      exec: (sql) => next(() => inner.exec(sql)),
+      prepare: (sql) => {
+        const statement = inner.prepare(sql)
+        return {
+          run: (...values) => next(() => statement.run(...values)),
+          all: (...values) => next(() => statement.all(...values)),
+        }
+      },
+      close: () => inner.close(),
+    },
+  }
+}
+
+describe('a process that ends between two writes', () => {
+  const A = 'a'.repeat(600_000)
+  const B = 'b'.repeat(70_000)
+
+  const WORKS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+    'an append': (store) => store.append('d', [seen('n', B), seen('o', `${B}new`), seen('p', IMAGE)]),
+    'a copy': (store) => store.append('e', [seen('m', A), seen('n', B)], { mode: 'import', expected: 0 }),
+    'a deletion': (store) => store.deleteConversation('c'),
+    'the last deletion': async (store) => {
+      await store.deleteConversation('d')
+      await store.deleteConversation('c')
+    },
+  }
+
+  it.each(Object.keys(WORKS))('has done all or nothing of %s', async (name) => {
+    const start = FILES.next()
+    const before = sqliteStore({ file: start })
+    for (const id of ['c', 'd', 'e']) await before.createConversation({ id })
+    await before.append('c', [seen('m', A), seen('n', B)])
+    await before.append('d', [seen('m', A)])
+    await before.close()
+    let ends = 0
+    for (let count = 0; ; count += 1) {
+      const file = FILES.next()
+      copyFileSync(start, file)
+      const { database, hasEnded } = ending(file, count)
+      const outcome = await WORKS[name]?.(sqliteStore({ database, busyTimeout: 0 })).then(
+        () => 'done',
+        () => 'ended',
+      )
+      database.close()
+      const after = sqliteStore({ file })
+      await isSound(after)
+      for (const { id, version } of (await after.listConversations()).items) {
+        const events = await after.read(id)
+        expect(events).toHaveLength(version)
+        for (const { fact } of events) expect(JSON.stringify(fact).length).toBeGreaterThan(70_000)
+        if (outcome === 'ended' && name === 'an append')
+          expect(events.some((event) => event.id === 'p')).toBe(false)
+      }
+      await after.close()
+      if (!hasEnded()) {
+        expect(outcome).toBe('done')
+        break
+      }
+      ends += 1
+    }
+    expect(ends).toBeGreaterThan(15)
+  })
+})
