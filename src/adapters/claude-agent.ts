@@ -8,7 +8,6 @@ import { ColloquyError, hasCode } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import type { ConversationQuery, ConversationRecord } from '../store/contract/conversation-record.ts'
-import type { StoredEvent } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
 import { retryConflicts } from '../store/kit/items.ts'
 import { isKeepable } from '../store/kit/record.ts'
@@ -20,12 +19,12 @@ import {
   linesEvent,
   linesIn,
   parseLines,
+  readEvents,
   type Transcript,
 } from './claude-transcript.ts'
 
 /** The tag of sessions, and the collection of their summaries. */
 const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
-const PAGE = 1_000
 
 interface Session {
   readonly record: ConversationRecord
@@ -50,9 +49,9 @@ export function conversationIdOf({ projectKey, sessionId, subpath }: SessionKey)
  *
  * Entries are returned as they were appended. An entry whose uuid the session has is ignored; entries without a uuid are always
  * appended. The same append adds the messages, calls and results of the entries as events, so that every reader of the
- * conversation ({@link conversationIdOf}) follows the session while it grows. Subagents are child conversations. Events of other writers
- * are loaded as entries, so that the SDK continues from them. `append` is O(new entries) in the
- * process that appended the ones before, else O(session); `load` is O(session).
+ * conversation ({@link conversationIdOf}) follows the session while it grows. Subagents are child conversations. Events of other
+ * writers are loaded as entries, so that the SDK continues from them. `append` is O(new entries) in the process that appended
+ * the ones before, else O(session); `load` is O(session).
  *
  * @throws ColloquyError what the store throws.
  *
@@ -111,7 +110,8 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
     }
     const [first] = fresh.values()
     if (first === undefined) return
-    const { head, title } = transcript
+    const { head, title, agents } = transcript
+    const linked = agents.size
     const text = [...fresh.values()].map((entry) => JSON.stringify(entry)).join('\n')
     const isKnown = transcript.uuids.has(first['parentUuid'])
     const timestamp = new Date().toISOString()
@@ -127,8 +127,18 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
       transcripts.delete(id)
       throw error
     }
+    for (const [agent, action] of [...agents].slice(linked)) await linkSubagent(key, agent, action)
     if (transcript.title && transcript.title !== title && isKeepable(transcript.title, 200))
       await store.updateConversation(id, { title: transcript.title })
+  }
+
+  /** Adds the action that opened a subagent to the record of its conversation, which may still be empty. */
+  const linkSubagent = async ({ projectKey, sessionId }: SessionKey, agent: string, action: string) => {
+    const key = { projectKey, sessionId, subpath: `subagents/agent-${agent}` }
+    const id = conversationIdOf(key)
+    const { metadata } = (await store.getConversation(id)) ?? (await createSession(store, id, key))
+    const subagent = { action_id: action, depth: 1 }
+    await store.updateConversation(id, { metadata: { ...metadata, subagent } })
   }
 
   const remove = async (id: string): Promise<void> => {
@@ -200,26 +210,13 @@ async function createSession(store: Store, id: string, key: SessionKey): Promise
     ...(subpath !== undefined && { subagent: { depth: 1 } }),
   }
   try {
-    return await store.createConversation({
-      id,
-      status: 'idle',
-      metadata,
-      ...(subpath === undefined ? main : child),
-    })
+    const about = subpath === undefined ? main : child
+    return await store.createConversation({ id, status: 'idle', metadata, ...about })
   } catch (error) {
     const record = hasCode(error, 'conversation_exists') ? await store.getConversation(id) : null
     if (record === null) throw error
     return record
   }
-}
-
-/** The events of a log at positions from `start`, below `end`. O(result). */
-async function readEvents(store: Store, id: string, start: number, end: number): Promise<StoredEvent[]> {
-  const pages: StoredEvent[][] = []
-  for (let from = start; from < end; from += PAGE)
-    // oxlint-disable-next-line no-await-in-loop
-    pages.push(await store.read(id, { from, limit: Math.min(PAGE, end - from) }))
-  return pages.flat()
 }
 
 async function listAll(store: Store, query: ConversationQuery): Promise<ConversationRecord[]> {

@@ -7,14 +7,18 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import { toMessages } from '../messages/neutral.ts'
+import { objectOf, objectsOf } from '../messages/text.ts'
 import { growingClaudeCode } from '../sessions/growing-claude-code.ts'
 import { pathTo } from '../state/read.ts'
 import { replay } from '../state/reduce.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
+import type { Store } from '../store/contract/store.ts'
 import { digest } from './channel-values.ts'
 
 /** The key of the event that holds the lines of one append, as they were appended. */
 const LINES = 'claude_agent.lines'
+/** Number of events in one read. */
+const PAGE = 1_000
 
 /** A session as this process has read it, up to a version of its log. */
 export interface Transcript {
@@ -29,6 +33,10 @@ export interface Transcript {
   /** The latest of them that can be HEAD. */
   head: string | null
   title: string | null
+  /** The actions by the ids of their calls. */
+  readonly actions: Map<string, string>
+  /** The actions that opened subagents, by the ids of the agents. */
+  readonly agents: Map<string, string>
 }
 
 export const emptyTranscript = (createdAt: string): Transcript => ({
@@ -40,7 +48,23 @@ export const emptyTranscript = (createdAt: string): Transcript => ({
   ids: new Set(),
   head: null,
   title: null,
+  actions: new Map(),
+  agents: new Map(),
 })
+
+/** The events of a log at positions from `start`, below `end`. O(result). */
+export async function readEvents(
+  store: Store,
+  id: string,
+  start: number,
+  end: number,
+): Promise<StoredEvent[]> {
+  const pages: StoredEvent[][] = []
+  for (let from = start; from < end; from += PAGE)
+    // oxlint-disable-next-line no-await-in-loop
+    pages.push(await store.read(id, { from, limit: Math.min(PAGE, end - from) }))
+  return pages.flat()
+}
 
 /** Reads more lines of a transcript, and returns the events of the conversation that they are. */
 export function addLines(transcript: Transcript, text: string): Event[] {
@@ -51,6 +75,16 @@ export function addLines(transcript: Transcript, text: string): Event[] {
   transcript.count += records.length
   const { facts, title } = transcript.read(records)
   transcript.title = title
+  for (const { fact } of facts)
+    if (!isQuarantined(fact) && fact.kind === 'ActionEvent')
+      transcript.actions.set(fact.tool_call_id, fact.id ?? '')
+  for (const { value } of records) {
+    const { toolUseResult, message } = objectOf(value)
+    const { agentId } = objectOf(toolUseResult)
+    const [{ tool_use_id: callId } = {}] = objectsOf(objectOf(message)['content'])
+    const action = transcript.actions.get(String(callId))
+    if (typeof agentId === 'string' && action !== undefined) transcript.agents.set(agentId, action)
+  }
   return facts.flatMap(({ fact }) => {
     if (isQuarantined(fact)) return []
     const isUpdate = fact.kind === 'ConversationStateUpdateEvent'

@@ -23,8 +23,9 @@ import { checkLog } from '../../src/laws/index.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { readSession } from '../../src/sessions/read.ts'
-import { pathTo } from '../../src/state/read.ts'
+import { findEvent, pathTo } from '../../src/state/read.ts'
 import { replay } from '../../src/state/reduce.ts'
+import type { ConversationRecord } from '../../src/store/contract/conversation-record.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -222,7 +223,26 @@ const lawsOf = async (store: Store) => checkLog(await factsOf(store)).map(({ law
 const wordsOf = async (store: Store): Promise<string> =>
   JSON.stringify(toAnthropic(toMessages(replay(await factsOf(store)))).messages)
 
+const resultOf = (agentId: string): SessionStoreEntry => ({
+  ...result(`r-${agentId}`, 'a1', `t-${agentId}`),
+  toolUseResult: { agentId },
+})
+
 describe('the session store', () => {
+  it('links a subagent with its call, whichever is appended first', async () => {
+    const store = await open()
+    const sessions = sessionStore({ store })
+    await sessions.append(KEY, [prompt('u1'), part('a1', 'u1', 'm1', use('t-a'), 'tool_use')])
+    await sessions.append(KEY, [part('a2', 'a1', 'm1', use('t-b'), 'tool_use'), resultOf('b')])
+    expect([await sessions.load(B), await sessions.listSubkeys(KEY)]).toEqual([null, []])
+    await sessions.append(A, [{ ...prompt('s1'), isSidechain: true, agentId: 'a' }])
+    await sessions.append(B, [{ ...prompt('s2'), isSidechain: true, agentId: 'b' }])
+    await sessions.append(KEY, [resultOf('a')])
+    const records = await Promise.all([A, B].map((key) => store.getConversation(conversationIdOf(key))))
+    expect(records.map((record) => openerOf(record ?? undefined))).toEqual(['a1', 'a2'])
+    expect(await lawsOf(store)).toEqual([])
+  })
+
   it('never refuses a uuid again, and keeps each line without one', async () => {
     const sessions = sessionStore({ store: await open() })
     const title = entry('custom-title', { customTitle: 'Trees' })
@@ -340,6 +360,11 @@ describe('the session store', () => {
 /** Laws that entries break by themselves: calls that nothing ends, and results that end none. */
 const OF_THE_CALLER: ReadonlySet<string> = new Set(['P1', 'P2', 'P4', 'P8'])
 
+/** The action that opened a subagent. */
+function openerOf(record: ConversationRecord | undefined): unknown {
+  return (record?.metadata['subagent'] as { action_id?: string } | undefined)?.action_id
+}
+
 describe('the Claude Agent SDK over the session store', () => {
   const folder = mkdtempSync(join(tmpdir(), 'claude-agent-'))
   vi.stubEnv('CLAUDE_CONFIG_DIR', folder)
@@ -379,6 +404,8 @@ describe('the Claude Agent SDK over the session store', () => {
       'assistant',
     ])
     const [child] = await conversation.children()
+    const opener = await conversation.read((state) => findEvent(state, String(openerOf(child))))
+    expect(opener?.event).toMatchObject({ kind: 'ActionEvent', tool_name: 'Read' })
     expect((await (await engine.open(child?.id ?? '')).messages()).map(({ role }) => role)).toEqual([
       'user',
       'assistant',

@@ -57,7 +57,12 @@ function answer(message) {
     parentUuid = main
   }
   const content = [{ type: 'tool_result', tool_use_id: call, content: 'read' }]
-  write('user', { role: 'user', content })
+  const isAgent = JSON.stringify(message).includes('subagent')
+  write(
+    'user',
+    { role: 'user', content },
+    isAgent ? { toolUseResult: { status: 'completed', agentId: 'a1' } } : {},
+  )
   const text = { type: 'text', text: `I began with ${lines.length} lines.` }
   const last = reply(second, 'end_turn', text)
   write('assistant', last)
