@@ -136,7 +136,7 @@ describe('the list of cases', () => {
       'Say why',
     )
     expect(() => storeConformance({ name: 'any', open, skip: [{ case: 'nonsense', reason: 'x' }] })).toThrow(
-      'no case',
+      'Unknown case',
     )
   })
 
