@@ -49,7 +49,7 @@ it.each(CASES)('over %s, %s refuses %s and names %s', async (name, _, option, me
   const attempt = async (): Promise<unknown> => call(store, { [option]: 'x' })
   await expect(attempt()).rejects.toMatchObject({
     code: 'invalid_argument',
-    message: `There is no option "${option}". Did you mean ${meant}?`,
+    message: `Unknown option "${option}". Did you mean ${meant}?`,
     data: { field: option },
   })
   await store.close()

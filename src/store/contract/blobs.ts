@@ -55,9 +55,10 @@ export interface BlobAudit {
 /** Bodies by content. */
 export interface Blobs {
   /**
-   * The bytes of a long string, by the SHA-256 that a reference has; null when no event of the conversation contains it.
-   * Streams: a string of any length takes O(1 MiB) of memory. O(log n), and O(bytes of the range) to read it.
-   * @throws `invalid_argument` for a range that is invalid.
+   * Returns the bytes of a long string, by the SHA-256 of a reference; null if no event of the conversation
+   * contains it. Streams: a string of any length needs O(1 MiB) of memory. O(log n), and O(bytes of the
+   * range) to read it.
+   * @throws `invalid_argument` for an invalid range.
    */
   readBlob(conversationId: string, hash: string, range?: BlobRange): Promise<BlobContent | null>
 

@@ -1,4 +1,4 @@
-/** The record of a conversation: what is known of it beside its log. */
+/** The record of a conversation, next to its log. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 
@@ -15,7 +15,7 @@ export interface ConversationRecord {
    * characters of well-formed Unicode without NUL.
    */
   readonly tags: Readonly<Record<string, string>>
-  /** Whatever JSON the caller keeps with a conversation; the store never looks into it. */
+  /** Any JSON that the caller keeps with a conversation; the store never reads it. */
   readonly metadata: JsonObject
   /** The zone in which timestamps without one were read at import, an IANA name; null for UTC (design D10). */
   readonly timeZone: string | null
@@ -28,7 +28,10 @@ export interface ConversationRecord {
    * nobody's. The store lists, counts and deletes by it, and compares it with no caller: recipes.md has the check.
    */
   readonly owner: string | null
-  /** By which status it is listed: what was said last, which need not be what its log says. Null: nothing was. */
+  /**
+   * The status by which it is listed: the one that was set last, which may differ from the one in its log.
+   * Null: none was set.
+   */
   readonly status: string | null
   readonly createdAt: string
   /** When the record or the log last changed; it never goes back, also where a clock does. */
@@ -51,9 +54,9 @@ export interface NewConversation {
   readonly sandboxId?: string | null
   readonly owner?: string | null
   /**
-   * When it was created, for one that is imported: an instant as those of a search, of the years 0 to 9999. Another
-   * conversation of the same id may then have the same time, so `AppendOptions.createdAt` does not tell them apart.
-   * Default: now.
+   * Time of creation of an imported conversation: an instant as in a search, from the year 0 to 9999. A
+   * recreated conversation may then have the same time, so `AppendOptions.createdAt` does not distinguish
+   * them. Default: now.
    */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
@@ -84,11 +87,11 @@ export interface ConversationFilter {
   readonly sandboxId?: string
   /** Those of this owner. An empty text is `invalid_query`: it is a user id that the caller has lost. */
   readonly owner?: string
-  /** An empty text: those of which none was said. */
+  /** An empty text matches conversations without a status. */
   readonly status?: string
   /** Tags that must be there with these values. */
   readonly tags?: Readonly<Record<string, string>>
-  /** Instants, as those of a search; `Gte` takes its own in, `Lt` leaves it out. */
+  /** Instants as in a search; `Gte` includes its instant, `Lt` excludes it. */
   readonly createdAtGte?: string
   readonly createdAtLt?: string
   readonly updatedAtGte?: string

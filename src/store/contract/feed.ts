@@ -2,7 +2,7 @@
 
 import type { StoredEvent } from './query.ts'
 
-/** Conversations are spread over so many shards, by `shardOf`: what several processes divide among them. */
+/** Number of shards that conversations are distributed over, by `shardOf`; several processes divide them. */
 export const SHARDS = 64
 
 /** From where to read a feed. */
@@ -18,8 +18,8 @@ export interface FeedQuery {
 }
 
 /**
- * One thing that happened. `changed` says that a conversation was created, or that its record was changed otherwise
- * than by an append; what it is by now, `getConversation` says.
+ * One change. `changed` means that a conversation was created, or its record was changed other than by an
+ * append; `getConversation` returns the current record.
  */
 export type FeedItem =
   | { readonly type: 'event'; readonly conversationId: string; readonly event: StoredEvent }
@@ -42,15 +42,15 @@ export interface FeedPage {
 /** Gives the feed of a store. */
 export interface Feed {
   /**
-   * What happened in all conversations: each event, and each change and deletion of a conversation. At least once;
-   * within a conversation in order, and so with a conversation that is made anew behind the deletion of the one before.
-   * What happened in a conversation that is deleted by now may be left out, but for the deletion. What is refused, what
-   * changes nothing, leases, snapshots and items are not told. A reader that goes on by `next` misses nothing,
-   * whichever of several writers is done first.
+   * Returns the changes of all conversations: each event, and each change and deletion of a conversation, at
+   * least once and in order within a conversation, also for one that is recreated after a deletion. Earlier
+   * items of a deleted conversation may be missing. Rejected calls, leases, snapshots and items are not
+   * included. A reader that continues with `next` misses nothing, whichever of several writers finishes
+   * first.
    *
-   * What another program has begun to write and not finished holds back what others wrote after it.
+   * An open transaction of another program that has written delays the rows of later ones.
    *
-   * O(limit + log n). @throws `invalid_query` for a limit or a shard that is none; `invalid_cursor`, also for an
+   * O(limit + log n). @throws `invalid_query` for an invalid limit or shard; `invalid_cursor`, also for an
    * `after` of another shard.
    */
   feed(query?: FeedQuery): Promise<FeedPage>

@@ -1,4 +1,6 @@
-/** Items: what a program keeps beside conversations, as rows of named collections that several processes share. */
+/**
+ * Items: rows of named collections that a program keeps next to conversations and several processes share.
+ */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Count, CountOptions, Page } from './query.ts'
@@ -10,8 +12,8 @@ export interface Item {
   /** The same; unique in its collection. */
   readonly id: string
   /**
-   * Changes with every put and every claim, upwards. No other state of the item ever has it, also of one that was taken
-   * out and put again.
+   * Increases with every change and every claim. No other state of the item ever has it, even after the item
+   * was removed and stored again.
    */
   readonly version: number
   readonly body: JsonObject
@@ -27,9 +29,7 @@ export interface ItemChange {
   readonly id: string
   /** The version that it must have, from 1 on; null: it must not be there. Left out: whichever, or none. */
   readonly expected?: number | null
-  /**
-   * What is put in its place, whole; null takes out what is there. Left out: it is only compared with what is expected.
-   */
+  /** Replaces the item; null removes it. If absent, the item is only compared with `expected`. */
   readonly put?: NewItem | null
 }
 
@@ -51,9 +51,9 @@ export interface ItemQuery {
   readonly by?: string
   /** Only where the key is this text. */
   readonly value?: string
-  /** Only where the key, by code points, is this text or comes behind it. */
+  /** Only keys equal to this text or after it, by code points. */
   readonly from?: string
-  /** Only where the key comes before this text. */
+  /** Only keys before this text. */
   readonly below?: string
   /** Default: false. */
   readonly descending?: boolean
@@ -74,28 +74,30 @@ export interface ItemClaim {
 }
 
 /**
- * Keeps items. They belong to no conversation, and are in no list of conversations. The costs are those of the items
- * that a call names or gives, whatever the number of those that there are.
+ * Keeps items. They belong to no conversation. Costs depend on the items that a call names, not on the number
+ * of stored items.
  */
 export interface Items {
   /** An item, or null, also for a name that none can have. O(log n). */
   getItem(collection: string, id: string): Promise<Item | null>
 
   /**
-   * Changes several items, all or none, in one round trip: first each is compared with what is expected of it, then all
-   * changes are made. No other change or claim of them comes in between, nor one of an item that must not be there; of
-   * several who meet, in whatever order they name their items, one gets on.
-   * Gives, in order, each item as it was put; null for one that was taken out or only compared.
+   * Changes several items, all or nothing, in one round trip: first each is compared with its expected state,
+   * then all are changed. No other change or claim of them happens in between; of several concurrent calls
+   * one succeeds, whatever the order of their items.
    *
-   * O(size of the changes). @throws `version_conflict` for the first that is not as expected, with its `collection`,
-   * `id` and `version`, null where there is none, in `data`; `invalid_argument` for more than 100 changes, for two of
-   * one item, and for what cannot be kept.
+   * Returns each item as stored, in order; null for one that was removed or only compared.
+   *
+   * O(size of the changes). @throws `version_conflict` for the first unexpected item, with its `collection`,
+   * `id` and `version` (null if there is no item) in `data`; `invalid_argument` for more than 100 changes,
+   * for two of one item, and for an invalid item.
    */
   changeItems(changes: readonly ItemChange[]): Promise<(Item | null)[]>
 
   /**
-   * One page of a collection in the order of a key, then of ids, both by code points. What is there during the whole
-   * of a walk, and keeps its key, is in one of its pages once. Cursors are as those of a search. O(limit + log n).
+   * Returns one page of a collection in the order of a key, then of ids, both by code points. An item that
+   * exists during the whole walk and keeps its key is on exactly one page. Cursors are those of a search.
+   * O(limit + log n).
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
@@ -108,11 +110,11 @@ export interface Items {
   countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
 
   /**
-   * Takes items of a collection that are due, those that have been due longest first: each gets a new version, and is
-   * due again after `ttl` milliseconds. Of many who claim at once each gets others, and may get fewer than are left.
-   * Who claimed an item holds it for as long as its version stays: a change that expects this version is refused once
-   * another process has claimed it, which it can when the holder has died, or has not put it anew in time. O(limit ·
-   * log n). @throws `invalid_argument`.
+   * Claims due items of a collection, the longest due first: each gets a new version, and is due again after
+   * `ttl` milliseconds. Of concurrent callers each gets different items, and may get fewer than remain. A
+   * claim lasts while its version lasts: a change that expects this version fails once another process has
+   * claimed the item, which is possible when the item is due again. O(limit · log n). @throws
+   * `invalid_argument`.
    */
   claimItems(collection: string, claim: ItemClaim): Promise<Item[]>
 }

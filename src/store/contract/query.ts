@@ -1,32 +1,32 @@
-/** What a search asks for. */
+/** Queries of events. */
 
 import type { EventKind } from '../../event/kinds.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { BlobMode, BlobReference } from './blobs.ts'
 
-/** The most that a page of any list may hold, and what it holds where nothing is said. */
+/** Maximum and default number of items on a page of any list. */
 export const MAX_PAGE_SIZE = 100
 
 /**
- * The most conversations that one page of a list looks at. Where few of them fit, the page has fewer than it might, or
- * none, and still a next page.
+ * Maximum number of conversations that one page of a list compares. If few of them match, the page has fewer
+ * items than its limit, or none, and still a next page.
  */
 export const MOST_LOOKED_AT = 1_000
 
-/** The most that one count looks at, unless an exact one is asked for. */
+/** Maximum number of items that a count visits, unless an exact count is requested. */
 export const MOST_COUNTED = 10_000
 
 /** How to count. */
 export interface CountOptions {
-  /** Whether to look at all that there are, however many. Default: at {@link MOST_COUNTED}. */
+  /** Whether to count all. Default: stop at {@link MOST_COUNTED}. */
   readonly exact?: boolean
 }
 
 /** How many there are. */
 export interface Count {
   readonly count: number
-  /** Whether there may be more: they were not all looked at. */
+  /** Whether there may be more, because not all were visited. */
   readonly more: boolean
 }
 
@@ -35,18 +35,19 @@ export interface EventFilter {
   readonly conversationId: string
   /** None at all lets nothing through. */
   readonly kinds?: readonly EventKind[]
-  /** Also of those that are asked for. */
+  /** Excludes these, even from `kinds`. */
   readonly excludeKinds?: readonly EventKind[]
   /** The source of the event, by its kind's default where the body names none. */
   readonly source?: Source
   /**
-   * Part of the text of a message, letter case ignored: its content and extended content, in lines, as `messageText` of
-   * the store kit gives it. Nothing in it is a pattern. No other kind has a text; an empty one is part of any message.
+   * Part of the text of a message, case-insensitive: its content and extended content, in lines, as returned
+   * by `messageText` of the store kit. It is not a pattern. Other kinds have no text; an empty text matches
+   * every message.
    */
   readonly text?: string
   /**
-   * Instants, ISO 8601 with date and time, with a zone or in UTC, compared as instants; microseconds count, and what is
-   * beyond them does not. `Gte` takes its own in, `Lt` leaves it out.
+   * Instants in ISO 8601 with date and time, with a zone or in UTC, compared as instants with microseconds.
+   * `Gte` includes its instant, `Lt` excludes it.
    */
   readonly timestampGte?: string
   readonly timestampLt?: string
@@ -55,8 +56,8 @@ export interface EventFilter {
 }
 
 /**
- * A page of events to find: those of the tree. Quarantined lines are never among them, since they have no kind that
- * could be trusted, and neither is a second event under a taken id.
+ * A query for a page of events in the tree. Quarantined lines are excluded because they have no reliable
+ * kind, and so is a second event with a known id.
  */
 export interface EventQuery extends EventFilter {
   /** By (instant, seq) upwards or downwards. Default: timestamp. */
@@ -65,8 +66,8 @@ export interface EventQuery extends EventFilter {
   /** 1 to {@link MAX_PAGE_SIZE}, which is the default. */
   readonly limit?: number
   /**
-   * A page ends with the event with which its bodies come to so many bytes, roughly; it holds one at least, and a
-   * cursor goes on. No body beyond it is read. Default: no bound.
+   * Maximum bytes of bodies, approximately: the page ends with the event that reaches it, contains at least
+   * one event, and has a cursor. Later bodies are not read. Default: unlimited.
    */
   readonly maxBytes?: number
   /** Whether long strings are read as references, which `maxBytes` then counts. Default: `whole`. */
@@ -74,8 +75,8 @@ export interface EventQuery extends EventFilter {
 }
 
 /**
- * A page. `next_page_id` is null exactly when nothing is left; a page before the last holds as many as its limit,
- * unless it is bounded in bytes, or by how many conversations it looks at.
+ * A page. `next_page_id` is null exactly at the end; an earlier page has as many items as its limit, unless
+ * it is bounded in bytes or in compared conversations.
  */
 export interface Page<T> {
   readonly items: readonly T[]
@@ -91,7 +92,7 @@ export interface StoredEvent {
   readonly seq: number
   /** The event's id, derived when the body has none; null only for a quarantined line without a readable id. */
   readonly id: string | null
-  /** The event, frozen; or the line that could not be decoded, kept as given. */
+  /** The event, frozen; or the line that could not be decoded, unchanged. */
   readonly fact: Fact
   /** Id of the entry it hangs on; null for a root and for what is not in the tree. */
   readonly parentId: string | null

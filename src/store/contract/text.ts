@@ -2,7 +2,7 @@
 
 import type { Page } from './query.ts'
 
-/** Who wrote a text: a message by the role that the model sees, `tool` for the result of a call. */
+/** The author of a text: a message by the role that the model sees, `tool` for the result of a call. */
 export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
 export type TextRole = (typeof TEXT_ROLES)[number]
@@ -16,11 +16,11 @@ export const MAX_RANKED = 10_000
 /** Which texts to find. Parts that are left out do not narrow. */
 export interface TextFilter {
   /**
-   * What a person typed. All words must occur; `"words in quotes"` must occur next to each other; `-word` and
-   * `-"some words"` must not occur. Everything else is text, so no query is a syntax error. Letter case, accents and
-   * forms of width do not count. A word in camelCase or snake_case is found whole and by its parts. Chinese, Japanese,
-   * Korean, Thai and other scripts without spaces are found by any piece. The first 32 words and phrases count. A query
-   * without a word, and one that only excludes, finds nothing.
+   * The text that a person typed. All terms must occur; `"a phrase"` in quotes must occur as such; `-term`
+   * and `-"a phrase"` must not occur. Everything else is text, so no query is a syntax error. Letter case,
+   * accents and width are ignored. An identifier in camelCase or snake_case is found whole and by its parts;
+   * scripts without spaces (Chinese, Japanese, Thai) and Korean by any part. The first 32 terms count. A
+   * query without a term, and one that only excludes, finds nothing.
    */
   readonly query: string
   /** Only in this conversation. Unknown: finds nothing. */
@@ -43,8 +43,8 @@ export interface TextFilter {
 /** A page of texts to find. */
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): the newest event first, to the millisecond; `rank`: the best hit first, by how often the words
-   * occur for its length, at most {@link MAX_RANKED} at once.
+   * `time` (default): the newest event first, to the millisecond; `rank`: the best hit first, by the
+   * frequency of the terms relative to the length, at most {@link MAX_RANKED} at once.
    */
   readonly order?: 'time' | 'rank'
   /** 1 to `MAX_PAGE_SIZE`. Default: 20. */
@@ -77,12 +77,12 @@ export interface TextIndex {
 }
 
 /**
- * The search over the text of all conversations, for a store that was opened with `fullText: true`. The index of an event
- * is written in the transaction of its append, and is removed with its conversation. Events that were appended without
- * it are indexed in the background; until then they are not found.
+ * The search over the text of all conversations, for a store opened with `fullText: true`. The index of an
+ * event is written in the transaction of its append and removed with its conversation. Events appended
+ * without it are indexed in the background and are not found before.
  *
- * The text of an event is that of a message (content and extended content) or of a tool result; events outside the tree
- * have none. Its first 300,000 characters of words are indexed.
+ * The text of an event is that of a message (content and extended content) or a tool result; events outside
+ * of the tree have none. Its first 300,000 characters are indexed.
  */
 export interface TextSearch {
   /**

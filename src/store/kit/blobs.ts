@@ -42,17 +42,15 @@ export interface SplitBody {
 export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
 
 /**
- * What a body has in the place of a string that was read as a reference. Only the event's `blobs` says which texts are
- * references: a body may contain such a text itself. O(1).
+ * Returns the text that replaces a string in a body read with references. Only the event's `blobs` lists
+ * which texts are references: a body may contain such a text itself. O(1).
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 
 /**
- * Splits a body into JSON and long strings: those of more than {@link LARGE_STRING} characters that are well-formed
- * Unicode. Null when it has none. O(values), and O(characters) of the long strings.
- *
- * @param digests what was computed before, which is added to
- *
+ * Splits a body into JSON and its long strings: more than {@link LARGE_STRING} characters of well-formed
+ * Unicode. Null without any. O(values), and O(characters) of the long strings.
+ * @param digests digests computed before; new ones are added
  * @example
  * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
  */
@@ -67,7 +65,7 @@ export function splitBody(fact: Fact, digests: Digests = new Map()): SplitBody |
   }
 }
 
-/** What a database keeps beside the body, as JSON. */
+/** Returns the JSON that a database stores next to the body. */
 export const referencesText = (strings: readonly BlobReference[]): string =>
   JSON.stringify(strings.map(({ path, hash, bytes }) => [path, hash, bytes]))
 
@@ -204,7 +202,7 @@ export function checkGetOptions(options: GetOptions = {}): boolean {
 export const checkBlobs = (blobs: unknown, refuse?: Refuse): boolean =>
   checkOneOf('blobs', blobs, ['whole', 'refs'] as const satisfies readonly BlobMode[], refuse) === 'refs'
 
-/** Checks a range, within a blob of so many bytes. O(1). @throws `invalid_argument`. */
+/** Checks a range within a blob of this number of bytes. O(1). @throws `invalid_argument`. */
 export function checkRange(
   { start, end }: BlobRange = {},
   length: number = Number.MAX_SAFE_INTEGER,

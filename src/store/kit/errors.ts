@@ -6,7 +6,7 @@ import { ColloquyError } from '../../event/errors.ts'
 export const unknownConversation = (conversationId: string): ColloquyError =>
   new ColloquyError(
     'unknown_conversation',
-    `There is no conversation ${JSON.stringify(conversationId)}; create it first.`,
+    `Unknown conversation ${JSON.stringify(conversationId)}. Create it first.`,
     { conversationId },
   )
 
@@ -14,7 +14,7 @@ export const unknownConversation = (conversationId: string): ColloquyError =>
 export const conversationExists = (conversationId: string): ColloquyError =>
   new ColloquyError(
     'conversation_exists',
-    `A conversation ${JSON.stringify(conversationId)} exists already; use it, or give another id.`,
+    `A conversation ${JSON.stringify(conversationId)} already exists. Open it, or choose another id.`,
     { conversationId },
   )
 

@@ -1,7 +1,4 @@
-/**
- * The pages of a feed, for all adapters: what is asked for, which rows a page comes from, and where the next one
- * begins.
- */
+/** Pages of a feed, for all adapters: the checked query, the rows of a page, and its cursor. */
 
 import type { FeedItem, FeedPage, FeedQuery } from '../contract/feed.ts'
 import { SHARDS } from '../contract/feed.ts'
@@ -9,21 +6,21 @@ import { MAX_PAGE_SIZE, type StoredEvent } from '../contract/query.ts'
 import { checkInteger, checkOneOf, checkText } from './query/check-value.ts'
 import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/page.ts'
 
-/** What a row tells: events of one append, that the record changed, or that the conversation was deleted. */
+/** The meaning of a row: events of one append, a changed record, or a deleted conversation. */
 export const TOLD = { events: 0, changed: 1, deleted: 2 } as const
 
 /** A row of a feed. Rows are never changed, so that a reader's place is known by the row before it. */
 export interface FeedRow {
-  /** Where it stands, as its adapter writes it. */
+  /** Its position, as its adapter writes it. */
   readonly place: string
-  /** A number drawn for the row: in a database that was restored, another row may come to stand in its place. */
+  /** A random number of the row: a restored database may have another row at this position. */
   readonly witness: string
   readonly conversationId: string
   readonly told: number
-  /** The events that it tells, from the first up to the one behind the last; 0 and 1 for what is no events. */
+  /** The first event of the row, and the one after its last; 0 and 1 for a row without events. */
   readonly from: number
   readonly until: number
-  /** Whether the conversation that it tells of is there: the same, not one that was made anew. */
+  /** Whether the same conversation exists, not a recreated one. */
   readonly isThere: boolean
   /** What its adapter knows the log by. */
   readonly log?: number
@@ -43,8 +40,7 @@ export interface CheckedFeedQuery {
 }
 
 /**
- * The shard of a conversation. Spread evenly as long as the last characters of ids are. O(1).
- *
+ * Returns the shard of a conversation. Even if the last characters of ids are. O(1).
  * @example
  * shardOf('0f8fad5b-d9cb-469f-a165-70867728950e') // 43
  */
@@ -74,13 +70,16 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
 const PLACE = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 
-/** The place to go on from, for an adapter whose places are one number; 0 at the start. @throws `invalid_cursor`. */
+/**
+ * Returns the position to continue from, for an adapter with numeric positions; 0 at the start. @throws
+ * `invalid_cursor`.
+ */
 export function placeNumber({ after }: Pick<CheckedFeedQuery, 'after'>): number {
   if (after === null) return 0
   return COUNT.test(after.place) ? Number(after.place) : refuseCursor('altered')
 }
 
-/** How many rows a page may come from: that of `after`, one for each item, and one to know that there are more. */
+/** Maximum number of rows for a page: the row of `after`, one per item, and one to detect more. */
 export const rowsFor = ({ limit }: CheckedFeedQuery): number => limit + 2
 
 /** A part of a row that a page shows. */
@@ -96,15 +95,16 @@ export interface FeedPlan {
   readonly page: Omit<FeedPage, 'items'>
 }
 
-/** The page behind all that there is. @param last the last row; undefined where there is none */
+/** Returns the page after all rows. @param last the last row; undefined if there is none */
 export function feedEnd({ scope }: CheckedFeedQuery, last: FeedRow | undefined): FeedPage {
   return { items: [], next: cursorAt(scope, last ?? null), more: false, reset: false }
 }
 
 /**
  * Plans a page.
- * @param rows those from `after` on, its own among them, in order, up to {@link rowsFor} of them
- * @param end where an adapter that looks at other rows as well has stopped, if there may be more behind it
+ *
+ * @param rows the rows from `after` on, including it, in order, up to {@link rowsFor} of them
+ * @param end the last visited row of an adapter that also visits other rows, if more may follow
  */
 export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?: FeedRow): FeedPlan {
   const { after, scope, limit } = query

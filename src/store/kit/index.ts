@@ -1,7 +1,6 @@
 /**
- * The entry `colloquy/store-kit`: the contract of a store, and the parts that all adapters share. Whatever is the same
- * in every database is here: what may be asked for, what an append comes to, who gets a lease, what a page shows. An
- * adapter brings the tables and the transactions.
+ * The entry `colloquy/store-kit`: the contract of a store, and the logic that all adapters share: checks of
+ * queries, the decision of appends and leases, and pages. An adapter provides tables and transactions.
  */
 
 // The contract.
@@ -168,7 +167,7 @@ export {
   withReferences,
 } from './blobs.ts'
 
-// What a database gives back, watches within a process, and errors.
+// Reading rows, watches within a process, and errors.
 export { readEvent, readObject } from './row.ts'
 export { conversationExists, refuseWithin, storeClosed, unknownConversation } from './errors.ts'
 export { Watches } from './watches.ts'

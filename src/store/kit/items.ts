@@ -18,7 +18,7 @@ import {
 import { decodeCursor, encodeCursor, pageOf, scopeOf } from './query/page.ts'
 import { compareIds, isKeepable } from './record.ts'
 
-/** A change with its defaults; frozen copies of what was given. */
+/** A change with its defaults and frozen copies of its values. */
 export interface CheckedChange {
   readonly collection: string
   readonly id: string
@@ -47,7 +47,7 @@ export interface CheckedItemQuery {
   readonly scope: string
 }
 
-/** Where an item stands in a list. */
+/** The position of an item in a list. */
 export interface ItemPlace {
   readonly key: string
   readonly id: string
@@ -59,7 +59,7 @@ const MOST_VALUE = 200
 /** About 30,000 years: what every database can add to its clock. */
 const MOST_TIME = 1e15
 
-/** Whether there may be an item of this name: no database is asked for what it would change on the way in. */
+/** Whether an item of this name can exist. Databases would change other names. */
 export const mayBeItem = (collection: string, id: string): boolean => isLegalId(collection) && isLegalId(id)
 
 /** Checks changes. O(size). @throws `invalid_argument`. */
@@ -142,7 +142,7 @@ export const checkItemFilter = (collection: string, filter: ItemFilter = {}): Ch
 export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item): string =>
   encodeCursor(scope, [by === null ? id : (keys[by] ?? ''), id])
 
-/** A page of a collection, out of all of its items: for stores that look at them one by one. O(n log n). */
+/** Returns a page of a collection from all of its items, for stores without an index. O(n log n). */
 export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Page<Item> {
   const { by, value, from, below, after, descending, limit } = query
   const sign = descending ? -1 : 1
@@ -175,7 +175,7 @@ export const dueItems = (items: Iterable<Item>, now: number, limit: number): Ite
 function placeIn(scope: string, cursor: string): ItemPlace {
   const [key = '', id = ''] = decodeCursor(scope, cursor)
   if (isLegalId(id) && isKeepable(key, MOST_VALUE)) return { key, id }
-  throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its place is none.', {
+  throw new ColloquyError('invalid_cursor', 'Invalid cursor: it does not contain a position.', {
     reason: 'altered',
   })
 }
@@ -231,7 +231,7 @@ export async function* itemPages(
   }
 }
 
-/** Repeats a change, which reads what it expects, for as long as another writer of its items is faster. */
+/** Repeats a change that reads its expected state, while other writers of its items are faster. */
 export async function retryConflicts<T>(change: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -27,13 +27,13 @@ import { isTimeZone } from './query/time-zone.ts'
 /** What every database can keep as a number. */
 const MAX_PART = 2 ** 31 - 1
 
-/** What every driver can give back in one value, in bytes: as text of hexadecimal digits it takes twice as much. */
+/** Maximum bytes of one value that every driver can return: as hexadecimal text they are twice as many. */
 const MAX_BYTES = 2 ** 27
 
 /**
- * Refuses parts that cannot be kept. O(parts).
- * @throws `invalid_argument` for a number that is none or is named twice, for bytes that are none, and for
- * a part of more than 128 MiB.
+ * Checks the parts of a snapshot. O(parts).
+ * @throws `invalid_argument` for an invalid or repeated number, a value that is not bytes, and a part of more
+ *   than 128 MiB.
  */
 export function checkParts(parts: readonly SnapshotPart[]): void {
   const seen = new Set<number>()
@@ -42,7 +42,7 @@ export function checkParts(parts: readonly SnapshotPart[]): void {
     if (!isNumber) invalidArgument('part', `must be an integer from 0 to ${MAX_PART}, not ${String(part)}`)
     if (seen.has(part)) invalidArgument('part', `must be named once, and ${part} is named twice`)
     if (!(bytes instanceof Uint8Array))
-      invalidArgument('bytes', `must be a Uint8Array, and those of part ${part} are not`)
+      invalidArgument('bytes', `must be a Uint8Array; part ${part} has another type`)
     if (bytes.length > MAX_BYTES)
       invalidArgument(
         'bytes',
@@ -80,13 +80,11 @@ export function checkLease(owner: string, ttl: number): void {
 }
 
 /**
- * The lease that an owner gets, or null while another one holds a live lease. A renewal keeps the generation; the owner
- * that comes after a lease that ran out or was given back, be it the same one, gets the next one. O(1).
- *
- * @param latest the latest lease; null when there is none or it was given back
- * @param generation how many there have been
+ * Returns the lease that an owner gets, or null while another owner holds a live one. A renewal keeps the
+ * generation; any lease after an expired or returned one gets the next. O(1).
+ * @param latest the latest lease; null if there is none or it was returned
+ * @param generation number of leases so far
  * @param now milliseconds since 1970
- *
  * @example
  * const first = nextLease(null, 0, { conversationId: 'c', owner: 'a', ttl: 10, now: 100 })
  * first // { conversationId: 'c', owner: 'a', generation: 1, expiresAt: 110 }
@@ -122,7 +120,7 @@ export const MOST_TAG = 256
 export const MOST_TAG_KEY = 100
 export const MOST_TAGS = 100
 
-/** Gives the time in microseconds since 1970-01-01T00:00:00Z; a store takes one, so that tests can set it. */
+/** Returns the time in microseconds since 1970-01-01T00:00:00Z; an option of stores for tests. */
 export type Clock = () => bigint
 
 /**
@@ -139,7 +137,7 @@ export const microsNow: Clock = () => {
   return BigInt(millis) * 1000n + BigInt(latest.micros)
 }
 
-/** When the system's time was asked for last. */
+/** The last reading of the system's clock. */
 const latest = { millis: 0, micros: 0 }
 
 /**
@@ -155,9 +153,8 @@ export function formatInstant(micros: bigint): string {
 }
 
 /**
- * The record of a new conversation, with an empty log. Frozen, a copy of what was given. O(size).
- * @throws `invalid_id`; `invalid_argument` for any other field that cannot be kept, naming it in `data.field`.
- *
+ * Returns the record of a new conversation with an empty log, a frozen copy. O(size).
+ * @throws `invalid_id`; `invalid_argument` for any other invalid field, named in `data.field`.
  * @example
  * newRecord({ id: 'c' }, 0n).createdAt // '1970-01-01T00:00:00.000000Z'
  */
@@ -280,7 +277,7 @@ function checkTags(tags: Given): Readonly<Record<string, string>> {
   return copy as Readonly<Record<string, string>>
 }
 
-/** The time of a record that is given one; undefined for none. @throws `invalid_argument`. */
+/** Returns the time of creation in a record; undefined if absent. @throws `invalid_argument`. */
 export function checkCreatedAt(given: Given): bigint | undefined {
   if (given === undefined) return undefined
   const instant = typeof given === 'string' ? parseInstant(given) : undefined
@@ -307,7 +304,7 @@ function checkTimeZone(timeZone: Given): string | null {
     : invalidArgument('timeZone', 'must be an IANA time zone, as Europe/Berlin')
 }
 
-/** Text that every database keeps as it is, without NUL and lone surrogates, of at most so many characters. */
+/** Whether every database keeps a text unchanged: no NUL, no lone surrogates, and a maximum length. */
 export const isKeepable = (text: string, most: number): boolean =>
   !text.includes('\u0000') &&
   !/[\ud800-\udfff]/u.test(text) &&

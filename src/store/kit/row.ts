@@ -10,7 +10,7 @@ import { blobText, freezeBlobs, replaceStrings } from './blobs.ts'
 import { formatInstant } from './record.ts'
 import type { StoredEvent } from '../contract/query.ts'
 
-/** A bigint as a driver gives it. */
+/** A bigint as drivers return it. */
 export type Bigint = string | number | bigint
 
 /** The long strings of a body, which are put in their places. */
@@ -21,10 +21,9 @@ export interface BodyStrings {
 }
 
 /**
- * A stored event. Frozen. O(length of the body).
- *
- * @param strings what `splitBody` has taken out of the body
- * @throws `store_unavailable` for a body that was damaged.
+ * Returns a stored event, frozen. O(length of the body).
+ * @param strings the strings that `splitBody` removed from the body
+ * @throws `store_unavailable` for a damaged body.
  */
 export function readEvent(
   place: Omit<StoredEvent, 'fact' | 'blobs'>,
@@ -56,7 +55,7 @@ function filled(
   }
 }
 
-/** What a text of the database is, for the error that says that it was damaged. */
+/** Names a text of the database, for the error about damage. */
 export interface Named {
   readonly what: string
   readonly data: Readonly<Record<string, unknown>>
@@ -74,7 +73,7 @@ function parsed(text: string, name: () => Named): JsonValue & object {
 }
 
 function damaged({ what, data }: Named, cause: unknown): ColloquyError {
-  const message = `${what} is no JSON object; restore the database from a backup.`
+  const message = `${what} is not a JSON object; restore the database from a backup.`
   return new ColloquyError('store_unavailable', message, data, { cause })
 }
 
@@ -140,7 +139,7 @@ export function readObject(text: string): JsonObject {
   return readNamed(text, () => ({ what: 'A record of the database', data: {} }))
 }
 
-/** {@link readObject}, with what it is, and the data that tell which one, for the error. */
+/** {@link readObject} with a name and data for the error. */
 export function readNamed(text: string, name: () => Named): JsonObject {
   const value = parsed(text, name)
   freezeJson(value)

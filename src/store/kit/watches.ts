@@ -52,7 +52,7 @@ export class Watches {
     for (const id of this.ids()) this.#emitter.emit(id, id)
   }
 
-  /** Whether there are no watches. */
+  /** Whether no watches exist. */
   get isEmpty(): boolean {
     return this.#count === 0
   }

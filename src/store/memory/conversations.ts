@@ -24,7 +24,7 @@ import { SortedList } from './sorted.ts'
 /** The records that a walk goes through, in its order upwards; null for none. */
 export type Walked = (walk: Walk) => SortedList<ConversationRecord> | null
 
-/** One page. O(log n + records looked at). */
+/** Returns one page. O(log n + visited records). */
 export function listConversations(walked: Walked, query: CheckedConversationQuery): Page<ConversationRecord> {
   const walk = walkOf(query, query.by)
   const found: ConversationRecord[] = []
@@ -38,7 +38,7 @@ export function listConversations(walked: Walked, query: CheckedConversationQuer
   return lookedPage(query, found, null)
 }
 
-/** How many a filter lets through. O(records looked at). */
+/** Counts the records that match a filter. O(visited records). */
 export function countConversations(walked: Walked, filter: CheckedConversationFilter, exact: boolean): Count {
   const walk = countWalkOf(filter)
   let count = 0
@@ -83,11 +83,11 @@ function* recordsOf(
 export interface Kept {
   record: ConversationRecord
   readonly log: MemoryLog
-  /** The latest lease; null when there is none or it was given back. */
+  /** The latest lease; null if there is none or it was returned. */
   lease: Lease | null
   /** How many leases there have been. */
   generation: number
-  /** Where the feed tells of its creation. */
+  /** The position of its creation in the feed. */
   readonly feedStart: number
   /** The bytes of the snapshot's parts by their numbers; no other code holds them. */
   readonly snapshot: Map<number, Uint8Array>
@@ -143,7 +143,7 @@ export class Conversations {
     return [...this.#kept.values()].reduce((sum, { log }) => sum + log.rows.length, 0)
   }
 
-  /** The leases that were not given back, in the order of ids. O(conversations). */
+  /** Returns the leases that were not returned, in the order of ids. O(conversations). */
   leases(): Lease[] {
     return [...this.#kept.values()]
       .flatMap(({ lease }) => lease ?? [])

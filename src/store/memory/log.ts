@@ -23,7 +23,7 @@ export interface Row {
   readonly event: StoredEvent
   readonly time: bigint
   readonly node: TreeNode | null
-  /** The text that a search looks into, once one did. */
+  /** The searchable text, once it was computed. */
   text?: string | null
   /** The event with references; null where it has no long strings. */
   readonly refs: StoredEvent | null
@@ -69,7 +69,7 @@ export function compareRows(a: Row, b: Row): number {
   return a.event.seq - b.event.seq
 }
 
-/** The log as an append may look at it. */
+/** The log as the context of an append. */
 export function contextIn(
   log: MemoryLog,
   about: Pick<AppendContext, 'conversationId' | 'createdAt' | 'timeZone' | 'lease'>,
@@ -88,7 +88,7 @@ export function rowOf(log: MemoryLog, id: string): Row | undefined {
   return seq === undefined ? undefined : log.rows[seq]
 }
 
-/** The path to an event, in segments; none when there is no such event. O(segments). */
+/** The path to an event as segments; empty for an unknown event. O(segments). */
 export function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[] {
   const node = rowOf(log, leafId)?.node
   return node ? pathSegments(node, (lane) => log.lanes.get(lane) ?? null) : []
@@ -98,7 +98,7 @@ export function piecesTo(log: MemoryLog, leafId: string): readonly PathSegment[]
 export const eventOf = ({ event, refs }: Row, asRefs = false): StoredEvent =>
   asRefs ? (refs ?? event) : event
 
-/** Writes what an append came to. O(1) for each fact whose time is the latest, O(n) moves for one that is earlier. */
+/** Writes a decided append. O(1) for each fact with the latest time, O(n) moves for an earlier one. */
 export function write(
   log: MemoryLog,
   decision: AppendDecision,
@@ -140,9 +140,9 @@ interface Stretch {
 }
 
 /**
- * At most `most` events beyond the query's place, in its order. O(lists · log n + most · log lists) where nothing but
- * the lists must be looked at: with a text the messages in between cost as well, and on a path those that came on its
- * lanes after it with earlier times. The lists are one, or those of the kinds and sources, times the segments of the
+ * Returns at most `most` events after the query's position, in its order. O(lists · log n + most · log lists)
+ * if only lists are visited; with a text also the messages in between, and on a path the later entries of its
+ * lanes with earlier times. The lists are one, or those of the kinds and sources, times the segments of the
  * path.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, most: number): Row[] {
@@ -170,10 +170,7 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, most: number
   return found
 }
 
-/**
- * How many events a filter lets through. O(lists · log n), and what must be looked at one by one, as in {@link
- * searchLog}.
- */
+/** Counts the events that match a filter. O(lists · log n), and the visits of {@link searchLog}. */
 export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   const fits = fitness(log, filter)
   const plain = filter.text === null && filter.leafId === null
@@ -218,7 +215,7 @@ function bounds(stretch: Stretch, { from, until }: CheckedEventFilter): [number,
   ]
 }
 
-/** What the lists do not hold: the text, and whether an entry came after the path had left its lane. */
+/** Filters beyond the lists: the text, and entries after the path has left their lane. */
 function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: Row) => boolean {
   const upTo = new Map(
     (leafId === null ? [] : piecesTo(log, leafId)).map((segment) => [segment.lane, segment.upTo]),

@@ -3,7 +3,7 @@
 /** Most items of a chunk; beyond it becomes two. */
 const MOST = 512
 
-/** Items in the order of a comparison, by which no two are equal, in chunks: a change moves those of one only. */
+/** Items in a strict order, in chunks: a change moves the items of one chunk. */
 export class SortedList<T> {
   readonly #chunks: T[][] = []
   readonly #compare: (a: T, b: T) => number
@@ -71,7 +71,7 @@ export class SortedList<T> {
   }
 }
 
-/** The first items, no more of them than so many. O(most). */
+/** Returns the first items, up to a limit. O(limit). */
 export function firstOf<T>(items: Iterable<T>, most: number): T[] {
   const first: T[] = []
   for (const item of items) {
@@ -82,8 +82,7 @@ export function firstOf<T>(items: Iterable<T>, most: number): T[] {
 }
 
 /**
- * The first place of a sorted list whose item is not before what is looked for. O(log n).
- *
+ * Returns the first index of a sorted list whose item is not before the target. O(log n).
  * @example
  * firstFrom([1, 3, 5], (item) => item < 3) // 1
  */

@@ -56,10 +56,10 @@ interface Told extends Pick<FeedRow, 'conversationId' | 'told' | 'from'> {
 class MemoryFeed {
   readonly #all: Told[] = []
   readonly #shards = Array.from({ length: SHARDS }, (): Told[] => [])
-  /** No other store takes a place of this one for its own. */
+  /** Distinguishes positions of this store from those of others. */
   readonly #witness = crypto.randomUUID()
 
-  /** Where the next row will stand. */
+  /** The position of the next row. */
   get end(): number {
     return this.#all.length + 1
   }
@@ -78,7 +78,10 @@ class MemoryFeed {
     this.#tell(conversationId, TOLD.deleted, 0, 1)
   }
 
-  /** The rows of a page. O(limit + log n). @param startOf where the row stood that told of a conversation's creation */
+  /**
+   * Returns the rows of a page. O(limit + log n). @param startOf returns the position of a conversation's
+   * creation
+   */
   rows(query: CheckedFeedQuery, startOf: (conversationId: string) => number | undefined): FeedRow[] {
     const told = this.#of(query)
     const from = placeNumber(query)
@@ -118,11 +121,10 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * A store in memory, the reference that all others agree with. Everything is decided and changed within one turn of the
- * event loop, so no call sees half of another. Costs: `append` O(1) for each fact, O(n) moves for one whose time is
- * earlier than others; `get` O(1); a page of `search` O(log n + limit) at any depth, and with a text, or a path through
- * several lanes, what `searchLog` says; `listLeases` looks at all conversations.
- *
+ * Returns a store in memory, the reference for all others. Each call decides and changes within one turn of
+ * the event loop, so no call sees half of another. Costs: `append` O(1) for each fact, O(n) moves for one
+ * with an earlier time than others; `get` O(1); a page of `search` O(log n + limit) at any depth, and with a
+ * text, or a path through several lanes, the cost of `searchLog`; `listLeases` visits all conversations.
  * @example
  * const store = memoryStore()
  * await store.createConversation({ id: 'c' })

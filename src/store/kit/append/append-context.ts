@@ -1,7 +1,4 @@
-/**
- * What the decision of an append may ask of the log as it stood, and the end of the log, which every append reads and
- * writes.
- */
+/** The reads of an append's decision, and the end of the log, which every append reads and writes. */
 
 import type { StoredEvent } from '../../contract/query.ts'
 
@@ -45,7 +42,7 @@ export interface TreeNode {
   readonly seq: number
   readonly id: string
   readonly parentId: string | null
-  /** Whether it can be HEAD: it is no ConversationStateUpdateEvent. */
+  /** Whether it can be HEAD: it is not a ConversationStateUpdateEvent. */
   readonly canBeHead: boolean
   readonly lane: number
   readonly time: bigint
@@ -88,7 +85,7 @@ export interface LogTip {
   readonly time: bigint
   /** Whether no entry has an earlier instant than the one before it. */
   readonly inOrder: boolean
-  /** The lane that was appended to last, and the position of its last entry; null while there is none. */
+  /** The lane of the last append, and the position of its last entry; null for an empty log. */
   readonly lane: LaneEnd | null
 }
 
@@ -101,23 +98,21 @@ export const EMPTY_TIP: LogTip = Object.freeze({
   lane: null,
 })
 
-/** The log as it stood before an append; a store reads it within the append's transaction. */
+/** The log before an append; a store reads it within the append's transaction. */
 export interface AppendContext {
   readonly conversationId: string
-  /** When the conversation was created, as its record says: another one of the same id was created at another time. */
+  /** The record's time of creation, which distinguishes a recreated conversation. */
   readonly createdAt: string
   /** The record's zone, in which timestamps without one are read. */
   readonly timeZone: string | null
   readonly tip: LogTip
-  /** The latest lease; null when there is none, or it was given back. */
+  /** The latest lease; null if there is none or it was returned. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
   /**
    * The entry of the tree with this id. Asked for ids among `idsToLoad`, and for the parents of those found that cannot
    * be HEAD.
    */
   find(id: string): TreeNode | undefined
-  /**
-   * The entry at a position. Asked for entries found, and by an import that names its position for what stands there.
-   */
+  /** The entry at a position. Called for found entries, and by an import with a version. */
   at(seq: number): StoredEvent
 }

@@ -16,11 +16,9 @@ import type { Event } from '../../../event/types.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether what a caller gives is what is stored already (law S). Fields that the caller left out or gave as null
- * because they say nothing are not compared, the contract's defaults count as given, and the order of keys does not
- * matter; nor does the record of a reply (`ReplyRecord`). Two quarantined lines are the same when their text is.
- * O(size).
- *
+ * Whether an event equals the stored one (law S). Fields that the caller omitted, or passed as null without
+ * meaning, are not compared; defaults count as present; the order of keys and the record of a reply
+ * (`ReplyRecord`) are ignored. Two quarantined lines are equal if their text is. O(size).
  * @example
  * const stored = { kind: 'PauseEvent', id: 'p', source: 'user', timestamp: '2026-01-01T00:00:00Z', parent_id: 'a' }
  * sameBody(stored, { kind: 'PauseEvent', id: 'p' }) // true
@@ -34,7 +32,7 @@ export function sameBody(stored: Fact, given: Fact): boolean {
   const before = withDefaults(stored) as object as Fields
   const now = withDefaults(given) as object as Fields
   return Object.keys(given).every((key) => {
-    // A null parent asks for HEAD, as no parent does, and has been resolved.
+    // A null parent means HEAD, like a missing one, and has been resolved.
     if (key === 'parent_id' && (given.parent_id ?? null) === null) return true
     const said = (fields: Fields) => canonicalJson(withoutReply(given.kind, key, fields[key] ?? null))
     return said(before) === said(now)
@@ -42,8 +40,8 @@ export function sameBody(stored: Fact, given: Fact): boolean {
 }
 
 /**
- * What a field says, without the record of the reply that the event came in: that belongs to one request, and an event
- * that is yielded again was asked for again.
+ * The value of a field without the record of the reply: it belongs to one request, and an event that is
+ * yielded again may belong to another.
  */
 function withoutReply(kind: string, key: string, value: unknown): unknown {
   const holds =
@@ -70,25 +68,23 @@ export function stampedBody(event: Event, headId: string | null, first: boolean)
 }
 
 /**
- * The fact itself when it is frozen JSON to the bottom, as every decoded one is; else what its JSON text says, frozen:
- * so that no caller changes a store by changing what it gave it. O(size).
- *
- * @throws `invalid_event` for what JSON cannot say, and for more than {@link MAX_DEPTH} levels.
- *
+ * Returns the fact itself if it is deeply frozen JSON, as every decoded one is; else a frozen copy of its
+ * JSON, so that a caller cannot change a store by changing its argument. O(size).
+ * @throws `invalid_event` for a value without a JSON form, and for more than {@link MAX_DEPTH} levels.
  * @example
  * const event = ownFact({ kind: 'PauseEvent', id: 'p' })
  * Object.isFrozen(event) // true
  * ownFact(event) === event // true
  */
 export function ownFact(fact: Fact): Fact {
-  // What a line in quarantine had in the wrong place stands in its issues, some levels further in.
+  // The misplaced values of a quarantined line are in its issues, some levels deeper.
   const isAside = isQuarantined(fact)
   if (isFrozenJson(fact, isAside ? 2 * MAX_DEPTH : MAX_DEPTH)) return fact
   const copy = jsonCopy(fact)
   if (copy !== undefined && (freezeJson(copy).length === 0 || isAside)) return copy as object as Fact
   throw new ColloquyError(
     'invalid_event',
-    `What is appended must be plain JSON of at most ${MAX_DEPTH} levels, as decodeEvent gives it.`,
+    `An appended event must be plain JSON of at most ${MAX_DEPTH} levels, as returned by decodeEvent.`,
   )
 }
 

@@ -19,10 +19,8 @@ import { newAppendDraft, type PlacedEvent, placeNext } from './place.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whether it is an event of a kind that there is, or a quarantined line, as a caller without types may not know; and
- * whether all that a store places and finds it by can be read: id, parent, time, source and the words of a message.
- * Never throws. O(parts of a message).
- *
+ * Whether a value is an event of a known kind or a quarantined line, with readable fields as far as a store
+ * needs them: id, parent, time, source and the text of a message. Never throws. O(parts of a message).
  * @example
  * isFact({ kind: 'PauseEvent', id: 'p' }) // true
  * isFact({ kind: 'MessageEvent', id: 'm', source: 'user' }) // false
@@ -41,7 +39,7 @@ export function isFact(given: unknown): given is Fact {
   }
 }
 
-/** @throws `invalid_event` for what is none. */
+/** @throws `invalid_event` if it is not a fact. */
 export function checkIsFact(given: unknown): void {
   if (!isFact(given)) refuse(given)
 }
@@ -70,11 +68,11 @@ function checkedFact(given: Fact, live: boolean): Fact {
 }
 
 function refuse(given: unknown): never {
-  const message = 'What is appended must be an event of one of the 19 kinds, as decodeEvent gives it.'
+  const message = 'An appended value must be an event of one of the 19 kinds, as returned by decodeEvent.'
   throw new ColloquyError('invalid_event', message, kindOf(given))
 }
 
-/** Nothing else of what was given: it may hold secrets (law X3). */
+/** No other part of the value: it may contain secrets (law X3). */
 function kindOf(given: unknown): { readonly kind?: string } {
   try {
     const { kind } = Object(given) as Fields
@@ -87,7 +85,7 @@ function kindOf(given: unknown): { readonly kind?: string } {
 const isTextOrNone = (value: unknown): boolean =>
   value === undefined || value === null || typeof value === 'string'
 
-/** An event that lacks an id gets one, but null is none. */
+/** An event without an id gets one, but null is invalid. */
 const hasPlace = ({ id, parent_id: parent }: Fields): boolean =>
   (id === undefined || typeof id === 'string') && isTextOrNone(parent)
 
@@ -101,9 +99,9 @@ const areParts = (parts: unknown): boolean =>
 const isPart = (part: JsonValue): boolean =>
   isObject(part) && (!isTextPart(part as Content) || typeof part['text'] === 'string')
 
-/** What an append comes to; nothing is to be written when `added` is empty. */
+/** The decision of an append; nothing is written if `added` is empty. */
 export interface AppendDecision {
-  /** One for each fact given, in order: new, or as stored before. */
+  /** One per fact, in order: new, or as stored before. */
   readonly events: readonly StoredEvent[]
   /** The new ones, in order. */
   readonly added: readonly PlacedEvent[]
@@ -114,13 +112,12 @@ export interface AppendDecision {
 }
 
 /**
- * Decides an append as the contract of `Store.append` says it: ids, version, lease, parents, HEAD. The context must be
- * of one transaction, in which the result is then written. O(log n) for each fact; only HEAD sent to a state update
- * costs a look-up for each state update above it.
- *
+ * Decides an append as the contract of `Store.append` specifies: ids, version, lease, parents, HEAD. Read the
+ * context in the transaction in which the result is written. O(log n) for each fact; a move of HEAD to a
+ * state update costs a look-up for each state update above it.
  * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`,
- * `unknown_parent`, `unknown_event`, `invalid_argument` for options that are none.
- *
+ *   `unknown_parent`,
+ * `unknown_event`, `invalid_argument` for invalid options.
  * @example
  * const none = () => undefined
  * const tip = { version: 0, head: null, time: 0n, inOrder: true, lane: null }
@@ -160,10 +157,9 @@ export function decideAppend(
 }
 
 /**
- * The ids that a decision about these facts may ask for: their own, their parents', and those that HEAD is sent to. For
- * stores that must fetch beforehand; from an entry found that cannot be HEAD they fetch upwards to the next that can.
- * O(facts).
- *
+ * Returns the ids that a decision about these facts may need: their own, their parents', and targets of HEAD.
+ * For stores that fetch beforehand; from an entry that cannot be HEAD they fetch upwards to the next that
+ * can. O(facts).
  * @example
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */
@@ -189,15 +185,12 @@ function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease 
   if (context.lease?.owner === lease.owner && context.lease.generation === lease.generation) return
   throw new ColloquyError(
     'lease_lost',
-    'The run lease has passed to another owner, or was given back; stop this run.',
+    'The run lease has passed to another owner, or was returned. Stop this run.',
     { conversationId: context.conversationId, ...lease, latest: context.lease },
   )
 }
 
-/**
- * What is known of a fact: the stored event that it is, the place in the batch where it was given before, or that it is
- * new.
- */
+/** A fact's existing counterpart: a stored event, an earlier position in the batch, or null for a new one. */
 type Existing = StoredEvent | number | null
 
 /**
@@ -235,7 +228,7 @@ function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): 
     if (!refuse) return null
     throw new ColloquyError(
       'id_conflict',
-      `Another event stands under the id ${JSON.stringify(id)}; give the new one an id of its own.`,
+      `Another event has the id ${JSON.stringify(id)}. Choose another id.`,
       { conversationId: context.conversationId, id },
     )
   })
@@ -262,12 +255,12 @@ export function versionOf(expected: ExpectedVersion): number {
   return typeof expected === 'number' ? expected : 0
 }
 
-/** The error of a writer who was overtaken; `data.version` says how far the log is. */
+/** The error of a stale writer; `data.version` is the current version. */
 function versionConflict(context: AppendContext, expected: number): ColloquyError {
   const { conversationId, tip } = context
   return new ColloquyError(
     'version_conflict',
-    `The log has ${tip.version} events where ${expected} were expected; read what came in between and decide again.`,
+    `The log has ${tip.version} events instead of ${expected}. Read the new events and decide again.`,
     { conversationId, version: tip.version, expected },
   )
 }

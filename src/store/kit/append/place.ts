@@ -1,4 +1,4 @@
-/** Grows the tree by the events of an append: parents, HEAD and lanes, each as it stood when its event came. */
+/** Extends the tree by the events of an append: parents, HEAD and lanes. */
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { deriveEventId, isLegalId } from '../../../event/ids.ts'
@@ -16,21 +16,18 @@ export interface PlacedEvent {
   readonly event: StoredEvent
   /** The event's time, to compare by. */
   readonly time: bigint
-  /**
-   * Its place in the tree: what is stored beside the event, so that others can hang on it; null for what is not in the
-   * tree.
-   */
+  /** Its node, which is stored so that later events can refer to it; null for a fact outside of the tree. */
   readonly node: TreeNode | null
 }
 
-/** A log while an append is worked out: what stood before, and what is added so far. */
+/** A log during the decision of an append: the stored log, and the facts added so far. */
 export interface AppendDraft {
   readonly context: AppendContext
   /** Whether bodies are stamped, and faults are errors. */
   readonly live: boolean
   readonly added: PlacedEvent[]
   readonly opened: Lane[]
-  /** HEAD as it stood, and the entries added so far. */
+  /** HEAD before the append, and the entries added so far. */
   readonly nodes: Map<string, TreeNode>
   tip: LogTip
 }
@@ -45,7 +42,7 @@ export function newAppendDraft(context: AppendContext, live: boolean): AppendDra
 
 /**
  * Adds the next fact at the end of the log (design D7, D8, D15, D16).
- * @throws of a live append: `unknown_parent`, `unknown_event` for a move of HEAD to what does not stand.
+ * @throws for a live append: `unknown_parent`, `unknown_event` for a move of HEAD to an unknown event.
  */
 export function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
   const { context, live, tip } = draft
@@ -78,11 +75,11 @@ export function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
 }
 
 function find(draft: AppendDraft, id: string): TreeNode | undefined {
-  // No database is asked for a text that it would change on the way in, and then find something else.
+  // Databases would change such an id and find another event.
   return draft.nodes.get(id) ?? (isLegalId(id) ? draft.context.find(id) : undefined)
 }
 
-/** A draft as a tree: what stood before, and what is added so far. */
+/** A draft as a tree: stored and added entries. */
 const DRAFT_TREE: TreeAccess<AppendDraft, TreeNode> = {
   head: (draft) => draft.tip.head,
   find,
@@ -96,7 +93,7 @@ function parentOf(draft: AppendDraft, fact: Fact): TreeNode | null {
   const asked = fact.parent_id ?? ''
   throw new ColloquyError(
     'unknown_parent',
-    `The parent ${quote(asked)} does not stand in the log; append it first, or name no parent to go on from HEAD.`,
+    `Unknown parent ${quote(asked)}. Append it first, or omit the parent to continue from HEAD.`,
     { conversationId: draft.context.conversationId, id: fact.id, parentId: asked },
   )
 }
@@ -127,7 +124,7 @@ function headAfter(draft: AppendDraft, event: Event | null, node: TreeNode | nul
   if (move !== 'unknown' || !draft.live || event?.kind !== 'ConversationStateUpdateEvent') return head
   throw new ColloquyError(
     'unknown_event',
-    `HEAD cannot go to ${typeof event.value === 'string' ? quote(event.value) : 'a value that is no id'}: no such event stands in the log.`,
+    `HEAD cannot move to ${typeof event.value === 'string' ? quote(event.value) : 'an invalid id'}: the log has no such event.`,
     { conversationId: draft.context.conversationId, id: event.value },
   )
 }

@@ -1,7 +1,4 @@
-/**
- * Checks single values that callers give, so that a wrong one is refused by the name of its field before any store sees
- * it.
- */
+/** Checks single values of callers, so that an invalid one is rejected by the name of its field. */
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { isLegalId } from '../../../event/ids.ts'
@@ -33,7 +30,7 @@ export function checkOptionNames(
     const nearest = Object.keys(known).toSorted((a, b) => unlikeness(shown, a) - unlikeness(shown, b))[0]
     throw new ColloquyError(
       'invalid_argument',
-      `There is no option ${JSON.stringify(shown)}. Did you mean ${nearest}?`,
+      `Unknown option ${JSON.stringify(shown)}. Did you mean ${nearest}?`,
       { field: shown },
     )
   }
@@ -61,7 +58,7 @@ function unlikeness(from: string, to: string): number {
   return (row.at(-1) ?? 0) - 2 * common
 }
 
-/** Refuses what asks for a page or a count. @throws `invalid_query`. */
+/** Rejects a query of a page or a count. @throws `invalid_query`. */
 export function invalidQuery(field: string, rule: string): never {
   throw new ColloquyError('invalid_query', `${field} ${rule}.`, { field })
 }
@@ -98,7 +95,7 @@ export function checkInstant(field: string, value: Given): bigint | null {
   )
 }
 
-/** A whole number within bounds, or what stands for it when it was left out. */
+/** Returns a whole number within bounds, or the default. */
 export function checkInteger<T>(
   field: string,
   value: Given,

@@ -1,4 +1,4 @@
-/** Checks lists of conversations, and says which index a page walks, with instants and folded text ready to use. */
+/** Checks queries of conversations, and selects the index that a page walks. */
 
 import { isLegalId } from '../../../event/ids.ts'
 import { parseInstant } from '../../../event/time.ts'
@@ -21,7 +21,7 @@ import {
 import { foldText } from './message-text.ts'
 import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
 
-/** A key that conversations are listed by, beside their times. */
+/** A key by which conversations are listed, next to their times. */
 export type ListKey = readonly [name: string, value: string]
 
 /** A filter that every store reads alike; null does not narrow. */
@@ -32,7 +32,7 @@ export interface CheckedConversationFilter {
   readonly titleContains: string | null
   /** Null where it is one of the keys. */
   readonly public: boolean | null
-  /** Those that a conversation must have, as `keysOf` gives them; the first is likely to leave the fewest. */
+  /** Required keys, as returned by `keysOf`; the first is likely the most selective. */
   readonly keys: readonly ListKey[]
   readonly createdFrom: bigint | null
   readonly createdUntil: bigint | null
@@ -48,7 +48,7 @@ export interface Walk {
   readonly key: ListKey | null
   readonly from: bigint | null
   readonly until: bigint | null
-  /** All else that is asked for. */
+  /** The remaining filters. */
   readonly titleContains: string | null
   readonly public: boolean | null
   readonly keys: readonly ListKey[]
@@ -135,9 +135,9 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
 }
 
 /**
- * Checks a whole list. O(tags + length of the cursor).
- * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` saying why in `data.reason`.
- *
+ * Checks a whole query. O(tags + length of the cursor).
+ * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` with the reason in
+ *   `data.reason`.
  * @example
  * checkConversationQuery().descending // true
  */
@@ -148,8 +148,8 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 }
 
 /**
- * The walk of a list. By creation that of a key's conversations, by change that of all: an index by change for each
- * key would cost every append. O(1).
+ * Returns the walk of a list: by creation over a key's conversations, by change over all. An index by change
+ * for each key would cost every append. O(1).
  */
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
@@ -179,7 +179,8 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
 }
 
 /**
- * The walk of a count, which has no order: that of a key, or of times of change where nothing else is asked for. O(1).
+ * Returns the walk of a count, which has no order: over a key, or over times of change without other filters.
+ * O(1).
  */
 export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
   const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
@@ -192,8 +193,8 @@ export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
 }
 
 /**
- * A page of what a walk has found, up to one more than the page holds.
- * @param looked the last place that was looked at, where the walk ended for having looked at enough
+ * Returns a page of the rows that a walk found, up to one more than the page holds.
+ * @param looked the last visited position, if the walk ended at its maximum
  */
 export function lookedPage(
   query: CheckedConversationQuery,
@@ -207,7 +208,9 @@ export function lookedPage(
   return { items, next_page_id: looked && cursorAfter(query.scope, looked.time, looked.id) }
 }
 
-/** A count of `looked` that were looked at, one of them beyond what a count that is not exact looks at. */
+/**
+ * Returns the count after `looked` visited rows, one of them beyond the maximum of a count that is not exact.
+ */
 export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
   exact || looked <= MOST_COUNTED
     ? { count, more: false }

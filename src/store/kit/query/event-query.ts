@@ -22,12 +22,12 @@ import type { ReadOptions } from '../../contract/store.ts'
 export interface CheckedEventFilter {
   readonly conversationId: string
   /**
-   * The kinds let through, in the contract's order: those asked for without those excluded, with a text none but
+   * The selected kinds in the contract's order: `kinds` without `excludeKinds`; with a text only
    * MessageEvent.
    */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
-  /** Part of what `messageText` gives, folded. */
+  /** Part of the text of `messageText`, folded. */
   readonly text: string | null
   /** Microseconds since 1970; the first instant let through, and the first no longer let through. */
   readonly from: bigint | null
@@ -96,8 +96,8 @@ export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
 
 /**
  * Checks a whole query. O(kinds + length of the cursor).
- * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` saying why in `data.reason`.
- *
+ * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` with the reason in
+ *   `data.reason`.
  * @example
  * checkEventQuery({ conversationId: 'c' }).limit // 100
  */

@@ -1,4 +1,4 @@
-/** What a checked filter lets through, and pages of it: for stores that look at what they hold one by one. */
+/** Applies a checked filter item by item, and cuts pages, for stores without an index. */
 
 import { KINDS } from '../../../event/kinds.ts'
 import { isQuarantined } from '../../../event/quarantine.ts'

@@ -1,4 +1,4 @@
-/** The text of an event that a search looks into, folded so that letter case does not matter. */
+/** The searchable text of an event, folded to ignore letter case. */
 
 import { isOpenPart, isTextPart, wordsIn, type Content } from '../../../event/shapes.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
@@ -19,9 +19,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * The folded text of a message, its content and extended content in lines, of documents and the like their words; null
- * for any other fact, so that no text is found there. O(length).
- *
+ * Returns the folded text of a message: its content and extended content in lines, including the text of
+ * documents; null for any other fact. O(length).
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Hello' }, { image_urls: [] }] }
  * messageText({ kind: 'MessageEvent', source: 'user', llm_message, extended_content: [{ text: 'World' }] }) // 'hello\nworld'

@@ -6,19 +6,19 @@ import { hashText } from '../../../event/text.ts'
 import { MAX_PAGE_SIZE, type Page } from '../../contract/query.ts'
 import { checkInteger, checkOneOf, checkText, type Given } from './check-value.ts'
 
-/** Raised whenever what stands in a cursor changes its meaning. */
+/** Increased whenever the content of a cursor changes its meaning. */
 const VERSION = '1'
 
-/** Why a cursor is refused; stands in the error's `data.reason`. */
+/** The reason in `data.reason` of a rejected cursor. */
 export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
 
 const FAULTS: Readonly<Record<CursorFault, string>> = {
-  malformed: 'it is no cursor; give the next_page_id of a page, as it was',
-  truncated: 'it was cut short; give the next_page_id of a page, as a whole',
-  altered: 'it was changed; give the next_page_id of a page, as it was',
+  malformed: 'it is not a cursor. Pass the next_page_id of a page, unchanged',
+  truncated: 'it was truncated. Pass the whole next_page_id of a page',
+  altered: 'it was changed. Pass the next_page_id of a page, unchanged',
   outdated: 'another version wrote it; begin with the first page',
   foreign:
-    'it belongs to another conversation, filter or order; repeat those of its page, or begin with the first',
+    'it belongs to another conversation, filter or order. Repeat the query of its page, or start from the first page',
 }
 
 /**
@@ -35,11 +35,9 @@ export function encodeCursor(scope: string, key: readonly string[]): string {
 }
 
 /**
- * The key that stands in a cursor. O(length).
- *
- * @throws `invalid_cursor` for one that another query or version wrote, or that was changed since; `data.reason` says
- * which.
- *
+ * Returns the key in a cursor. O(length).
+ * @throws `invalid_cursor` for a cursor of another query or version, or a changed one; `data.reason` has the
+ *   reason.
  * @example
  * decodeCursor('s', encodeCursor('s', ['17'])) // ['17']
  */
@@ -51,8 +49,8 @@ export function decodeCursor(scope: string, cursor: string): readonly string[] {
 }
 
 /**
- * What a cursor is bound to: the name of a list, its order and its checked filter in one text. Equal filters give equal
- * texts, however they were written. O(size).
+ * Returns the scope of a cursor: the name of a list, its order and its checked filter as text. Equal filters
+ * give equal texts. O(size).
  */
 export function scopeOf(list: string, order: string, filter: object): string {
   const plain = Object.entries(filter).map(([key, value]: [string, unknown]) => {
@@ -78,7 +76,7 @@ function unseal(cursor: string): readonly string[] {
   const said = /^(\d{1,5}) /.exec(start)
   if (said === null) return refuseCursor('malformed')
   const sealed = (text ?? '').slice(said[0].length)
-  // A cut in the middle of a character leaves no legal text, but the length can still be told from how much there is.
+  // A cut inside a character leaves invalid text, but the length is still known.
   if (Math.floor((cursor.length * 6) / 8) < said[0].length + Number(said[1])) return refuseCursor('truncated')
   const at = sealed.lastIndexOf(' ')
   if (text === undefined || at < 0 || sealed.length !== Number(said[1])) return refuseCursor('altered')
@@ -86,7 +84,7 @@ function unseal(cursor: string): readonly string[] {
   try {
     return sealed.slice(0, at).split(' ').map(decodeURIComponent)
   } catch {
-    // The checksum is no signature: a client that knows it can seal what is no text.
+    // The checksum is not a signature: a client that knows it can seal invalid text.
     return refuseCursor('altered')
   }
 }
@@ -110,7 +108,7 @@ export function fromBase64Url(encoded: string): string | undefined {
   return toBase64Url(text) === encoded ? text : undefined
 }
 
-/** A list that comes in pages, by (time, key). */
+/** A paged list, by (time, key). */
 export interface PagedList<Order extends string, Place> {
   readonly name: string
   /** Those downwards end in `_desc`. */
@@ -130,8 +128,9 @@ export interface CheckedPage<Place> {
 }
 
 /**
- * Checks how a list is paged. O(size of the filter + length of the cursor).
- * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` saying why in `data.reason`.
+ * Checks the paging of a list. O(size of the filter + length of the cursor).
+ * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` with the reason in
+ *   `data.reason`.
  */
 export function checkPage<Order extends string, Place>(
   list: PagedList<Order, Place>,
@@ -148,10 +147,11 @@ export function checkPage<Order extends string, Place>(
 
 function placeIn<Place>(list: PagedList<string, Place>, scope: string, cursor: string): Place {
   const [time = '', key = ''] = decodeCursor(scope, cursor)
-  // The checksum is no signature: a client that knows it can write a cursor, and still gets an error of ours.
+  // The checksum is not a signature: a client that knows it can write a cursor, and must still get an error
+  // of ours.
   const place = /^-?\d{1,18}$/.test(time) ? list.placeOf(BigInt(time), key) : null
   if (place !== null) return place
-  throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its place is none.', {
+  throw new ColloquyError('invalid_cursor', 'Invalid cursor: it does not contain a position.', {
     reason: 'altered',
   })
 }
@@ -174,9 +174,8 @@ export function pageOf<T>(found: readonly T[], limit: number, cursorOf: (last: T
 }
 
 /**
- * How many of the first items a page of so many bytes holds, at most `limit`: it ends with the one that fills it, so it
- * holds one at least. `sizeOf` is asked for no item beyond. O(limit).
- *
+ * Returns how many of the first items fit a page of this number of bytes, at most `limit`: it ends with the
+ * item that fills it, so it has at least one. `sizeOf` is called for no item after it. O(limit).
  * @example
  * countWithin([1, 5, 1], 3, 4, (size) => size) // 2
  */

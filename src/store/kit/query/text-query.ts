@@ -1,4 +1,6 @@
-/** Searches of text: what was typed becomes words and phrases, which every store compares with lines of words alike. */
+/**
+ * Text queries: typed text becomes terms and phrases, which every store compares with the same indexed lines.
+ */
 
 import type { StoredEvent } from '../../contract/query.ts'
 import { MAX_PAGE_SIZE } from '../../contract/query.ts'
@@ -144,7 +146,7 @@ function placeIn(
   const start: RankPlace = { top: null, bottom: null, after: null }
   if (cursor === null) return { after: null, rank: start }
   const key = decodeCursor(scope, cursor)
-  // The checksum is no signature: a client that knows it can write any key.
+  // The checksum is not a signature: a client that knows it can write any key.
   const places = key.map((text) => (PLACE.test(text) ? BigInt(text) : refuseCursor('altered')))
   const [first, bottom, score, place] = places
   const isLegal = places.every((value) => value <= MAX_PLACE && value >= -MAX_PLACE)
@@ -161,8 +163,7 @@ const QUOTE_OR_SPACE = /["“”„«»\s]/
 const isSpace = (character: string | undefined): boolean => character === undefined || /\s/.test(character)
 
 /**
- * The words and phrases of a query as a person typed it. Never throws. O(length).
- *
+ * Parses a typed query into terms and phrases. Never throws. O(length).
  * @example
  * parseTextQuery('a -b "c d"').includes.map(({ piece }) => piece) // [' a ', ' c d ']
  * parseTextQuery('a -b "c d"').excludes.map(({ piece }) => piece) // [' b ']
@@ -209,7 +210,7 @@ function clauseOf(text: string, isPhrase: boolean): TextClause | null {
   return { piece: ` ${terms.join(' ')}${isPrefix ? '' : ' '}`, terms, isPrefix }
 }
 
-/** Whether a line of words fits a query's text. O(length · clauses). */
+/** Whether an indexed line matches a query's text. O(length · clauses). */
 export const fitsText = (
   line: string,
   { includes, excludes }: Pick<CheckedTextQuery, 'includes' | 'excludes'>,
@@ -217,9 +218,9 @@ export const fitsText = (
   includes.every(({ piece }) => line.includes(piece)) && !excludes.some(({ piece }) => line.includes(piece))
 
 /**
- * How well a line fits: the more often the words occur the better, a text of many words less. An integer, the same in
- * every database; it depends on nothing but the query and the line, so that pages by rank stay as they are while others
- * append. O(length · clauses).
+ * Returns the score of a line: higher for more occurrences, lower for a longer text. An integer that is equal
+ * in every database and depends on the query and the line only, so that pages by rank are stable during
+ * appends. O(length · clauses).
  */
 export const scoreText = (line: string, size: number, includes: readonly TextClause[]): number =>
   includes.reduce((sum, { piece }) => {
@@ -227,7 +228,7 @@ export const scoreText = (line: string, size: number, includes: readonly TextCla
     return sum + 1_000_000 - Math.floor((1_000_000 * (64 + size)) / (64 * count + 64 + size))
   }, 0)
 
-/** Places of one millisecond, before its events take those behind it. */
+/** Number of ranks in one millisecond. */
 const PER_MILLI = 16_384n
 const MOST_WIDENED = 6
 
@@ -257,7 +258,7 @@ export interface FoundText {
 
 /** What was found of the hits that are ranked together. */
 export interface RankedHits {
-  /** Best first, beyond the place that was asked for. */
+  /** Best first, after the cursor's position. */
   readonly rows: readonly (FoundText & { readonly score: number })[]
   readonly top: bigint
   readonly bottom: bigint

@@ -1,6 +1,6 @@
 /**
- * The words of a text, in the one form that every store indexes and compares: folded, in a line, each behind a space. A
- * phrase is then a piece of that line, whichever database holds it.
+ * The terms of a text in the form that every store indexes and compares: folded, in a line, each after a
+ * space. A phrase is then a substring of that line in every database.
  */
 
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
@@ -14,13 +14,13 @@ export interface Token {
   readonly end: number
 }
 
-/** Maximum characters of words that are indexed of one text: a `tsvector` holds 1 MB. */
+/** Maximum number of indexed characters of a text: a `tsvector` has at most 1 MB. */
 const MAX_INDEXED = 300_000
 
 /** UTF-16 units of a term; a longer word becomes several terms. A lexeme of PostgreSQL has less than 2 kB. */
 const MAX_TERM = 32
 
-/** Letters of scripts that are written without spaces, and of Korean, whose words carry their particles. */
+/** Letters of scripts without spaces, and of Korean, where particles are attached. */
 const UNSPACED =
   '[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Mymr}]'
 
@@ -71,13 +71,13 @@ function foldTerm(word: string): string {
 
 const ASCII = /^\p{ASCII}*$/u
 
-/** `end` where it is not that of the word. */
+/** `end`, if it differs from the term's. */
 type Add = (word: string, start: number, end?: number) => void
 
 /**
- * The words of a text, in order: each pair of letters in scripts without spaces, and the last letter of a stretch by
- * itself; the parts of an identifier, then the whole. At most {@link MAX_INDEXED} characters of them. O(length).
- *
+ * Returns the terms of a text in order: each pair of letters in scripts without spaces, and the last letter
+ * of a stretch; the parts of an identifier, then the whole. At most {@link MAX_INDEXED} characters.
+ * O(length).
  * @example
  * tokensOf('Éa, fooBar').map(({ term }) => term) // ['ea', 'foo', 'bar', 'foobar']
  * tokensOf('東京都').map(({ term }) => term) // ['東京', '京都', '都']
@@ -128,7 +128,10 @@ function addWord(word: string, start: number, add: Add): void {
   add(parts.join(''), start, start + word.length)
 }
 
-/** The words of a text as a line, each behind a space and with one at the end; empty for none. O(length). */
+/**
+ * Returns the terms of a text as a line, each after a space and with a space at the end; empty without terms.
+ * O(length).
+ */
 export function lineOf(text: string): string {
   const plain = plainLine(text)
   if (plain !== null) return plain
@@ -142,7 +145,9 @@ const MAX_PLAIN = 20_000
 const units = new Uint8Array(MAX_PLAIN + 2)
 const decoder = new TextDecoder()
 
-/** The line of a text in ASCII whose words are one term each, which most are; null for another. O(length). */
+/**
+ * Returns the line of an ASCII text with one term per word, the usual case; null for another text. O(length).
+ */
 function plainLine(text: string): string | null {
   if (text.length > MAX_PLAIN) return null
   let [size, length, capitals] = [1, 0, 0]
@@ -174,7 +179,7 @@ function plainLine(text: string): string | null {
   return size === 1 ? '' : decoder.decode(units.subarray(0, size))
 }
 
-/** How many words a line has. O(length). */
+/** Returns the number of terms in a line. O(length). */
 export const sizeOfLine = (line: string): number => Math.max(0, line.split(' ').length - 2)
 
 /**
