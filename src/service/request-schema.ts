@@ -141,6 +141,9 @@ export const socketMessage = bodyOf(
   z.strictObject({ ...sentMessage, run: z.boolean().default(true).optional() }),
 )
 
+/** A message over a session socket. */
+export const sessionMessage = bodyOf(z.looseObject({ ...messageFields, role: z.string() }))
+
 /** The first frame of a socket whose head carries no key. */
 export const authFrame = bodyOf(z.strictObject({ type: z.literal('auth'), session_api_key: z.string() }))
 

@@ -38,6 +38,8 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent at once when the socket is open. */
   readonly first?: unknown
+  /** Default: events. */
+  readonly protocol?: 'events' | 'session'
 }
 
 /** A frame as a client reads it, in the envelope. */
@@ -93,7 +95,7 @@ export async function world(options: WorldOptions = {}): Promise<World> {
     conversation: (id = 'c') => engine.create({ id }),
     connect(id, given) {
       const made = client(
-        `${server.url.replace('http', 'ws')}/sockets/events/${encodeURIComponent(id)}`,
+        `${server.url.replace('http', 'ws')}/sockets/${given?.protocol ?? 'events'}/${encodeURIComponent(id)}`,
         given,
       )
       clients.add(made)

@@ -10,13 +10,14 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { Credential, Identify } from '../auth/caller.ts'
 import type { Access, KeyWatch } from '../auth/key-watch.ts'
 import { type Lifecycle, sendMessage } from '../conversations/conversations.ts'
-import { authFrame, socketMessage } from '../request-schema.ts'
+import { authFrame, sessionMessage, socketMessage } from '../request-schema.ts'
 import { readParameters } from '../http/parameters.ts'
 import type { ValidationError } from '../http/parameters.ts'
 import { describeFailure, type FailureText, HttpProblem, problemText } from '../http/problem.ts'
 import type { BlobMode } from '../../store/contract/blobs.ts'
-import { CLOSE, errorFrame, type Format } from '../live/frame.ts'
+import { CLOSE, errorFrame, type Format, type Frame } from '../live/frame.ts'
 import type { Live, LiveSession } from '../live/live.ts'
+import { MAX_SESSION_FRAME, SESSION_QUERY, SessionFrames } from '../live/session-frames.ts'
 import { LIVE_QUERY, SlowReader } from '../live/start.ts'
 import type { Admission, Budget, ConnectionOptions } from './budget.ts'
 
@@ -30,6 +31,7 @@ export interface ConnectionParts {
   readonly raw: Duplex
   /** The result of authenticating the upgrade. */
   readonly admission: Admission
+  readonly protocol: 'events' | 'session'
   /** The conversation's id, as the client wrote it. */
   readonly id: string
   readonly query: URLSearchParams
@@ -52,6 +54,7 @@ export class Connection {
   readonly #outlet: Outlet
   readonly #inbox: Inbox
   #session: LiveSession | null = null
+  #sessionFrames: SessionFrames | null = null
   #format: Format = 'event'
   #blobs: BlobMode = 'whole'
   #position: number | null = null
@@ -112,7 +115,8 @@ export class Connection {
     const { socket, options } = this.#parts
     this.#end()
     if (socket.readyState !== socket.OPEN) return
-    const position = this.#position === null ? '' : `; resume after ${this.#position}`
+    const isSession = this.#parts.protocol === 'session'
+    const position = this.#position === null || isSession ? '' : `; resume after ${this.#position}`
     socket.close(code, clip(reason, 120 - position.length) + position)
     // Reads the client's last frames, also when reading was paused.
     socket.resume()
@@ -177,10 +181,24 @@ export class Connection {
 
   async #stream(): Promise<void> {
     const { live, socket, id, query } = this.#parts
-    const unknown = [...query.keys()].find((name) => !Object.hasOwn(LIVE_QUERY, name))
+    const isSession = this.#parts.protocol === 'session'
+    const known = isSession ? SESSION_QUERY : LIVE_QUERY
+    const unknown = [...query.keys()].find((name) => !Object.hasOwn(known, name))
     if (unknown !== undefined)
       return this.close(CLOSE.badRequest, `Unknown parameter ${JSON.stringify(unknown)}`)
-    const read = readParameters(LIVE_QUERY, 'query', (name) => query.getAll(name))
+    let getAll = (name: string): readonly string[] => query.getAll(name)
+    if (isSession) {
+      const { values, errors } = {
+        errors: null,
+        values: null,
+        ...readParameters(SESSION_QUERY, 'query', getAll),
+      }
+      if (errors !== null) throw new HttpProblem(422, errors)
+      const seq = values?.after_seq ?? null
+      this.#sessionFrames = new SessionFrames(seq)
+      getAll = (name) => (name === 'after' && seq !== null ? [String(Math.max(-1, seq))] : [])
+    }
+    const read = readParameters(LIVE_QUERY, 'query', getAll)
     if ('errors' in read) throw new HttpProblem(422, read.errors)
     this.#format = read.values.format
     this.#blobs = read.values.blobs
@@ -189,11 +207,22 @@ export class Connection {
     void this.#listen(this.#session).catch((error: unknown) => this.#fail(error))
     for await (const frame of this.#session.frames) {
       this.#position = frame.position
-      const full = this.#outlet.write(frame.as(this.#blobs).bytes(this.#format))
-      if (full !== null) await full
+      await this.#write(frame)
       if (socket.readyState !== socket.OPEN) return
     }
     this.close(CLOSE.away, 'The service is shutting down')
+  }
+
+  async #write(frame: Frame): Promise<void> {
+    if (this.#sessionFrames === null) {
+      await this.#outlet.write(frame.as(this.#blobs).bytes(this.#format))
+      return
+    }
+    for (const json of this.#sessionFrames.translate(frame)) {
+      const bytes = Buffer.from(json)
+      if (bytes.byteLength > MAX_SESSION_FRAME) return this.close(CLOSE.busy, 'frame_too_large')
+      await this.#outlet.write(bytes)
+    }
   }
 
   /** Appends the client's messages. Reports an invalid frame on this socket only. */
@@ -206,7 +235,11 @@ export class Connection {
         const failure =
           frame.text === null
             ? invalidFrame('Binary frames are not supported. Send JSON as text.')
-            : await sendFrameMessage(this.#parts.live.lifecycle, conversation, frame.text)
+            : await (this.#sessionFrames === null ? sendFrameMessage : sendSessionMessage)(
+                this.#parts.live.lifecycle,
+                conversation,
+                frame.text,
+              )
         if (failure !== null) this.#report(failure)
       } catch (error) {
         this.#report(this.#describe(error))
@@ -223,8 +256,11 @@ export class Connection {
     const { socket, options } = this.#parts
     // A client that sends nonsense and reads no errors is sent no more of them.
     if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.maxBufferedBytes) return
-    const frame = errorFrame(this.#position ?? -1, code, detail)
-    this.#outlet.write(frame.bytes(this.#format))?.catch(() => undefined)
+    const bytes =
+      this.#sessionFrames === null
+        ? errorFrame(this.#position ?? -1, code, detail).bytes(this.#format)
+        : Buffer.from(JSON.stringify({ type: 'error', code, detail }))
+    this.#outlet.write(bytes)?.catch(() => undefined)
   }
 
   #describe(error: unknown): { readonly code: string; readonly detail: string } {
@@ -234,7 +270,9 @@ export class Connection {
   }
 
   #fail(error: unknown): void {
-    if (error instanceof SlowReader) return this.close(CLOSE.slow, 'Too slow')
+    const isSession = this.#parts.protocol === 'session'
+    if (error instanceof SlowReader)
+      return isSession ? this.close(CLOSE.busy, 'slow_consumer') : this.close(CLOSE.slow, 'Too slow')
     if (hasCode(error, 'unknown_conversation')) return this.close(CLOSE.unknown, 'Unknown conversation')
     if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service is shutting down')
     if (error instanceof HttpProblem) {
@@ -384,6 +422,25 @@ export async function sendFrameMessage(
   if ('errors' in checked) return invalidFrame(errorsText(checked.errors))
   const { run = true, ...message } = checked.value
   await sendMessage(lifecycle, conversation, message, run)
+  return null
+}
+
+/** Appends a message of a session socket, whose other fields are ignored, and always runs the conversation. */
+async function sendSessionMessage(
+  lifecycle: Lifecycle,
+  conversation: Conversation,
+  text: string,
+): Promise<FailureText | null> {
+  const read = readFrame(text)
+  if (!('value' in read)) return { ...read, code: 'JSONDecodeError' }
+  const { value } = read
+  if (isObject(value) && value['type'] === 'auth') return null
+  const checked = sessionMessage.read(value)
+  if ('errors' in checked) return { code: 'ValidationError', detail: errorsText(checked.errors) }
+  const { role, content } = checked.value
+  if (role !== 'user')
+    return { code: 'ValidationError', detail: 'Only user messages are allowed to be sent to the agent.' }
+  await sendMessage(lifecycle, conversation, { content }, true)
   return null
 }
 

@@ -40,10 +40,10 @@ export interface Sockets {
 
 const BASE = 'http://localhost'
 
-const PATH = /^\/sockets\/events\/([^/]+)\/?$/
+const PATH = /^\/sockets\/(events|session)\/([^/]+)\/?$/
 
 /**
- * Serves `/sockets/events/{conversation_id}`. Without keys, pages of other sites are rejected, since browsers
+ * Serves `/sockets/events/{conversation_id}` and `/sockets/session/{conversation_id}`. Without keys, pages of other sites are rejected, since browsers
  * let them open sockets to this machine. When a socket closes, the service's log receives a line with its
  * code and the request id.
  *
@@ -91,7 +91,7 @@ export function createSockets(
   const accept = (
     raw: Duplex,
     head: Buffer,
-    { request, id, url, admission, logSocket }: UpgradeRequest,
+    { request, protocol, id, url, admission, logSocket }: UpgradeRequest,
   ): void => {
     server.handleUpgrade(request, raw, head, (socket) => {
       socket.once('close', (code) => logSocket(101, code))
@@ -102,6 +102,7 @@ export function createSockets(
         socket,
         raw,
         admission,
+        protocol,
         id,
         query: url.searchParams,
         options: bounds,
@@ -149,13 +150,23 @@ export function createSockets(
         ...(code !== undefined && { close_code: code }),
         milliseconds: Math.round((performance.now() - start) * 1_000) / 1_000,
       })
-    const id = decoded(PATH.exec(url.pathname)?.[1])
+    const [, protocol, part] = PATH.exec(url.pathname) ?? []
+    const id = decoded(part)
     if (id === null) return refuse(raw, 404)
     // A peer that disconnects is not a server failure.
     raw.on('error', () => raw.destroy())
     void admit(identify, request, url.searchParams, allowOrigin).then(
       (admission) =>
-        live.closed ? refuse(raw, 503) : accept(raw, head, { request, id, url, admission, logSocket }),
+        live.closed
+          ? refuse(raw, 503)
+          : accept(raw, head, {
+              request,
+              protocol: protocol === 'session' ? 'session' : 'events',
+              id,
+              url,
+              admission,
+              logSocket,
+            }),
       (error: unknown) => {
         const problem = error instanceof HttpProblem ? error : toProblem(error, {})
         if (problem === null) live.options.onFailure(error)
@@ -198,6 +209,7 @@ function refuse(raw: Duplex, status: number): void {
 /** An upgrade request. */
 interface UpgradeRequest {
   readonly request: IncomingMessage
+  readonly protocol: 'events' | 'session'
   readonly id: string
   readonly url: URL
   readonly admission: Admission
