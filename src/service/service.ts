@@ -42,6 +42,7 @@ import {
 import { type Quota, startsConversations, withQuota } from './organizations/quota.ts'
 import { commandOperations } from './sandbox-files/command-operations.ts'
 import { fileOperations } from './sandbox-files/file-operations.ts'
+import { makeFolder, scopedOperations } from './sandbox-files/scoped-operations.ts'
 import { gitOperations } from './sandbox-files/git-operations.ts'
 import { agentProfileOperations, AgentProfiles } from './settings/agent-profiles.ts'
 import { cloudProfileOperations, cloudSettingsOperations, settingsOperations } from './settings/operations.ts'
@@ -216,6 +217,7 @@ export function createService(options: ServiceOptions): Service {
   metrics.measured('colloquy_runs', 'Runs of conversations in the background.', () => runs.size)
   metrics.measured('colloquy_conversations_in_memory', 'Conversations in memory.', () => engine.size)
   const { publicRedaction } = options
+  const { sandboxes } = controlPlane
   const shared = publicRedaction === undefined ? engine.store : redactedReads(engine.store, publicRedaction)
   const ownSettings = settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions })
   const all: Operation[] = [
@@ -225,7 +227,8 @@ export function createService(options: ServiceOptions): Service {
     ...blobOperations(engine.store),
     ...lifecycleOperations(lifecycle, findLlm, {
       delete: (id) => controlPlane.deletions.delete(id),
-      inherit: (source) => inheritedOf(controlPlane.sandboxes, source),
+      inherit: (source) => inheritedOf(sandboxes, source),
+      prepare: (record) => makeFolder(sandboxes, record),
     }),
     ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
     ...callOperations(lifecycle, callTokens, requireUser),
@@ -243,11 +246,13 @@ export function createService(options: ServiceOptions): Service {
     ...agentProfileOperations({ agentProfiles, profiles, settings }),
     ...savedWorkspaceOperations(engine.store),
     ...emptyListOperations(),
-    ...fileOperations(controlPlane.sandboxes.files),
-    ...gitOperations(controlPlane.sandboxes.files),
-    ...commandOperations(controlPlane.sandboxes.files),
+    ...scopedOperations(engine.store, sandboxes, [
+      ...fileOperations(sandboxes.files),
+      ...gitOperations(sandboxes.files),
+      ...commandOperations(sandboxes.files),
+      ...editorOperations(options.editor ?? null),
+    ]),
     ...workspaceOperations(options.workspace ?? null),
-    ...editorOperations(options.editor ?? null),
     ...keyOperations(storedKeys, requireUser, userOf),
     ...organizationOperations(requireUser, userOf),
     ...organizationListOperations({ users, identify: requireUser, credits: options.credits ?? (() => null) }),

@@ -79,6 +79,8 @@ export interface Upkeep {
    */
   readonly delete: (id: string) => Promise<void>
   readonly inherit: Inherit
+  /** Creates the folder of a new conversation. Never rejects. */
+  readonly prepare: (record: ConversationRecord) => Promise<void>
 }
 
 const TEXT_HIT: JsonObject = {
@@ -184,6 +186,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
     },
     async ({ body = {} }) => {
       const { isNew, conversation } = await create(lifecycle, body)
+      if (isNew) await upkeep.prepare(await conversation.record())
       return { status: isNew ? 201 : 200, body: await describe(lifecycle, conversation) }
     },
   ),

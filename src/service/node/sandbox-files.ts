@@ -32,7 +32,8 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
  * @param commands runs commands
  */
 export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFiles {
-  const within = async (path: string): Promise<string> => {
+  /** @param isNew whether the path may be the first one in a new folder below the root */
+  const within = async (path: string, isNew = false): Promise<string> => {
     if (path.includes('\u0000') || !isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
     if (path.split(sep).includes('..')) throw new HttpProblem(403, 'The path must not contain `..`.')
     if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new HttpProblem(400, 'The path is too long.')
@@ -44,10 +45,11 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
     } catch {
       throw outside()
     }
-    const parts = relative(home, existing.real).split(sep)
+    const target = join(existing.real, ...existing.rest)
+    const parts = relative(home, isNew ? target : existing.real).split(sep)
     // The root itself also contains files of other sandboxes.
     if (parts[0] === '' || parts[0] === '..') throw outside()
-    return join(existing.real, ...existing.rest)
+    return target
   }
   return {
     home: root,
@@ -89,10 +91,15 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
         })
       })
     },
-    run: async (command, folder, milliseconds) => {
+    makeFolder: async (path) => {
+      const folder = await within(path, true)
+      await guarded(() => mkdir(folder, { recursive: true }))
+    },
+    resolve: (path) => within(path),
+    run: async (command, folder, milliseconds, signal) => {
       const cwd = await directory(await within(folder))
       const [id = ''] = relative(realpathSync(root), cwd).split(sep)
-      return guarded(() => commands.run({ command, cwd, id, milliseconds }))
+      return guarded(() => commands.run({ command, cwd, id, milliseconds, ...(signal && { signal }) }))
     },
     git: async (path, args) => {
       const real = await within(path)

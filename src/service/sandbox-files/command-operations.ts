@@ -1,6 +1,8 @@
 /** Operations that run commands in the folders of sandboxes. */
 
 import { ColloquyError } from '../../event/errors.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { Latest } from '../conversations/starts.ts'
 import { parseInstant } from '../../event/time.ts'
 import { listOf, maybe, objectOf, operation, type Operation } from '../http/operation.ts'
 import { firstInBytes } from '../http/page-bytes.ts'
@@ -45,12 +47,18 @@ interface Command {
 }
 
 const MAX_EVENTS = 1_000
+/** Maximum number of conversations whose commands are listed. */
+const MAX_SCOPES = 100
 /** Maximum characters of all output. */
 const MAX_CHARS = 2 ** 26
+
+/** Exit code of a stopped command: ended by SIGTERM. */
+const STOPPED = -15
 
 /** The latest commands of a process, with their output. */
 class Commands {
   readonly #events = new Map<string, CommandEvent>()
+  readonly #running = new Map<string, AbortController>()
   #text = 0
 
   /** In order of arrival. */
@@ -76,12 +84,28 @@ class Commands {
     { command, cwd, timeout }: Command,
   ): { readonly event: CommandEvent; readonly output: Promise<CommandEvent> } {
     const event = this.#add({ kind: 'BashCommand', ...fresh(), command, cwd, timeout })
+    const stop = new AbortController()
+    this.#running.set(event.id, stop)
     const output = files
-      .run(command, cwd, timeout * 1_000)
+      .run(command, cwd, timeout * 1_000, stop.signal)
+      .finally(() => this.#running.delete(event.id))
       .then((result) =>
-        this.#add({ kind: 'BashOutput', ...fresh(), command_id: event.id, order: 0, ...result }),
+        this.#add({
+          kind: 'BashOutput',
+          ...fresh(),
+          command_id: event.id,
+          order: 0,
+          ...result,
+          ...(stop.signal.aborted && { exit_code: STOPPED }),
+        }),
       )
     return { event, output }
+  }
+
+  /** Ends a running command; does nothing for one that has ended. False for an unknown one. */
+  stop(id: string): boolean {
+    this.#running.get(id)?.abort()
+    return this.#events.get(id)?.kind === 'BashCommand'
   }
 
   #add(event: CommandEvent): CommandEvent {
@@ -122,6 +146,15 @@ function commandOf(body: {
 
 export function commandOperations(files: SandboxFiles | null): Operation[] {
   const commands = new Commands()
+  const scopes = new Latest<Commands>(MAX_SCOPES)
+  /** Each conversation has its own history. */
+  const historyOf = (path: object): Commands => {
+    const { conversation_id: id } = path as { readonly conversation_id?: string }
+    if (id === undefined) return commands
+    const history = scopes.get(id) ?? new Commands()
+    scopes.set(id, history)
+    return history
+  }
   return [
     operation(
       {
@@ -133,7 +166,9 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         body: commandBody,
         replies: { 200: { description: 'The output', schema: EVENT }, ...REFUSED },
       },
-      async ({ body }) => ({ body: await commands.start(requireFiles(files), commandOf(body)).output }),
+      async ({ body, path }) => ({
+        body: await historyOf(path).start(requireFiles(files), commandOf(body)).output,
+      }),
     ),
     operation(
       {
@@ -148,12 +183,12 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
           ...REFUSED,
         },
       },
-      async ({ body }) => {
+      async ({ body, path }) => {
         const available = requireFiles(files)
         const command = commandOf(body)
         // Report an invalid folder now: the client does not wait for the end.
         await available.list(command.cwd)
-        const { event, output } = commands.start(available, command)
+        const { event, output } = historyOf(path).start(available, command)
         output.catch(() => undefined)
         return { body: event }
       },
@@ -184,8 +219,9 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
           422: { description: 'Invalid query' },
         },
       },
-      ({ query: { sort_order, page_id: after, limit, ...filter } }) => {
-        const sorted = sort_order === 'TIMESTAMP' ? commands.all : commands.all.toReversed()
+      ({ query: { sort_order, page_id: after, limit, ...filter }, path }) => {
+        const events = historyOf(path).all
+        const sorted = sort_order === 'TIMESTAMP' ? events : events.toReversed()
         const all = sorted.slice(indexAfter(sorted, after)).filter((event) => fits(event, filter))
         const items = firstInBytes(all, limit)
         return {
@@ -204,7 +240,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         replies: { 200: { description: 'Successful Response', schema: EVENT }, ...UNKNOWN },
       },
       ({ path }) => {
-        const event = commands.find(path.event_id)
+        const event = historyOf(path).find(path.event_id)
         if (event === null) throw new HttpProblem(404, 'Event not found.')
         return { body: event }
       },
@@ -223,7 +259,25 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
           },
         },
       },
-      () => ({ body: { cleared_count: commands.clear() } }),
+      ({ path }) => ({ body: { cleared_count: historyOf(path).clear() } }),
+    ),
+    operation(
+      {
+        method: 'post',
+        path: '/api/bash/bash_commands/{command_id}/stop',
+        operationId: 'stop_bash_command_api_bash_bash_commands__command_id__stop_post',
+        tag,
+        summary: 'Stop A Command',
+        params: { command_id: anyText() },
+        replies: {
+          200: { description: 'Stopped, or ended before', schema: SUCCESS_SCHEMA },
+          404: { description: 'Unknown command' },
+        },
+      },
+      ({ path }) => {
+        if (historyOf(path).stop(path.command_id)) return { body: SUCCESS }
+        throw new HttpProblem(404, 'Command not found.')
+      },
     ),
   ]
 }

@@ -50,8 +50,17 @@ export interface SandboxFiles {
   readonly read: (path: string, most: number) => Promise<Uint8Array<ArrayBuffer>>
   /** Creates or replaces a file, and creates its parent folders. Returns its size. */
   readonly write: (path: string, bytes: Uint8Array) => Promise<number>
+  /** Creates a folder and its parents. */
+  readonly makeFolder: (path: string) => Promise<void>
+  /** The path without symbolic links; a path that does not exist is resolved from its nearest existing parent. */
+  readonly resolve: (path: string) => Promise<string>
   /** Runs a command with a shell in a folder. Processes that it leaves behind are ended. */
-  readonly run: (command: string, folder: string, milliseconds: number) => Promise<CommandOutput>
+  readonly run: (
+    command: string,
+    folder: string,
+    milliseconds: number,
+    signal?: AbortSignal,
+  ) => Promise<CommandOutput>
   /**
    * Runs git in the folder of a path, without starting other programs. Null if git fails, for example without
    * a repository.

@@ -23,6 +23,8 @@ export interface SandboxCommand {
   /** Id of the sandbox. */
   readonly id: string
   readonly milliseconds: number
+  /** Ends the command. */
+  readonly signal?: AbortSignal
 }
 
 interface Running {
@@ -50,7 +52,7 @@ export class SandboxCommands {
    * that it leaves behind are ended too where the system shows them, and their output is not read.
    * @throws HttpProblem 503 after `close`; Error if the shell cannot be started.
    */
-  async run({ command, cwd, id, milliseconds }: SandboxCommand): Promise<CommandOutput> {
+  async run({ command, cwd, id, milliseconds, signal }: SandboxCommand): Promise<CommandOutput> {
     if (this.#isClosed) throw new HttpProblem(503, 'The service is shutting down.')
     const mark = `colloquy-${crypto.randomUUID()}`
     const env = {
@@ -74,11 +76,13 @@ export class SandboxCommands {
     const running = { id, pid, end, done: output }
     if (this.#running.size === 0) process.once('exit', this.#killAll)
     this.#running.add(running)
+    signal?.addEventListener('abort', end)
     try {
       await this.#watchdog.add(pid)
       gate.end('go\n')
       return await output
     } finally {
+      signal?.removeEventListener('abort', end)
       this.#watchdog.remove(pid)
       this.#running.delete(running)
       if (this.#running.size === 0) process.removeListener('exit', this.#killAll)

@@ -1,0 +1,168 @@
+/** Files, git, commands and the editor below the path of a conversation: in its folder, and never outside of it. */
+
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { type Client, clientOver } from './client.ts'
+import { folder } from './sandbox-commands.ts'
+
+let place: ReturnType<typeof folder>
+let home: string
+let client: Client
+let id: string
+let own: string
+let other: { readonly id: string; readonly folder: string }
+
+const create = async (name: string) => {
+  const working_dir = join(home, 'workspace/project', name)
+  const { body } = await client.post<{ id: string }>('/api/conversations', { workspace: { working_dir } })
+  return { id: body.id, folder: working_dir }
+}
+
+beforeEach(async () => {
+  place = folder()
+  home = realpathSync(place.path)
+  const provider = processSandboxes({ directory: home, givesFiles: true })
+  const editor = { port: 9_000, token: 't' }
+  client = await clientOver(memoryStore(), { controlPlane: { provider }, editor })
+  ;({ id, folder: own } = await create('own'))
+  other = await create('own-not')
+})
+afterEach(async () => {
+  await client.service.controlPlane.close()
+  await client.engine.close()
+  place.remove()
+})
+
+interface Output {
+  readonly id: string
+  readonly command_id: string
+  readonly stdout: string
+  readonly exit_code: number
+}
+const base = (): string => `/api/conversations/${id}`
+const run = (command: string, more: object = {}, path = `${base()}/bash/execute_bash_command`) =>
+  client.post<Output>(path, { command, ...more })
+const upload = (route: string, path: string, text = 'text') => {
+  const body = new FormData()
+  body.set('file', new File([text], 'x'))
+  return client.send(`${route}?${new URLSearchParams({ path })}`, { method: 'POST', body })
+}
+
+it('a folder that a client proposes below the home is there when the conversation is', async () => {
+  const { body } = await client.get<{ home: string }>('/api/file/home')
+  expect(body.home).toBe(home)
+  expect(existsSync(own)).toBe(true)
+  expect((await run('pwd', { cwd: own }, '/api/bash/execute_bash_command')).body.stdout).toBe(`${own}\n`)
+  const outside = await client.post<{ id: string }>('/api/conversations', {
+    workspace: { working_dir: '/tmp/never-made' },
+  })
+  expect(outside.status).toBe(201)
+  expect(existsSync('/tmp/never-made')).toBe(false)
+  expect((await client.get(`/api/conversations/${outside.body.id}/git/changes`)).status).toBe(404)
+})
+
+describe('commands', () => {
+  it('run in the folder of the conversation, and are in its own history', async () => {
+    expect((await run('pwd')).body).toMatchObject({ kind: 'BashOutput', stdout: `${own}\n`, exit_code: 0 })
+    expect((await run('pwd', { cwd: own })).body.stdout).toBe(`${own}\n`)
+    await run('mkdir -p sub')
+    expect((await run('pwd', { cwd: join(own, 'sub') })).body.stdout).toBe(`${own}/sub\n`)
+    const search = (path: string) => client.get<{ items: object[] }>(`${path}/bash/bash_events/search`)
+    expect((await search(base())).body.items).toHaveLength(8)
+    expect((await search('/api')).body.items).toEqual([])
+    expect((await search(`/api/conversations/${other.id}`)).body.items).toEqual([])
+    const { body } = await client.send<{ cleared_count: number }>(`${base()}/bash/bash_events`, {
+      method: 'DELETE',
+    })
+    expect(body.cleared_count).toBe(8)
+  })
+
+  it('run there with ?cid=, too', async () => {
+    const path = `/api/bash/execute_bash_command?cid=${id}`
+    expect((await run('pwd', {}, path)).body.stdout).toBe(`${own}\n`)
+    expect((await run('pwd', {}, '/api/bash/execute_bash_command?cid=nobody')).status).toBe(404)
+    expect((await run('pwd', {}, '/api/bash/execute_bash_command')).status).toBe(400)
+  })
+
+  it('are stopped one by one, and a second time without effect', async () => {
+    const start = () => client.post<Output>(`${base()}/bash/start_bash_command`, { command: 'sleep 60' })
+    const [first, second] = [(await start()).body.id, (await start()).body.id]
+    const stop = (command: string) => client.post(`${base()}/bash/bash_commands/${command}/stop`)
+    expect((await stop(first)).status).toBe(200)
+    const outputs = async () =>
+      (await client.get<{ items: Output[] }>(`${base()}/bash/bash_events/search`, { kind__eq: 'BashOutput' }))
+        .body.items
+    while ((await outputs()).length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(await outputs()).toMatchObject([{ command_id: first, exit_code: -15 }])
+    expect([(await stop(first)).status, (await stop('nothing')).status]).toEqual([200, 404])
+    expect((await client.post(`/api/bash/bash_commands/${second}/stop`)).status).toBe(404)
+    expect((await stop(second)).status).toBe(200)
+  })
+})
+
+it('files are uploaded, downloaded and listed by git in the folder', async () => {
+  expect((await upload(`${base()}/file/upload`, join(own, 'a/b.txt'))).status).toBe(200)
+  expect(readFileSync(join(own, 'a/b.txt'), 'utf8')).toBe('text')
+  expect((await client.get(`${base()}/file/download`, { path: join(own, 'a/b.txt') })).body).toBe('text')
+  expect((await client.get('/api/file/download', { path: join(own, 'a/b.txt'), cid: id })).body).toBe('text')
+  expect(
+    (await client.send(`${base()}/file/create_directory?path=${own}/new/deep`, { method: 'POST' })).status,
+  ).toBe(200)
+  expect(existsSync(join(own, 'new/deep'))).toBe(true)
+  execFileSync('git', ['init', '-q'], { cwd: own })
+  for (const path of [`${base()}/git/changes`, `/api/git/changes?cid=${id}`])
+    expect((await client.get(path)).body).toEqual([{ status: 'ADDED', path: 'a/b.txt' }])
+  expect((await client.get(`${base()}/git/commits`)).body).toEqual({ commits: [], has_more: false })
+  expect((await client.get(`${base()}/git/diff`, { path: join(own, 'a/b.txt') })).body).toEqual({
+    modified: 'text',
+    original: null,
+  })
+  const { body } = await client.get<{ url: string }>(`${base()}/vscode/url`)
+  expect(new URL(body.url).searchParams.get('folder')).toBe(own)
+  expect((await client.get(`${base()}/vscode/status`)).body).toEqual({ running: true, enabled: true })
+})
+
+it('nothing outside of the folder is read, written or run in, whatever leads there', async () => {
+  writeFileSync(join(other.folder, 'secret'), 'secret')
+  symlinkSync(other.folder, join(own, 'link'))
+  symlinkSync('/etc', join(own, 'etc'))
+  const paths: readonly string[] = [
+    join(other.folder, 'secret'),
+    `${own}-not/secret`,
+    `${own}/../own-not/secret`,
+    `${own}/link/secret`,
+    `${own}/link/new/file`,
+    'relative',
+    './a',
+    '~',
+    '/etc/passwd',
+    home,
+  ]
+  for (const path of paths) {
+    const statuses = [
+      (await client.get(`${base()}/file/download`, { path })).status,
+      (await client.get('/api/file/download', { path, cid: id })).status,
+      (await upload(`${base()}/file/upload`, path)).status,
+      (
+        await client.send(`${base()}/file/create_directory?${new URLSearchParams({ path })}`, {
+          method: 'POST',
+        })
+      ).status,
+      (await client.get(`${base()}/git/changes`, { path })).status,
+      (await run('pwd', { cwd: path })).status,
+    ]
+    expect([path, ...statuses]).toEqual([path, ...statuses.map(() => 422)])
+  }
+  expect((await client.get(`${base()}/file/download`, { path: `${own}/etc/passwd` })).status).toBe(403)
+  expect((await run('pwd', { cwd: `${own}\u0000` })).status).toBe(422)
+  for (const unknown of ['nobody', '../x', '%00'])
+    expect((await client.get(`/api/conversations/${encodeURIComponent(unknown)}/git/changes`)).status).toBe(
+      404,
+    )
+  expect(readFileSync(join(other.folder, 'secret'), 'utf8')).toBe('secret')
+  expect((await client.get('/api/git/changes')).status).toBe(422)
+})
