@@ -258,7 +258,7 @@ export function createService(options: ServiceOptions): Service {
     ...organizationListOperations({ users, identify: requireUser, credits: options.credits ?? (() => null) }),
     ...showMetrics(metrics),
     ...inspectorOperations(options.inspector ?? null),
-    ...serverOperations(version, engine.store, live),
+    ...serverOperations(version, engine.store, live, sandboxes.files !== null),
   ]
   const { quota } = options
   const orgOf = async (request: Request) => organizationOf(request, await requireUser(request))

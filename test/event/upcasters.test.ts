@@ -123,6 +123,12 @@ describe('namesOfTool', () => {
     ['task_tracker', 'TaskTrackerTool', 'TaskTrackerAction', 'TaskTrackerObservation'],
     ['browser_get_state', 'BrowserGetStateTool', 'BrowserGetStateAction', 'BrowserObservation'],
     ['switch_llm', 'SwitchLLMTool', 'SwitchLLMAction', 'SwitchLLMObservation'],
+    [
+      'classify_and_switch_llm',
+      'ClassifyAndSwitchLLMTool',
+      'ClassifyAndSwitchLLMAction',
+      'ClassifyAndSwitchLLMObservation',
+    ],
     ['inspect_image_with_vision', 'VisionInspectTool', 'VisionInspectAction', 'VisionInspectObservation'],
   ])('%s', (name, tool, action, observation) => {
     expect(namesOfTool(name)).toEqual({ tool, action, observation })

@@ -143,10 +143,11 @@ it('reports frames that are no messages, appends none of them, and stays open', 
   await client.find<SessionFrame>(({ seq }) => seq === 0)
 })
 
+const closeOf = async (client: Client) => (await client.closed).code
+
 it('closes with a code: wrong keys, unknown conversations, wrong cursors, frames that are too large', async () => {
   const conversation = await begin({ keys: ['secret'] })
   const auth = { headers: { 'x-session-api-key': 'secret' } }
-  const closeOf = async (client: Client) => (await client.closed).code
   expect(await closeOf(connect(undefined, 'c', { first: { type: 'auth', session_api_key: 'no' } }))).toBe(
     4001,
   )

@@ -224,6 +224,7 @@ type BareActionKind =
   | 'BrowserListTabsAction'
   | 'BrowserStartRecordingAction'
   | 'BrowserStopRecordingAction'
+  | 'ClassifyAndSwitchLLMAction'
   | 'SleeptimeComputeAction'
 
 /** Any action of a published kind (interface 2.4), distinguished by `kind`. */

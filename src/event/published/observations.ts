@@ -28,6 +28,14 @@ export interface SwitchLLMObservation extends Observation {
   readonly active_model?: string | null
 }
 
+/** The model was chosen by the class of the request. */
+export interface ClassifyAndSwitchLLMObservation extends Observation {
+  readonly kind: 'ClassifyAndSwitchLLMObservation'
+  readonly chosen_class?: string | null
+  readonly model?: string | null
+  readonly active_model?: string | null
+}
+
 /** A vision model's answer about an image. */
 export interface VisionInspectObservation extends Observation {
   readonly kind: 'VisionInspectObservation'
@@ -192,6 +200,7 @@ export type PublishedObservation =
   | MCPToolObservation
   | InvokeSkillObservation
   | SwitchLLMObservation
+  | ClassifyAndSwitchLLMObservation
   | VisionInspectObservation
   | ApplyPatchObservation
   | BrowserObservation

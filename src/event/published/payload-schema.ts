@@ -42,6 +42,7 @@ export const actionSchemas = {
   FinishAction: published('FinishAction', { message: z.string() }),
   InvokeSkillAction: published('InvokeSkillAction', { name: z.string() }),
   SwitchLLMAction: published('SwitchLLMAction', { profile_name: z.string(), reason: z.string() }),
+  ClassifyAndSwitchLLMAction: published('ClassifyAndSwitchLLMAction', {}),
   ThinkAction: published('ThinkAction', { thought: z.string() }),
   VisionInspectAction: published('VisionInspectAction', {
     image_index: integer.check(z.gte(0)),
@@ -148,6 +149,11 @@ export const observationSchemas = {
   SwitchLLMObservation: published('SwitchLLMObservation', {
     profile_name: z.string(),
     reason: maybeText,
+    active_model: maybeText,
+  }),
+  ClassifyAndSwitchLLMObservation: published('ClassifyAndSwitchLLMObservation', {
+    chosen_class: maybeText,
+    model: maybeText,
     active_model: maybeText,
   }),
   VisionInspectObservation: published('VisionInspectObservation', {

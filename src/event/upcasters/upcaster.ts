@@ -55,6 +55,7 @@ const STEMS: Readonly<Record<string, string>> = {
   execute_bash: 'Terminal',
   str_replace_editor: 'FileEditor',
   switch_llm: 'SwitchLLM',
+  classify_and_switch_llm: 'ClassifyAndSwitchLLM',
   inspect_image_with_vision: 'VisionInspect',
 }
 

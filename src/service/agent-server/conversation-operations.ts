@@ -5,12 +5,19 @@ import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { type Status, STATUSES } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { hasCode } from '../../event/errors.ts'
-import { type Count, MAX_PAGE_SIZE, type Page } from '../../store/contract/query.ts'
+import { type Count, MAX_PAGE_SIZE, MOST_COUNTED, type Page } from '../../store/contract/query.ts'
 import { TEXT_ROLES } from '../../store/contract/text.ts'
 import { describe, openConversation, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
-import { INFO_SCHEMA, infoOf, infoWithChildrenOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import {
+  INFO_SCHEMA,
+  infoOf,
+  infoWithChildrenOf,
+  isArchived,
+  SUCCESS,
+  SUCCESS_SCHEMA,
+} from '../conversations/info.ts'
 import { COUNTED, countReply, exact, listPage, walkConversations } from '../conversations/listing.ts'
-import { findConversation } from '../conversations/find-conversation.ts'
+import { changeRecord, findConversation } from '../conversations/find-conversation.ts'
 import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/batch-get.ts'
 import { listOf, maybe, operation, type Operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -60,6 +67,9 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
 
 /** Conversations of this owner. */
 const owner = optional(text())
+
+/** Only archived conversations, or only others. Default: all. */
+const archived = optional(boolean())
 
 /** Accepted for clients that send it: responses never contain skills. */
 const include_skills = withDefault(boolean(), false)
@@ -201,6 +211,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
         status,
         tag,
         owner,
+        archived,
         include_skills,
         sort_order: withDefault(
           oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
@@ -223,9 +234,11 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
         },
       },
     },
-    async ({ query: { status, tag: tags, owner, sort_order, page_id, limit } }) => {
+    async ({ query: { status, tag: tags, owner, archived, sort_order, page_id, limit } }) => {
       const order = ORDERS[sort_order] ?? 'created_at_desc'
-      return { body: await search(lifecycle, { status, tags, owner, order, cursor: page_id, limit }) }
+      return {
+        body: await search(lifecycle, { status, tags, owner, archived, order, cursor: page_id, limit }),
+      }
     },
   ),
   searchText(lifecycle),
@@ -236,11 +249,11 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       operationId: 'count_conversations',
       tag: topic,
       summary: 'Count Conversations',
-      query: { status, tag, owner, exact },
+      query: { status, tag, owner, archived, exact },
       replies: COUNTED,
     },
-    async ({ query: { status, tag: tags, owner, exact } }) =>
-      countReply(await count(lifecycle, { status, tags, owner }, exact)),
+    async ({ query: { status, tag: tags, owner, archived, exact } }) =>
+      countReply(await count(lifecycle, { status, tags, owner, archived }, exact)),
   ),
   operation(
     {
@@ -320,6 +333,26 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
       return { body: SUCCESS }
     },
   ),
+  ...(['archive', 'unarchive'] as const).map((verb) =>
+    operation(
+      {
+        method: 'post',
+        path: `/api/conversations/{conversation_id}/${verb}`,
+        operationId: `${verb}_conversation`,
+        tag: topic,
+        summary: verb === 'archive' ? 'Archive Conversation' : 'Unarchive Conversation',
+        params: byId,
+        replies: { ...one, ...unknown },
+      },
+      async ({ path }) => {
+        const { conversation } = await openConversation(lifecycle, path.conversation_id)
+        await changeRecord(lifecycle.engine.store, conversation.id, ({ metadata }) => ({
+          metadata: { ...metadata, archived: verb === 'archive' },
+        }))
+        return { body: await describe(lifecycle, conversation) }
+      },
+    ),
+  ),
   operation(
     {
       method: 'post',
@@ -357,6 +390,7 @@ interface Filter {
   /** Required tags. */
   readonly tags: Readonly<Record<string, string>>
   readonly owner: string | null
+  readonly archived: boolean | null
 }
 
 interface Search extends Filter {
@@ -372,30 +406,45 @@ interface Search extends Filter {
  */
 async function search(
   lifecycle: Lifecycle,
-  { status, tags, owner, order, cursor, limit }: Search,
+  { status, tags, owner, archived, order, cursor, limit }: Search,
 ): Promise<Page<JsonObject>> {
   const { store } = lifecycle.engine
   const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
   const storeFilter = { tags, ...(owner !== null && { owner }), ...(isListed && { status }) }
-  const list = { list: 'agent-conversations', order, filter: { status, tags, owner } }
+  const list = { list: 'agent-conversations', order, filter: { status, tags, owner, archived } }
   return pageInBytes({
     cursor,
     limit,
-    isCompared: status === null || isListed,
+    isCompared: archived === null && (status === null || isListed),
     read: (place, most) => listPage(store, storeFilter, { ...list, cursor: place, limit: most }),
     show: async (records) => {
-      const infos = await mapSequential(records, (record) => describeIfThere(lifecycle, record))
+      const matching = records.filter((record) => archived === null || isArchived(record) === archived)
+      const infos = await mapSequential(matching, (record) => describeIfThere(lifecycle, record))
       return infos.map((info) => (info !== null && fits(info, status) ? info : null))
     },
   })
 }
 
 /** With `exact` and a status, each conversation of unknown status is opened once. */
-async function count(lifecycle: Lifecycle, { status, tags, owner }: Filter, exact: boolean): Promise<Count> {
+async function count(
+  lifecycle: Lifecycle,
+  { status, tags, owner, archived }: Filter,
+  exact: boolean,
+): Promise<Count> {
   const { store } = lifecycle.engine
   const storeFilter = { tags, ...(owner !== null && { owner }) }
+  const isListed =
+    status === null || (await settle(lifecycle, exact ? Number.POSITIVE_INFINITY : MAX_PAGE_SIZE))
+  if (archived !== null) {
+    let total = 0
+    const query = { ...storeFilter, ...(status !== null && { status }) }
+    for await (const record of walkConversations(store, query)) {
+      if (isArchived(record) === archived) total += 1
+      if (total === MOST_COUNTED && !exact) return { count: total, more: true }
+    }
+    return { count: total, more: !isListed }
+  }
   if (status === null) return store.countConversations(storeFilter, { exact })
-  const isListed = await settle(lifecycle, exact ? Number.POSITIVE_INFINITY : MAX_PAGE_SIZE)
   const { count: total, more } = await store.countConversations({ ...storeFilter, status }, { exact })
   return { count: total, more: more || !isListed }
 }

@@ -136,6 +136,10 @@ function metricsOf(usage: ModelUsage): JsonObject {
   }
 }
 
+/** Whether a client has archived a conversation. */
+export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): boolean =>
+  metadata['archived'] === true
+
 /** The policy of a conversation without one. */
 const NEVER = { kind: 'NeverConfirm' } as const
 
@@ -174,6 +178,7 @@ export function infoOf(record: ConversationRecord, state: State): JsonObject {
     // Clients expect this field; it is a name, not a folder.
     persistence_dir: `conversations/${record.id}`,
     max_iterations: metadata['max_iterations'] ?? 500,
+    archived: isArchived(record),
   } satisfies JsonObject)
 }
 
@@ -238,6 +243,7 @@ export const INFO_SCHEMA: JsonObject = {
     workspace: { type: 'object' },
     persistence_dir: text,
     max_iterations: integer,
+    archived: { type: 'boolean' },
     agent: { type: 'object' },
     stats: { type: 'object' },
     metrics: { type: 'object' },

@@ -15,6 +15,7 @@ export const serverOperations = (
   version: string,
   store: Store,
   live: Live,
+  hasFiles: boolean,
   canWrite = writeProbe(store),
 ): Operation[] => [
   operation(
@@ -85,6 +86,11 @@ export const serverOperations = (
         application_version: version,
         uptime: performance.now() / 1_000,
         docs: '/openapi.json',
+        conversation_runtime: 'local',
+        capabilities: [
+          'idempotent_conversation_create_v1',
+          ...(hasFiles ? ['conversation_runtime_routes_v1'] : []),
+        ],
       },
     }),
   ),
