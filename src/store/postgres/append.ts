@@ -70,8 +70,8 @@ const TURN_TIMEOUT = 1_000
 const MAX_LINES = 1_000
 
 /**
- * Appends of one store. Those to one conversation that are asked for while one is under way are written together, and
- * wait for the disk once (design D30).
+ * Appends of one store. Concurrent appends to one conversation are written together, and wait for the disk
+ * once (design D30).
  */
 export function appender(
   engine: Engine,
@@ -106,7 +106,7 @@ export function appender(
     line.timer ??= setTimeout(() => void send(conversationId, line), TURN_TIMEOUT)
   }
 
-  /** Writes what waits, and what has come to wait by then. Never rejects. */
+  /** Writes waiting appends, and those that arrive meanwhile. Never rejects. */
   async function send(conversationId: string, line: Line): Promise<void> {
     line.underWay += 1
     while (line.waiting.length > 0) {
@@ -119,7 +119,7 @@ export function appender(
       } catch (error) {
         line.log = null
         if (group.length === 1) group[0]?.reject(error)
-        // It may have failed for what the group is together, as when it takes longer than a statement may.
+        // The group may have failed as a whole, for example at the statement timeout.
         else for (const one of group) await writeGroup(conversationId, line, [one]).catch(one.reject)
       }
     }
@@ -127,11 +127,10 @@ export function appender(
   }
 
   /**
-   * Decides and writes appends as one. At first the log is taken to be as it was after the last append, new ids not to be
-   * in it, and the leases to be held: the server checks all of that. Where it does not hold, or an append is refused or
-   * found to be there already, everything is decided on what the server says.
-   *
-   * @throws what the database throws. What is refused is rejected by itself.
+   * Decides and writes appends as one. First it assumes the log after the last append, new ids, and held
+   * leases; the server checks all of them. If one is wrong, or an append is rejected or known, everything is
+   * decided again on the server's data.
+   * @throws what the database throws. A rejected append rejects alone.
    */
   async function writeGroup(
     conversationId: string,
@@ -195,7 +194,7 @@ export function appender(
     return new KnownLog(conversationId, row, reads)
   }
 
-  /** Writes decisions: `written`; or the row of the log, which is not as it was; or null when there is no log. */
+  /** Writes decisions. Returns `written`; or the changed row of the log; or null without a log. */
   async function write(
     log: KnownLog,
     version: number,
@@ -302,7 +301,7 @@ const idOf = (fact: Fact): string | undefined => {
   return typeof id === 'string' ? id : undefined
 }
 
-/** Takes those that are written next: the first, and as many more as are small and fit with it. O(taken). */
+/** Returns the next group: the first append, and as many more small ones as fit. O(group). */
 function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let [count, events, text] = [0, 0, 0]
   let lease: AppendOptions['lease']
@@ -333,7 +332,7 @@ function sizeOf(facts: readonly Fact[]): number {
   }
 }
 
-/** Types of the parameters that take the columns of {@link TIP_COLUMNS}. */
+/** Types of the parameters for {@link TIP_COLUMNS}. */
 const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
   version: 'integer',
   time: 'bigint',
@@ -348,11 +347,10 @@ const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
 }
 
 /**
- * `append` writes what was decided and returns "written"; or the row of the log, and has changed nothing, when the log,
- * its zone or its lease is another one than it was decided on, or an id is taken; or null for an unknown conversation;
- * or "blobs", and has changed nothing, when it lacks the bytes of a long string and they were not passed.
- *
- * It locks the blobs that it uses against their deletion, in the order of their hashes, as `drop_blobs` does.
+ * `append` writes a decision and returns "written"; or the row of the log, without a change, if the log, its
+ * zone or its lease differs from the decided one, or an id exists; or null for an unknown conversation; or
+ * "blobs", without a change, if the bytes of a long string are neither stored nor passed. It locks its blobs
+ * against deletion, in the order of their hashes, as `drop_blobs` does.
  */
 export const appendFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.append(

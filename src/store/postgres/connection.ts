@@ -41,10 +41,10 @@ const RETRIED = ['23503', '40001', '40P01']
 const MAX_RETRIES = 3
 
 /**
- * How the sessions of the store's own pool plan: along an index in its order, row by row. Every order that the store
- * asks for has an index, but the planner knows the length of the average conversation at most: where most are short, or
- * it has yet to count, it would read all of a long one and sort. What no index can order is still sorted; such a sort
- * counts as so dear before PostgreSQL 18 that the plan would be compiled at each call (`jit`).
+ * The planner settings of the store's own pool: along an index in its order, row by row. Every order that the
+ * store requests has an index, but the planner knows at most the average length of conversations: with many
+ * short ones, or without statistics, it would read all of a long one and sort. Other sorts still work; their
+ * estimated cost would trigger compilation at each call (`jit`) before PostgreSQL 18.
  */
 export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin', 'material']
   .map((name) => `SET enable_${name} = off`)
@@ -58,7 +58,7 @@ export class Connection {
   readonly #schemaName: string
   readonly #options: PostgresStoreOptions
   readonly #calls = new Set<Promise<unknown>>()
-  /** Milliseconds that a call may take. */
+  /** Milliseconds until a call fails. */
   readonly #timeout: number
   readonly #names = new Map<string, string>()
   #prepare: boolean
@@ -94,8 +94,8 @@ export class Connection {
   }
 
   /**
-   * Makes a call of the store, which `close` waits for. @throws `store_closed`; `store_unavailable` when it takes too
-   * long; what the call throws.
+   * Runs a call of the store, which `close` waits for. @throws `store_closed`; `store_unavailable` after the
+   * timeout; what the call throws.
    */
   async call<T>(run: () => Promise<T>): Promise<T> {
     this.checkOpen()
@@ -137,7 +137,7 @@ export class Connection {
     }
   }
 
-  /** Runs one statement, in a transaction of its own. @throws what `toStoreError` says. */
+  /** Runs one statement in a transaction of its own. @throws as `toStoreError`. */
   async query<Row extends object>(sql: string, values: readonly SqlValue[] = []): Promise<Row[]> {
     try {
       const client = await this.open()
@@ -151,10 +151,12 @@ export class Connection {
   }
 
   /**
-   * Runs one statement, and the caller's work behind it on the client that holds the transaction, and commits both.
-   * @param work is given the row of the statement; false where there is nothing to commit
-   * @throws what the work throws; `invalid_argument` for a client that cannot hold a transaction, and for work that ended
-   * it; otherwise as `query`.
+   * Runs one statement, then the caller's work on the client that holds the transaction, and commits both.
+   *
+   * @param work receives the row of the statement; returns false if there is nothing to commit
+   * @throws what the work throws; `invalid_argument` for a client that cannot hold a transaction, and for
+   *   work that ended it; otherwise as
+   * `query`.
    */
   readonly transaction = async <Row extends object>(
     sql: string,
@@ -272,20 +274,20 @@ export class Connection {
     const pool = new Pool({
       connectionString,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
-      // A connection that nothing returns from is given up with the call that waits for it.
+      // A connection without a response is dropped with its call.
       query_timeout: this.#timeout,
       keepAlive: true,
       onConnect: (client) => client.query(SESSION),
       // A program that forgets to close its store still ends.
       allowExitOnIdle: true,
     })
-    // An idle client that loses its server says so here; the next call gets another one.
+    // An idle client that loses its server reports it here; the next call gets another one.
     pool.on('error', () => undefined)
     this.#own = pool
     return pool
   }
 
-  /** A single connection takes one statement after the other; anything else sorts that out by itself. */
+  /** A single connection runs one statement after the other; pools schedule statements themselves. */
   async #inTurn<T>(client: PostgresClient, run: () => Promise<T>): Promise<T> {
     if (isPool(client) || !isListening(client)) return run()
     const turn = this.#last.then(run)
@@ -308,9 +310,7 @@ export class Connection {
     }
   }
 
-  /**
-   * Tells the text, so that no other statement is ever run under the name, whatever stands between here and the server.
-   */
+  /** Derived from the text, so that no other statement runs under the name, whatever proxy is in between. */
   #nameOf(text: string): string {
     const known = this.#names.get(text)
     if (known !== undefined) return known
@@ -330,10 +330,10 @@ const storeErrors = <T>(call: Promise<T>): Promise<T> =>
     throw toStoreError(error)
   })
 
-/** Milliseconds that a call may take unless the options say otherwise, and at most: a timer cannot wait longer. */
+/** Default and maximum milliseconds until a call fails: timers cannot wait longer. */
 const [TIMEOUT, LONGEST_TIMEOUT] = [10_000, 2 ** 31 - 1]
 
-/** The result of a call that comes in time. @throws `store_unavailable` when it does not; what the call throws. */
+/** Returns the result of a call. @throws `store_unavailable` after the timeout; what the call throws. */
 function inTime<T>(call: Promise<T>, timeout: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const message = `PostgreSQL did not respond within ${timeout} ms; make the call again once it does.`
@@ -360,7 +360,7 @@ function numbered(sql: string): string {
   return text
 }
 
-/** SQLSTATE codes, whole or by their class, in the order they are looked at. */
+/** SQLSTATE codes, whole or by class, in the order of comparison. */
 const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
   ['40', 'store_busy'],
   ['55P03', 'store_busy'],
@@ -374,15 +374,15 @@ const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
 ]
 
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
-  store_busy: 'PostgreSQL gave way to another transaction or to a time limit; make the call again',
+  store_busy: 'PostgreSQL aborted the transaction for another one or a time limit. Retry',
   store_full:
     'PostgreSQL has no room left, on its disk or within its limits; make room, then make the call again',
-  invalid_argument: 'PostgreSQL has no place for so much in one value, whenever it is given; give less',
+  invalid_argument: 'The value is too large for PostgreSQL. Pass a smaller one',
   store_read_only: 'PostgreSQL does not let this user write here; connect as one who may, to a primary',
   store_unavailable: 'PostgreSQL cannot be reached or refused the call; make it again once the cause is gone',
 }
 
-/** The library's error for one of the database or its driver, which stands in it as the cause. O(1). */
+/** Returns the library's error for one of the database or its driver, with it as the cause. O(1). */
 export function toStoreError(cause: unknown): ColloquyError {
   if (isColloquyError(cause)) return cause
   const sqlState = codeOf(cause)
@@ -390,7 +390,10 @@ export function toStoreError(cause: unknown): ColloquyError {
   return new ColloquyError(code, `${SENTENCES[code] ?? ''}: ${messageOf(cause)}`, { sqlState }, { cause })
 }
 
-/** The first line of what was said; a host with several addresses says it once for each, and nothing for itself. */
+/**
+ * The first line of the message; a host with several addresses has one message per address, and none of its
+ * own.
+ */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
     return cause.errors.map(messageOf).join(', ')

@@ -46,13 +46,10 @@ export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
 
-/**
- * Settings of `synchronous_commit` by which what was acknowledged is lost in a crash, or when a standby takes over
- * (design D12).
- */
+/** Settings of `synchronous_commit` that lose acknowledged writes in a crash or a failover (design D12). */
 const WEAK = `('off', 'local', 'remote_write')`
 
-/** Makes this transaction's commit wait for this disk, and for that of the synchronous standby where there is one. */
+/** Makes this transaction's commit wait for the disk, and for the synchronous standby if there is one. */
 export const BE_DURABLE = `SELECT CASE WHEN current_setting('synchronous_commit') IN ${WEAK}
   THEN set_config('synchronous_commit', 'on', true) END`
 
@@ -71,7 +68,7 @@ export function postgresDialect(schema: string): Dialect {
     lock: ' FOR NO KEY UPDATE',
     elements: 'json_array_elements_text(CAST(? AS json)) AS listed (value)',
     entries: 'json_each_text(CAST(? AS json)) AS listed (key, value)',
-    // Looked up row by row: what the planner takes for a short table it would read as a whole.
+    // Looked up row by row: the planner would read a table that it estimates to be short as a whole.
     lookUp: (name, alias, condition, order) =>
       `CROSS JOIN LATERAL (SELECT * FROM ${table(name)} AS ${alias} WHERE ${condition}${
         order === undefined ? '' : ` ORDER BY ${order}`
@@ -125,8 +122,8 @@ const rangeValues = (ranges: readonly EventRange[]): SqlValue[] => [
 ]
 
 /**
- * What a range holds. Bounds and order begin with all columns of one index, so that no other one has the order,
- * whatever the planner takes for the length of the log.
+ * The rows of a range. Bounds and order begin with all columns of one index, so no other index has the order,
+ * whatever the planner estimates.
  */
 function rangeSql(
   form: RangeForm,

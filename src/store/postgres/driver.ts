@@ -1,13 +1,10 @@
-/**
- * What the store needs of a driver, as interfaces that several drivers fit, and the driver that it loads when a URL is
- * given.
- */
+/** The driver interfaces that the store needs, and the driver that it loads for a URL. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import type { Clock } from '../kit/record.ts'
 
 /**
- * Anything that runs a statement with values `$1`, `$2`, … and gives rows by column name: a pg Pool or Client, PGlite.
+ * Runs a statement with values `$1`, `$2`, … and returns rows by column name: a pg Pool or Client, or PGlite.
  */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
@@ -33,31 +30,31 @@ interface Common {
    */
   readonly listen?: boolean
   /**
-   * Milliseconds between looks at the conversations that are watched. Default: 1,000; ten times that while
-   * notifications arrive.
+   * Milliseconds between polls of watched conversations. Default: 1,000; ten times that while notifications
+   * arrive.
    */
   readonly pollInterval?: number
   /**
-   * Milliseconds that a call may take before it fails with `store_unavailable`, also when the server does not respond;
-   * what it has sent may still be carried out. `close` takes as long at most. Default: 10,000.
+   * Milliseconds until a call fails with `store_unavailable`, even if the server does not respond; its
+   * statement may still commit. `close` has the same limit. Default: 10,000.
    */
   readonly timeout?: number
   /** Gives the time of records and leases. Default: the server's, which all processes share. */
   readonly clock?: Clock
   /**
-   * Whether the text of events is indexed, for `searchText`. Events that are in the database already are indexed in the
-   * background. All processes that append should say so. Default: false.
+   * Whether the text of events is indexed, for `searchText`. Existing events are indexed in the background.
+   * Set it in all processes that append. Default: false.
    */
   readonly fullText?: boolean
   /**
-   * Whether statements are prepared by name, which saves planning; the client must then take `{ name, text, values }`,
-   * as `pg` does. A pooler that loses prepared statements is noticed, and they are given up. Default: true for a URL,
-   * false for a client.
+   * Whether statements are prepared by name, which saves planning; the client must accept `{ name, text,
+   * values }`, as `pg` does. If a pooler loses prepared statements, they are no longer used. Default: true
+   * for a URL, false for a client.
    */
   readonly prepare?: boolean
 }
 
-/** A client that also takes a statement with a name, which the server then keeps prepared: that of `pg`. */
+/** A client that also accepts named statements, which the server keeps prepared, as `pg` does. */
 export interface PreparingClient {
   query(statement: {
     readonly name: string
@@ -119,7 +116,7 @@ export interface LoadedDriver {
   }) => ListeningClient & { connect(): Promise<unknown>; end(): Promise<void> }
 }
 
-/** Milliseconds until an attempt to connect is given up. */
+/** Milliseconds until a connection attempt fails. */
 export const CONNECT_TIMEOUT = 10_000
 
 /**

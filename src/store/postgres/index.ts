@@ -20,21 +20,21 @@ export type {
 } from './driver.ts'
 
 /**
- * A store in a PostgreSQL database, for any number of processes. Nothing is connected until the first call, which also
- * creates the schema; a call that fails leaves the store as it was, and the next one tries again.
+ * Returns a store in a PostgreSQL database, for any number of processes. The first call connects and creates
+ * the schema; after a failed call the next one retries.
  *
- * Needs no session of its own: every call is one statement, or a few that do not depend on each other's connection, so
- * that a pool and a transaction-mode pooler serve it. A single client serves it too, one statement at a time, and when
- * that client has lost its connection the store has. The store ends what it created: the pool of a URL; a client that
- * was passed stays open.
+ * It needs no session: every call is one statement, or a few independent ones, so a pool and a
+ * transaction-mode pooler work. A single client works too, one statement at a time; a lost connection of that
+ * client is lost for the store. The store ends what it created: the pool of a URL; a passed client stays
+ * open.
  *
- * Costs: `append` is one round trip, O(log n) for each fact, and a few where another process has appended since, where
- * a fact names a parent other than HEAD, or is in the log already; appends to one conversation that are asked for while
- * one is under way share the next round trip and its wait for the disk; a page of `search` is two round trips. A
- * snapshot is saved beside appends: neither waits for the other.
+ * Costs: `append` is one round trip, O(log n) for each fact, and a few if another process has appended since,
+ * if a fact names a parent other than HEAD, or is in the log already; concurrent appends to one conversation
+ * share a round trip and its wait for the disk; a page of `search` is two round trips. Snapshots and appends
+ * do not wait for each other.
  *
- * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later version.
- *
+ * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later
+ *   version.
  * @example
  * const store = postgresStore({ url: 'postgres://localhost/app' })
  * store.name // 'postgres'

@@ -84,8 +84,8 @@ interface Version {
 const ISOLATION = `current_setting('transaction_isolation') AS isolation`
 
 /**
- * The version of a schema, 0 where there is none, and how transactions of the connection are isolated.
- * @throws `store_unavailable` for a user who may not even read it; what the driver throws.
+ * Returns the version of a schema, 0 without one, and the transaction isolation of the connection.
+ * @throws `store_unavailable` for a user without the right to read it; what the driver throws.
  */
 export async function versionOf(client: PostgresClient, schemaName: string): Promise<Version> {
   try {
@@ -168,11 +168,12 @@ function schemaStatements(schema: string): string[] {
 }
 
 /**
- * `feed_moment` is the order of a row of the feed. Readers take rows below the oldest transaction that runs
- * (`pg_snapshot_xmin`), so a row's moment must be no lower than its own transaction's number: then none is placed
- * before what was read. That number alone is not in the order of a conversation: a change takes it before it waits for
- * the conversation's row. What has the row sees all that held it before as ended, and `pg_snapshot_xmax` is beyond
- * whatever has ended. Selected from a table, so that the call is not inlined, and sees what is committed when it is made.
+ * `feed_moment` orders the rows of the feed. Readers see rows below the oldest running transaction
+ * (`pg_snapshot_xmin`), so the moment of a row must not be below its own transaction's number: then no row
+ * appears before one that was read. That number alone does not follow the order of a conversation: a
+ * transaction gets it before it waits for the conversation's row. With the row locked, all earlier holders
+ * have ended, and `pg_snapshot_xmax` is beyond every ended transaction. It is selected from a table so that
+ * the call is not inlined and sees the commits at its time.
  */
 const feedMomentFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
@@ -197,14 +198,14 @@ END
 $body$`
 
 /**
- * `change_items` returns, by their numbers from 1 on, the items that were put; or one row that does not fit, the first
- * that is not as expected, with its version, and then nothing was changed. `p_expected` is null for any version, 0 for
- * none; `p_puts` true for a put, false for a deletion, null for a comparison. Bodies and keys are lines of JSON, one
- * for each change.
+ * `change_items` returns, by their numbers from 1 on, the stored items; or one row for the first unexpected
+ * item, with its version, and then nothing was changed. `p_expected` is null for any version, 0 for no item;
+ * `p_puts` is true for a put, false for a deletion, null for a comparison. Bodies and keys are lines of JSON,
+ * one for each change.
  *
- * Each change holds a lock on the item's name, taken in one order by all, so that one that must not exist is not
- * created meanwhile. Each statement of a function sees what was committed when it begins, so those after the locks see
- * what others wrote. Claims take locks of rows only, and wait for none.
+ * Each change locks the item's name, in one global order, so that an item that must not exist is not created
+ * meanwhile. Each statement of a function sees the commits before it begins, so statements after the locks
+ * see other writes. Claims lock rows only and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const wrong = `SELECT n.nth, i.version FROM unnest(p_collections, p_ids, p_expected) WITH ORDINALITY AS n (collection, id, expected, nth)

@@ -1,11 +1,11 @@
-/** The index of text in PostgreSQL: a GIN index of the words of each line, as a `tsvector` without positions. */
+/** The text index in PostgreSQL: a GIN index of the terms of each line, as a `tsvector` without positions. */
 
 import type { CheckedTextQuery } from '../kit/query/text-query.ts'
 import { textPlace } from '../kit/query/text-query.ts'
 import { type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
 
-/** The words of a line, each as it is: no dictionary changes them. */
+/** The terms of a line, unchanged by any dictionary. */
 const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 
 /**
@@ -48,7 +48,7 @@ END
 $body$`,
 ]
 
-/** Texts as the functions take them. */
+/** Texts as parameters of the functions. */
 export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
   rows.map(({ time, seq }) => String(textPlace(time, seq, 0))),
   rows.map(({ seq }) => String(seq)),
@@ -59,7 +59,7 @@ export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
   rows.map(({ line }) => line).join('\n'),
 ]
 
-/** The newest texts that are compared one by one, before the index is asked: words that are in many are among them. */
+/** Number of the newest texts that are compared before the index is read: frequent terms are found there. */
 const NEWEST = 500
 
 /** What a text must contain, as a `tsquery`. */
@@ -102,7 +102,7 @@ export function textWork(schema: string): TextWork {
       ...fits.values,
       limit,
     )
-    // Looked up by the index alone, whatever the planner takes for its words; lines are read in the order of places.
+    // Read through the index alone, whatever the planner estimates; lines are read in order.
     const indexed = statement(
       `WITH hit AS MATERIALIZED (SELECT number FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery))
       SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h

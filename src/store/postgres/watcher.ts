@@ -21,7 +21,7 @@ import { quoteName } from './schema.ts'
 /** Milliseconds until a lost connection is made again: at first, and at most. */
 const BACKOFF = { first: 100, most: 5_000 }
 
-/** What `pg` takes for a pool that names no size. */
+/** The size of a pool of `pg` without one. */
 const DEFAULT_POOL_SIZE = 10
 
 /** How many clients of a pool are held to listen, by whatever stores share it: one must be left to work with. */
@@ -35,7 +35,7 @@ interface ListenerOptions {
   readonly client: PostgresClient | null
   /** Called with the payload of each notification. */
   readonly hear: (payload: string) => void
-  /** Called when listening has begun, again after each loss: what came before it was not heard. */
+  /** Called when listening has begun, again after each loss: earlier notifications were missed. */
   readonly begin: () => void
 }
 
@@ -92,7 +92,7 @@ class Listener {
     else client?.unref?.()
   }
 
-  /** Ends listening and gives the connection back. Never rejects. */
+  /** Ends listening and returns the connection. Never rejects. */
   async stop(): Promise<void> {
     this.#wanted = false
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -131,7 +131,7 @@ class Listener {
     await held?.end().catch(() => undefined)
   }
 
-  /** Holds a connection that listens; false when there is none to hold. */
+  /** Holds a listening connection; false if none is available. */
   async #hold(): Promise<boolean> {
     const { client, url, channel } = this.#options
     if (url !== null) {
@@ -163,11 +163,11 @@ class Listener {
     return true
   }
 
-  /** Takes what a connection says as long as it is the one that is held. */
+  /** Accepts notifications of a connection while it is the held one. */
   #keep(client: ListeningClient, end: End, isOwn: boolean): Held {
     const held = { client, end, isOwn }
     this.#held = held
-    // A client that was given is kept anew after each loss.
+    // A passed client is held again after each loss.
     if (this.#known.has(client)) return held
     this.#known.add(client)
     const lost = (): void => {
@@ -189,7 +189,7 @@ class Listener {
   }
 }
 
-/** Takes a client out of a pool, for as long as it is held; null when the pool would have nothing left to work with. */
+/** Removes a client from a pool while it is held; null if the pool would have no other. */
 async function lend(pool: PostgresPool): Promise<{ readonly client: HeldClient; readonly end: End } | null> {
   const count = (by: number): number => {
     const lent = (LENT.get(pool) ?? 0) + by
@@ -225,7 +225,7 @@ function unref(timer: ReturnType<typeof setTimeout>): void {
 /** Milliseconds. */
 const POLL_INTERVAL = 1_000
 
-/** While notifications arrive, only every so many looks are made: for what a writer could not send any more. */
+/** While notifications arrive, polls are this much rarer: they only cover lost notifications. */
 const RARELY = 10
 
 /** The state of a conversation without events, and of one that is not there. */
@@ -243,8 +243,8 @@ export class Watcher {
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
   /**
-   * What the next look is at: watches that have begun, and all that is watched. What is asked for while a look is under
-   * way is for another one, since that one's result may be older.
+   * The next poll: new watches, and everything that is watched. A request during a poll belongs to the next
+   * one, because the running poll's result may be older.
    */
   #begun = new Set<string>()
   #allDue = false
@@ -307,7 +307,7 @@ export class Watcher {
   }
 
   /**
-   * Listening has begun: what came before it is looked up, and a notification of nothing shows that others will arrive.
+   * Listening has begun: earlier changes are polled, and an empty notification shows that others will arrive.
    */
   #begin(): void {
     this.#notifier?.tell('')

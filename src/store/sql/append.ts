@@ -107,9 +107,10 @@ export class KnownLog {
   }
 
   /**
-   * Decides an append, loading what the decision asks for. Decisions are pure: one that asked for more is made again.
+   * Decides an append, loading the rows that the decision reads. Decisions are pure: one that lacked rows is
+   * repeated.
    *
-   * @param isLeaseAssumed whether the writer is taken to hold the lease that it names
+   * @param isLeaseAssumed whether to assume that the writer holds its lease
    * @throws what `decideAppend` throws.
    */
   *decide(facts: readonly Fact[], options: AppendOptions, isLeaseAssumed = false): Work<AppendDecision> {
@@ -137,7 +138,7 @@ export class KnownLog {
     }
   }
 
-  /** Takes ids for new ones until the database says otherwise. */
+  /** Assumes that ids are new until the database reports otherwise. */
   assumeNew(ids: Iterable<string>): void {
     for (const id of ids) if (!this.#nodes.has(id)) this.#nodes.set(id, null)
   }

@@ -26,7 +26,7 @@ export interface EventRow {
   /** In digits: it may be more than a driver's number holds. */
   readonly time: string
   readonly body: string
-  /** The long strings that were taken out of the body: `referencesText`. */
+  /** The long strings that were removed from the body: `referencesText`. */
   readonly blobs: string | null
 }
 

@@ -59,7 +59,7 @@ interface LeaseRow {
   readonly expires: Bigint
 }
 
-/** A row of the feed that says what happened to the conversation of a change. */
+/** Returns the statement that adds a row to the feed for a change of a conversation. */
 export function feedStatement(
   d: Dialect,
   conversationId: string,
@@ -91,7 +91,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   const insertTags = `INSERT INTO ${tag} (number, conversation_id, name, value, created_at)
     SELECT changed.number, CAST(? AS text), 'tag.' || listed.key, listed.value, CAST(changed.created_at AS bigint) FROM changed CROSS JOIN ${d.entries}
     WHERE true ON CONFLICT (number, name) DO UPDATE SET value = excluded.value`
-  // Locked before the record by whatever takes both.
+  // Locked before the record by every transaction that locks both.
   const locked = `(SELECT number AS log_number FROM ${log} WHERE conversation_id = ?${d.lock}) AS current`
   const millis = `(${d.now} / 1000)`
   const numberOf = `(SELECT l.number FROM ${log} AS l WHERE l.conversation_id = ?)`
@@ -337,7 +337,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     )
   }
 
-  /** The statement of the place at which a walk has looked at as many as it may; no row when it ends before. */
+  /** The statement of the position at which a walk reaches its maximum; no row if it ends before. */
   function lastLookedSql(
     walk: Walk,
     query: Pick<CheckedConversationQuery, 'descending' | 'after'>,
@@ -349,7 +349,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     )
   }
 
-  /** The statement of a count: how many were looked at, and how many of them fit. */
+  /** The statement of a count: the number of visited rows, and of matching ones. */
   function countSql(walk: Walk, exact: boolean): Statement {
     const walked = walkSql(walk, { descending: false, after: null })
     const fits = comparisons(walk)
@@ -361,7 +361,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     )
   }
 
-  /** One page. O(log n + records looked at). */
+  /** Returns one page. O(log n + visited records). */
   function* list(query: CheckedConversationQuery): Work<Page<ConversationRecord>> {
     if (!query.isPossible) return lookedPage(query, [], null)
     const walk = walkOf(query, query.by)
@@ -378,7 +378,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     )
   }
 
-  /** How many a filter lets through. O(records looked at). */
+  /** Counts the records that match a filter. O(visited records). */
   function* count(filter: CheckedConversationFilter, exact: boolean): Work<Count> {
     if (!filter.isPossible) return lookedCount(0, 0, exact)
     const { sql, values } = countSql(countWalkOf(filter), exact)
@@ -436,7 +436,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return row === undefined ? null : leaseOf(row)
   }
 
-  /** A page of the leases that were not given back. O(leases). */
+  /** Returns a page of the leases that were not returned. O(leases). */
   function* listLeases({ expired, after, limit }: CheckedLeaseQuery): Work<Lease[]> {
     const rows = yield* all<LeaseRow>(
       `SELECT ${leaseColumns} FROM ${log}${d.by('log_lease')} WHERE lease_owner IS NOT NULL AND conversation_id > ?
@@ -501,7 +501,7 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       conversationId,
       conversationId,
     )
-    // Drivers may give a Buffer, which may be a piece of memory that others use.
+    // Drivers may return a Buffer that shares its memory.
     return rows.map((row) => ({ part: row.part, bytes: new Uint8Array(row.bytes) }))
   }
 

@@ -86,9 +86,9 @@ export type Table =
 export interface Dialect {
   /** The full name of a table. */
   table(name: Table): string
-  /** A hint that names the index to go by; empty where there is none. */
+  /** A hint that names the index to use; empty without one. */
   by(index: string): string
-  /** A `?` that is the clock's time in microseconds, or null for that of the database. */
+  /** A `?` for the clock's time in microseconds, or null for the time of the database. */
   readonly now: string
   /** The larger of two values. */
   readonly greatest: string

@@ -34,7 +34,7 @@ type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonl
 /** Before and after every instant of an event. */
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
-/** Ranges in one statement at most: a longer one takes longer to prepare than to run. */
+/** Maximum number of ranges in one statement: preparing a longer one costs more than running it. */
 const MAX_RANGES = 80
 
 /** Segments of a path in its first statement; each further one has twice as many. */
@@ -147,7 +147,10 @@ export function eventReads(d: Dialect) {
     return ids.map((id) => found.get(id) ?? null)
   }
 
-  /** One page. O(log n + limit) for each kind and source asked for, on a path for each segment in the page as well. */
+  /**
+   * Returns one page. O(log n + limit) for each requested kind and source, on a path for each segment in the
+   * page as well.
+   */
   function* search(query: CheckedEventQuery): Work<EventPage> {
     const { conversationId, limit, maxBytes, refs } = query
     const { rows, log } = yield* find(query, limit + 1)
@@ -268,7 +271,7 @@ export function eventReads(d: Dialect) {
   return { findLog, stretch, read, events, rowsWithIds, getMany, search, count }
 }
 
-/** Bytes of an event as it is read, without those of its other columns. */
+/** Bytes of an event as it is read, without its other columns. */
 const bytesOf = ({ bytes, blobs }: FoundRow, refs: boolean): number =>
   blobs === null || refs ? bytes : readReferences(blobs).reduce((sum, one) => sum + one.bytes, bytes)
 
@@ -308,7 +311,7 @@ const within = ({ lane, up_to: upTo, since, until }: SegmentRow, { low, high }: 
   high: earlier(high, { time: BigInt(until), seq: upTo + 1 }),
 })
 
-/** A range for each kind and source asked for, or one for all. */
+/** Returns a range for each requested kind and source, or one for all. */
 function rangesOf(
   { kinds, source }: Pick<CheckedEventFilter, 'kinds' | 'source'>,
   { low, high }: Bounds,

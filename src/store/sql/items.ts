@@ -44,7 +44,7 @@ export function itemReads(d: Dialect) {
     return row === undefined ? null : itemOfRow(row)
   }
 
-  /** The walk of an index that holds what a query asks for. */
+  /** The walk of an index that contains the result of a query. */
   function walk(collection: string, query: CheckedItemQuery): Statement & { readonly order: string } {
     const { by, value, from, below, after, descending } = query
     const column = by === null ? 'w.id' : 'w.value'
@@ -90,7 +90,7 @@ export function itemReads(d: Dialect) {
     return pageOf(found, query.limit, (last) => itemCursor(query, last))
   }
 
-  /** How many items a list would have. O(items looked at). */
+  /** Counts the items of a list. O(visited items). */
   function* count(collection: string, query: CheckedItemQuery, exact: boolean): Work<Count> {
     const { sql, values, order } = walk(collection, query)
     // In order, so that the index is walked, and not the table that other collections are in as well.

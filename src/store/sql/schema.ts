@@ -8,7 +8,7 @@ export interface ColumnTypes {
   readonly int: string
   readonly big: string
   readonly bytes: string
-  /** A number that no row is given twice: as the key of its table, and as any column. */
+  /** A number that is unique per row: as the key of its table, and as any column. */
   readonly identityKey: string
   readonly identity: string
   /** Appended to each table. */
@@ -26,23 +26,26 @@ export interface ColumnTypes {
 }
 
 /**
- * The statements that create everything, in order. Times are microseconds since 1970.
- *
- * - `conversation`: what people write about one. `number` is its identity: another conversation of the same id has
+ * Returns the statements that create everything, in order. Times are microseconds since 1970.
+ * - `conversation`: the record. `number` is its identity: a recreated conversation with the same id has
  *   another one.
  * - `log`: the end of its log, which every append reads and rewrites, and its lease.
- * - `event`: one row for each position. `lane` is null for what is not in the tree, `kind` also for what no search
- *   finds; `message` is the text that a search looks into.
- * - `blob`: a long string of bodies, by its SHA-256, in pieces. `event.blobs` tells where in its body an event has which,
- *   and `blob_use` which events have one: the last use that goes takes the blob with it, by a trigger.
+ * - `event`: one row for each position. `lane` is null outside of the tree, `kind` also for facts that no
+ *   search finds; `message` is
+ * the searchable text.
+ * - `blob`: a long string of bodies, by its SHA-256, in pieces. `event.blobs` lists the strings of a body and
+ *   their paths, and `blob_use`
+ * the events of a string: a trigger deletes a string with its last use.
  * - `lane`: where each run of the tree branches off.
- * - `conversations`, `events`: views for the caller's own queries. Their columns stay; docs/own-rows.md lists them.
- * - `feed`: what happened in all conversations, one row for each append and each change.
- * - `text`: the words of each event that a search of text finds, in a line; `number` is its place in the order of such
- *   searches. `text_version` of a log: how many of its events were indexed.
+ * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/own-rows.md
+ *   lists them.
+ * - `feed`: the changes of all conversations, one row for each append and each change.
+ * - `text`: the indexed line of each event that a text search finds; `number` orders such searches.
+ *   `text_version` of a log: how many of
+ * its events are indexed.
  *
- * Each index pays for an order that the contract promises: events by id, by time, and by kind and source; conversations
- * by creation, by change, and by creation of each key they are listed by.
+ * Each index serves an order of the contract: events by id, by time, and by kind and source; conversations by
+ * creation, by change, and by creation of each key.
  */
 export function schemaOf(
   dialect: Pick<Dialect, 'table' | 'seq'>,

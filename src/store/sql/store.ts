@@ -33,7 +33,7 @@ import { TextIndexer, textReads, type TextWork } from './texts.ts'
 
 /** What a database does in its own way. */
 export interface OwnWork {
-  /** Appends, and says whether anything was added. */
+  /** Appends, and returns whether anything was added. */
   append(
     conversationId: string,
     facts: readonly Fact[],
@@ -44,7 +44,7 @@ export interface OwnWork {
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
   /** Null without an index of text. */
   readonly texts: TextWork | null
-  /** A part of the work that takes deleted texts out of the index; true when there is more. */
+  /** A step that removes deleted texts from the index; true if more remain. */
   readonly purgeTexts: (() => Work<boolean>) | null
   /** Wakes those who watch a conversation that this store has written. */
   wake(conversationId: string): void

@@ -33,7 +33,7 @@ export interface TextMatch {
   readonly query: CheckedTextQuery
   /** The number of the log, where it is one conversation's. */
   readonly log: number | null
-  /** What is selected of the text `t`, beside `number`, `log` and `seq`. */
+  /** The columns to select from the text `t`, in addition to `number`, `log` and `seq`. */
   readonly columns: Statement
   /** What the text `t` fits. */
   readonly fits: Statement
@@ -56,7 +56,7 @@ export interface TextWork {
   readonly maintain: (() => Work<boolean>) | null
 }
 
-/** The row of an event in the index; null for one without words. O(length). */
+/** Returns the row of an event in the index; null for an event without terms. O(length). */
 export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigint): TextRow | null {
   const found = inTree ? eventText(fact) : null
   const line = found === null ? '' : lineOf(found.text)
@@ -155,7 +155,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     }
   }
 
-  /** What a text `t` must fit, its words included. */
+  /** The conditions of a text `t`, including its terms. */
   function fitsOf({
     includes,
     excludes,
@@ -271,8 +271,8 @@ const [IDLE, AFTER_FAULT] = [200, 5_000]
 const MANY = 256
 
 /**
- * Does what is left to do for an index, in small steps between the calls of the store; each step takes about half of the
- * time. Several processes may do so at once: of two that index the same events one is refused.
+ * Continues the indexing in small steps between the calls of the store; the steps use about half of the time.
+ * Several processes may index at once: of two that index the same events one is rejected.
  */
 export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>

@@ -72,8 +72,8 @@ export class Connection {
   }
 
   /**
-   * Carries out a unit of work in one transaction beside which no other connection writes, or in its part of a shared
-   * one; nothing of it stays when it throws.
+   * Runs a unit of work in a transaction that excludes other writers, or in its part of a shared one; an
+   * exception rolls it back.
    */
   write<T>(work: () => Work<T>): T {
     return this.#isShared
@@ -101,7 +101,7 @@ export class Connection {
     return next.done === true ? next.value : this.#transaction('BEGIN', () => this.run(work))
   }
 
-  /** Carries out a step, and tells the unit of work what it returns or throws. */
+  /** Runs a step, and passes its result or exception to the unit of work. */
   #answer<T>(steps: ReturnType<() => Work<T>>, step: Step): IteratorResult<Step, T> {
     let rows: readonly object[]
     try {
@@ -190,14 +190,14 @@ export class Connection {
   }
 }
 
-/** What the caller's own work has thrown, which is no fault of the connection. */
+/** An exception of the caller's own work, which is not a fault of the connection. */
 export class CallbackError extends Error {
   constructor(cause: unknown) {
     super('The work within an append has failed.', { cause })
   }
 }
 
-/** SQLite's primary result codes, as far as they tell callers what to do. */
+/** SQLite's primary result codes that tell a caller what to do. */
 const RESULTS: Readonly<Record<number, string>> = {
   5: 'BUSY',
   6: 'LOCKED',
@@ -256,10 +256,9 @@ const FOLDER_FAULT: Meaning = [
 const OTHER: Meaning = ['store_unavailable', 'The database reports an error.']
 
 /**
- * The error of the contract for what was caught: errors of the library stay, a driver's are told apart by SQLite's
- * result code (node:sqlite `errcode`, bun:sqlite `errno`, better-sqlite3 `code`), and what no driver throws stays as it
- * is. O(1).
- *
+ * Returns the error of the contract for a caught one: errors of the library are returned themselves, a
+ * driver's are distinguished by SQLite's result code (node:sqlite `errcode`, bun:sqlite `errno`,
+ * better-sqlite3 `code`), and others are returned unchanged. O(1).
  * @example
  * toStoreError({ errcode: 5, message: 'database is locked' }).code // 'store_busy'
  * toStoreError({ code: 'SQLITE_FULL', message: 'database or disk is full' }).code // 'store_full'

@@ -50,7 +50,7 @@ import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
 import { textRow } from '../sql/texts.ts'
 import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 
-/** Positions of one log: what one is multiplied with to give each event of a database a number of its own. */
+/** Maximum number of positions of a log: the factor that gives each event of a database a unique number. */
 const POSITIONS = 2 ** 31
 
 const placeOf = (log: number, seq: number): number | bigint => {
@@ -208,8 +208,8 @@ const INSERT_FEED = `INSERT INTO colloquy_feed (shard, witness, number, conversa
   VALUES (?, ?, ?, ?, ${TOLD.events}, ?, ?)`
 
 /**
- * Decides an append and writes it. O(log n) for each fact. The id of a single event is taken for new until the index of
- * ids says otherwise, which costs less than looking it up.
+ * Decides an append and writes it. O(log n) for each fact. The id of a single event is assumed to be new
+ * until the unique index rejects it, which costs less than a look-up.
  * @throws `unknown_conversation`, and what `decideAppend` throws.
  */
 export function* append(
@@ -234,7 +234,7 @@ export function* append(
       }
     } catch (error) {
       if (!isTaken(error) && !isColloquyError(error)) throw error
-      // Refused, or the id is taken: for which reason is decided on what the log holds.
+      // Rejected, or the id exists: the stored log decides which error it is.
     }
   }
   if (known === null) {
@@ -292,7 +292,7 @@ type HeldItem = Pick<ItemRow, 'version' | 'keys'>
 
 const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? AND id = ?'
 
-/** The row's number is the version: none is given twice. */
+/** The row's number is the version: it is unique. */
 const PUT_ITEM = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
 export const DUE_ITEMS = `SELECT ${ITEM_COLUMNS} FROM colloquy_item AS i INDEXED BY colloquy_item_due
@@ -405,7 +405,7 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const rows = yield* all<Row>(FEED_ROWS, from, looked)
   const wanted = rows.filter((row) => shard === null || row.shard === shard || row.place === from)
   const found = wanted.slice(0, rowsFor(query))
-  // The page of a shard whose rows are few ends where it has looked at enough.
+  // The page of a shard with few rows ends after its maximum of visited rows.
   const end = found.length === wanted.length && rows.length === looked ? rows.at(-1) : undefined
   const plan = planFeed(query, found.map(rowOf), end && rowOf(end))
   const events = new Map<FeedPart, readonly StoredEvent[]>()

@@ -26,8 +26,8 @@ export type SqliteStoreOptions = (
    */
   readonly synchronous?: 'full' | 'normal'
   /**
-   * Refuses every change. The database must exist and be of this version. SQLite still makes files beside it, which a
-   * connection that only reads does not remove, so its folder must let it. Default: false.
+   * Rejects every change. The database must exist and have this version. SQLite still creates files next to
+   * it, which a read-only connection does not remove, so its folder must be writable. Default: false.
    */
   readonly readOnly?: boolean
   /** For how many milliseconds a call waits while another process writes. Default: 5,000. */
@@ -40,30 +40,28 @@ export type SqliteStoreOptions = (
   /** Gives the time of records and leases. Default: the system's. */
   readonly clock?: Clock
   /**
-   * Whether the text of events is indexed, for {@link Store.searchText}. Events that are in the database already are
-   * indexed in the background. All processes that append should say so. Default: false.
+   * Whether the text of events is indexed, for {@link Store.searchText}. Existing events are indexed in the
+   * background. Set it in all processes that append. Default: false.
    */
   readonly fullText?: boolean
 }
 
 /**
- * A store in a SQLite database: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or bun:sqlite.
- * The tables are named `colloquy_…` and may stand beside others. The database is opened and migrated by the first call,
- * and opened anew by the next one after an error that makes it `store_unavailable`. Several processes may hold one file
- * at once.
+ * Returns a store in a SQLite database: a file, `:memory:`, or an open database of `node:sqlite`,
+ * better-sqlite3 or bun:sqlite. The tables are named `colloquy_…` and may share the database with others. The
+ * first call opens the database and creates the tables; after a `store_unavailable` error the next call opens
+ * it again. Several processes may share a file.
  *
- * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead logging, and
- * no other code may hold a transaction on it. Its encoding is UTF-8, as SQLite has it unless it is told otherwise: one
- * in UTF-16, which orders texts otherwise, is refused as `store_unavailable`. Within one process, open a file with one
- * driver only: each brings a SQLite of its own, and the locks that keep processes apart do not keep the two apart.
+ * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead
+ * logging, and no other code may hold a transaction on it. Its encoding must be UTF-8, SQLite's default:
+ * UTF-16, which orders texts differently, is `store_unavailable`. Within one process, open a file with one
+ * driver only: each has its own SQLite, and file locks do not separate the two.
  *
- * Costs: `append` O(log n) for each fact and one sync of the disk in all, which the writes that are asked for in one
- * turn of the event loop share; `get` O(log n); a page of `search` O(log n +
- * limit) for each kind and source in the log, at any depth, with any filter but text. Each call runs on the calling
- * thread.
+ * Costs: `append` O(log n) for each fact and one sync of the disk, shared by the writes of one turn of the
+ * event loop; `get` O(log n); a page of `search` O(log n + limit) for each kind and source in the log, at any
+ * depth, with any filter except text. Calls run on the calling thread.
  *
- * @throws `invalid_argument` for options that are none; what a database can throw comes with the first call.
- *
+ * @throws `invalid_argument` for invalid options; errors of the database are thrown by the calls.
  * @example
  * const store = sqliteStore({ file: ':memory:' })
  * await store.createConversation({ id: 'c' })
@@ -130,7 +128,7 @@ const givenDatabase = (database: SqliteDatabase, connect: SetUp): ConnectionSour
   check: () => undefined,
 })
 
-/** A file that is opened by its path, and is the one that the path names for as long as it is open. */
+/** A file opened by its path, which must stay the file at that path while it is open. */
 function openedFile(file: string, readOnly: boolean, connect: SetUp): ConnectionSource {
   const isFile = file !== ':memory:'
   let identity: string | null = null
@@ -191,11 +189,11 @@ async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase
 const JOURNAL_SIZE = 4 * 2 ** 20
 
 /**
- * Makes a connection what the store expects: write-ahead log, the durability asked for, foreign keys, overwritten
- * deletions, the schema. May be called again when it failed half way.
- *
- * @throws `store_unavailable` for a database in UTF-16; `store_newer`; `store_read_only` where the schema is missing and
- * may not be created; whatever the driver throws.
+ * Sets up a connection: write-ahead log, durability, foreign keys, overwritten deletions, the schema. May be
+ * called again after a failure.
+ * @throws `store_unavailable` for a database in UTF-16; `store_newer`; `store_read_only` if the schema is
+ *   missing and may not be
+ * created; what the driver throws.
  */
 export function setUp(
   database: SqliteDatabase,
@@ -234,7 +232,7 @@ export function setUp(
   return connection
 }
 
-/** The version of the schema; it stands in a table of its own, since the database may be shared with other tables. */
+/** The version of the schema, in a table of its own because the database may be shared with other tables. */
 const VERSION = 1
 
 /** Creates the schema in one transaction: of several processes that open a database at once, one does. */

@@ -1,4 +1,4 @@
-/** Looks now and then whether another connection has written, and says so to those who watch. */
+/** Polls whether another connection has written, and wakes watches. */
 
 import type { Unwatch, Wake } from '../contract/store.ts'
 import { Watches } from '../kit/watches.ts'
@@ -7,7 +7,7 @@ import type { Runner } from './runner.ts'
 
 const DATA_VERSION = 'PRAGMA data_version'
 
-/** What was written from a place of the feed on, and where it ends: it tells of whatever wakes who watches. */
+/** The rows of the feed from a position, and its end: every change that wakes a watch has a row. */
 export const NEWS = `SELECT place, witness, conversation_id AS id FROM colloquy_feed WHERE place >= ?
   ORDER BY place LIMIT ?`
 export const LAST = 'SELECT place, witness FROM colloquy_feed ORDER BY place DESC LIMIT 1'
@@ -29,10 +29,10 @@ interface NewsRow extends Place {
 const START: Place = { place: 0, witness: 0 }
 
 /**
- * Polls `PRAGMA data_version`, which changes when any other connection has written, of this process or another; then
- * the feed, so that only those are woken who watch what something happened to, at the cost of what happened. A
- * connection that a fault has dropped is opened anew, as those who only watch make no call that would. The timer keeps
- * no process alive.
+ * Polls `PRAGMA data_version`, which changes when any other connection has written, of this process or
+ * another; then the feed, so that only watches of changed conversations wake, at the cost of the changes. It
+ * reopens a connection that a fault dropped, because a process that only watches makes no calls. The timer
+ * keeps no process alive.
  */
 export class Poll {
   readonly watches = new Watches()

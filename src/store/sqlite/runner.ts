@@ -32,10 +32,13 @@ interface QueuedWrite {
   readonly settle: (outcome: Outcome) => void
 }
 
-/** Units of work that share one commit at most: for as long as they are done, nothing else is. */
+/** Maximum number of units of work in one commit: nothing else runs meanwhile. */
 const LARGEST_GROUP = 256
 
-/** After so many reads the event loop gets a turn: reads that follow one another would let no write and no timer in. */
+/**
+ * Number of reads after which the event loop gets a turn, so that consecutive reads do not block writes and
+ * timers.
+ */
 const READS_PER_TURN = 256
 
 /** Milliseconds without a write after which the write-ahead log is written back and emptied. */
@@ -96,9 +99,9 @@ export class Runner {
   }
 
   /**
-   * Runs a unit of work that writes, after all that were asked for before, and resolves when it is durable. Those that
-   * are asked for in one turn of the event loop share one commit (design D30), unless one `isAlone`. @throws as
-   * {@link Runner.read}.
+   * Runs a writing unit of work after all earlier ones, and resolves when it is durable. The writes of one
+   * turn of the event loop share one commit (design D30), unless one `isAlone`. @throws as {@link
+   * Runner.read}.
    */
   readonly write = async <T>(work: () => Work<T>, { isAlone = false } = {}): Promise<T> => {
     this.refuseWhenClosed()
@@ -125,7 +128,7 @@ export class Runner {
   #flushSoon(): void {
     if (this.#isFlushing || this.#queue.length === 0) return
     this.#isFlushing = true
-    // At the end of the turn: what all sockets that are ready ask for is in the queue by then.
+    // At the end of the turn, when the requests of all ready sockets are in the queue.
     setImmediate(async () => {
       await this.#commit(this.#nextGroup())
       this.#isFlushing = false

@@ -1,6 +1,6 @@
 /**
- * The index of text in SQLite: FTS5 over lines of words. An append writes the line only; lines are taken into the index
- * together, and until then a search looks at each of them.
+ * The text index in SQLite: FTS5 over lines of terms. An append writes only the line; lines are added to the
+ * index in groups, and until then a search compares each of them.
  */
 
 import type { CheckedTextQuery } from '../kit/query/text-query.ts'
@@ -27,8 +27,8 @@ export const TEXT_SCHEMA: readonly string[] = [
 ]
 
 /**
- * Whatever is no space is part of a word: the lines are made of words already. Deleted words are overwritten. Words have
- * no positions: a phrase is compared with the line.
+ * Every character except a space is part of a term: the lines consist of terms. Deleted terms are
+ * overwritten. The index has no positions: a phrase is compared with the line.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
@@ -44,7 +44,7 @@ const INSERT_TEXT = insertInto('colloquy_text')
 const IS_PENDING = 'SELECT 1 FROM colloquy_text_pending WHERE number = ?'
 const IS_TEXT = 'SELECT 1 FROM colloquy_text WHERE number = ?'
 
-/** As many texts are taken into the index at once: together they cost little more than to be pending. */
+/** Number of texts that are added to the index at once. */
 const MANY = 64
 
 /** Writes texts of a log, to be indexed. */
@@ -65,10 +65,10 @@ export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
     }
 }
 
-/** Texts that are taken into the index in one transaction, and that are taken out of it, which costs more. */
+/** Number of texts added to the index in one transaction, and number removed, which costs more. */
 const [MERGED, PURGED] = [512, 32]
 
-/** Takes texts into the index, and those of deleted conversations out of it; true when there is more. */
+/** Adds texts to the index, and removes texts of deleted conversations; true if more remain. */
 function* maintain(): Work<boolean> {
   if (yield* purge()) return true
   const last = yield* first<{ readonly last: string | null }>(
