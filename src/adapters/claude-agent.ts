@@ -14,14 +14,18 @@ import { isKeepable } from '../store/kit/record.ts'
 import { digest } from './channel-values.ts'
 import {
   addLines,
+  conversationIdOf,
   emptyTranscript,
   entriesOf,
   linesEvent,
   linesIn,
   parseLines,
   readEvents,
+  subagentKey,
   type Transcript,
 } from './claude-transcript.ts'
+
+export { conversationIdOf }
 
 /** The tag of sessions, and the collection of their summaries. */
 const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
@@ -30,18 +34,6 @@ interface Session {
   readonly record: ConversationRecord
   readonly sessionId: string
   readonly mtime: number
-}
-
-/**
- * Returns the id of the conversation of a session, or of a subagent's transcript.
- *
- * @example
- * conversationIdOf({ projectKey: 'p', sessionId: 's' }) // 's-c5018da6c53d5c45f9b5364ff97c278b'
- */
-export function conversationIdOf({ projectKey, sessionId, subpath }: SessionKey): string {
-  const name = (subpath ?? sessionId).split('/').at(-1) ?? ''
-  const id = digest(projectKey, sessionId, subpath ?? '')
-  return `${name.replaceAll(/[^\w-]/g, '').slice(0, 60)}-${id}`
 }
 
 /**
@@ -81,11 +73,11 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
   }
 
   /** Reads what others appended to a session. */
-  const transcriptOf = async (record: ConversationRecord): Promise<Transcript> => {
+  const transcriptOf = async (record: ConversationRecord, key: SessionKey): Promise<Transcript> => {
     const { id, createdAt, version } = record
     let transcript = transcripts.get(id)
     if (transcript?.createdAt !== createdAt || transcript.version > version) {
-      transcript = emptyTranscript(createdAt)
+      transcript = emptyTranscript(createdAt, key)
       transcripts.set(id, transcript)
     }
     for (const { fact } of await readEvents(store, id, transcript.version, version)) {
@@ -102,7 +94,7 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
     entries: readonly SessionStoreEntry[],
   ): Promise<void> => {
     const record = (await store.getConversation(id)) ?? (await createSession(store, id, key))
-    const transcript = await transcriptOf(record)
+    const transcript = await transcriptOf(record, key)
     const fresh = new Map<unknown, SessionStoreEntry>()
     for (const entry of entries) {
       const uuid = entry.uuid ?? Symbol('no uuid')
@@ -110,8 +102,7 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
     }
     const [first] = fresh.values()
     if (first === undefined) return
-    const { head, title, agents } = transcript
-    const linked = agents.size
+    const { head, title } = transcript
     const text = [...fresh.values()].map((entry) => JSON.stringify(entry)).join('\n')
     const isKnown = transcript.uuids.has(first['parentUuid'])
     const timestamp = new Date().toISOString()
@@ -127,14 +118,13 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
       transcripts.delete(id)
       throw error
     }
-    for (const [agent, action] of [...agents].slice(linked)) await linkSubagent(key, agent, action)
+    for (const [agent, action] of transcript.subagents) await linkSubagent(subagentKey(key, agent), action)
     if (transcript.title && transcript.title !== title && isKeepable(transcript.title, 200))
       await store.updateConversation(id, { title: transcript.title })
   }
 
   /** Adds the action that opened a subagent to the record of its conversation, which may still be empty. */
-  const linkSubagent = async ({ projectKey, sessionId }: SessionKey, agent: string, action: string) => {
-    const key = { projectKey, sessionId, subpath: `subagents/agent-${agent}` }
+  const linkSubagent = async (key: SessionKey, action: string): Promise<void> => {
     const id = conversationIdOf(key)
     const { metadata } = (await store.getConversation(id)) ?? (await createSession(store, id, key))
     const subagent = { action_id: action, depth: 1 }
@@ -157,7 +147,7 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
       inOrder(key, async (id) => {
         const record = await store.getConversation(id)
         if (record === null) return null
-        const { ids } = await transcriptOf(record)
+        const { ids } = await transcriptOf(record, key)
         return entriesOf(await readEvents(store, id, 0, record.version), key, ids)
       }),
     async listSessions(projectKey) {

@@ -7,8 +7,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import { toMessages } from '../messages/neutral.ts'
-import { objectOf, objectsOf } from '../messages/text.ts'
-import { growingClaudeCode } from '../sessions/growing-claude-code.ts'
+import { growingClaudeCode, type ReadLines } from '../sessions/growing-claude-code.ts'
 import { pathTo } from '../state/read.ts'
 import { replay } from '../state/reduce.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
@@ -19,6 +18,25 @@ import { digest } from './channel-values.ts'
 const LINES = 'claude_agent.lines'
 /** Number of events in one read. */
 const PAGE = 1_000
+
+/**
+ * Returns the id of the conversation of a session, or of a subagent's transcript.
+ *
+ * @example
+ * conversationIdOf({ projectKey: 'p', sessionId: 's' }) // 's-c5018da6c53d5c45f9b5364ff97c278b'
+ */
+export function conversationIdOf({ projectKey, sessionId, subpath }: SessionKey): string {
+  const name = (subpath ?? sessionId).split('/').at(-1) ?? ''
+  const id = digest(projectKey, sessionId, subpath ?? '')
+  return `${name.replaceAll(/[^\w-]/g, '').slice(0, 60)}-${id}`
+}
+
+/** The key of a subagent's transcript. */
+export const subagentKey = ({ projectKey, sessionId }: SessionKey, agent: string): SessionKey => ({
+  projectKey,
+  sessionId,
+  subpath: `subagents/agent-${agent}`,
+})
 
 /** A session as this process has read it, up to a version of its log. */
 export interface Transcript {
@@ -33,23 +51,20 @@ export interface Transcript {
   /** The latest of them that can be HEAD. */
   head: string | null
   title: string | null
-  /** The actions by the ids of their calls. */
-  readonly actions: Map<string, string>
-  /** The actions that opened subagents, by the ids of the agents. */
-  readonly agents: Map<string, string>
+  /** Subagents of the latest lines, with the actions that opened them. */
+  subagents: ReadLines['subagents']
 }
 
-export const emptyTranscript = (createdAt: string): Transcript => ({
+export const emptyTranscript = (createdAt: string, key: SessionKey): Transcript => ({
   createdAt,
-  read: growingClaudeCode(),
+  read: growingClaudeCode((agent) => conversationIdOf(subagentKey(key, agent))),
   version: 0,
   count: 0,
   uuids: new Set(),
   ids: new Set(),
   head: null,
   title: null,
-  actions: new Map(),
-  agents: new Map(),
+  subagents: [],
 })
 
 /** The events of a log at positions from `start`, below `end`. O(result). */
@@ -73,18 +88,8 @@ export function addLines(transcript: Transcript, text: string): Event[] {
     return { line: transcript.count + index + 1, raw: '', value: entry as JsonValue }
   })
   transcript.count += records.length
-  const { facts, title } = transcript.read(records)
-  transcript.title = title
-  for (const { fact } of facts)
-    if (!isQuarantined(fact) && fact.kind === 'ActionEvent')
-      transcript.actions.set(fact.tool_call_id, fact.id ?? '')
-  for (const { value } of records) {
-    const { toolUseResult, message } = objectOf(value)
-    const { agentId } = objectOf(toolUseResult)
-    const [{ tool_use_id: callId } = {}] = objectsOf(objectOf(message)['content'])
-    const action = transcript.actions.get(String(callId))
-    if (typeof agentId === 'string' && action !== undefined) transcript.agents.set(agentId, action)
-  }
+  const { facts, title, subagents } = transcript.read(records)
+  Object.assign(transcript, { title, subagents })
   return facts.flatMap(({ fact }) => {
     if (isQuarantined(fact)) return []
     const isUpdate = fact.kind === 'ConversationStateUpdateEvent'

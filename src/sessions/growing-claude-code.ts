@@ -1,29 +1,41 @@
 /** Reads a session of Claude Code while it grows. */
 
+import { objectOf, stringOf } from '../messages/text.ts'
 import { type Chain, type Line, lineOf, originOf, readLine, type SplitReply, Turns } from './claude-code.ts'
 import type { SessionFact, SessionRecord } from './session.ts'
 import { SessionWriter } from './writer.ts'
 
-/** What was read of more lines: their facts, and what the session is called by now. */
+/** What was read of more lines. */
 export interface ReadLines {
   readonly facts: readonly SessionFact[]
+  /** The title of the session by now. */
   readonly title: string | null
+  /** Subagents whose calls have a result now, with the ids of the actions that opened them. */
+  readonly subagents: readonly (readonly [agent: string, actionId: string])[]
 }
 
 /**
  * Returns a reader of a session that grows: each call accepts the next lines and returns their facts. The last lines wait for the
  * next call when they are thinking whose reply has more blocks. A reply that continues after a result is read as a reply of its
  * own, and lines of side chains in a session's own file are left out. The same calls return the same facts. O(new lines).
+ * @param childOf the conversation of a subagent, by its id
  */
-export function growingClaudeCode(): (records: readonly SessionRecord[]) => ReadLines {
+export function growingClaudeCode(
+  childOf: (agent: string) => string,
+): (records: readonly SessionRecord[]) => ReadLines {
   const writer = new SessionWriter()
   const lines: Line[] = []
   const replies = new Map<Line, SplitReply>()
+  /** Subagents by the calls that opened them. */
+  const agents = new Map<string, string>()
   const chain: Chain = {
     writer,
     // A result may still follow.
     hasResult: () => true,
-    childOf: () => undefined,
+    childOf(callId) {
+      const agent = agents.get(callId)
+      return agent === undefined ? undefined : childOf(agent)
+    },
     turns: new Turns(writer, lines),
     replies,
     titles: [],
@@ -48,12 +60,19 @@ export function growingClaudeCode(): (records: readonly SessionRecord[]) => Read
     }
     chain.turns.addLines()
     const start = writer.facts.length
+    const known = agents.size
     for (const line of complete) {
+      const agent = stringOf(objectOf(line.found['toolUseResult'])['agentId'])
+      if (agent !== '') for (const { tool_use_id: callId } of line.blocks) agents.set(stringOf(callId), agent)
       chain.turns.resume(line, { ...originOf(line), id: null })
       readLine(line, chain)
       chain.turns.finish(line)
     }
-    return { facts: writer.facts.slice(start), title: chain.titles.at(-1) ?? null }
+    const subagents = [...agents].slice(known).flatMap(([callId, agent]) => {
+      const actionId = writer.actionOf(callId)
+      return actionId === null ? [] : [[agent, actionId] as const]
+    })
+    return { facts: writer.facts.slice(start), title: chain.titles.at(-1) ?? null, subagents }
   }
 }
 

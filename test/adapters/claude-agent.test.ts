@@ -240,6 +240,10 @@ describe('the session store', () => {
     await sessions.append(KEY, [resultOf('a')])
     const records = await Promise.all([A, B].map((key) => store.getConversation(conversationIdOf(key))))
     expect(records.map((record) => openerOf(record ?? undefined))).toEqual(['a1', 'a2'])
+    const results = (await factsOf(store)).filter((fact) => 'observation' in fact)
+    expect(results.map((fact) => 'observation' in fact && fact.observation['conversation_id'])).toEqual(
+      [B, A].map((key) => conversationIdOf(key)),
+    )
     expect(await lawsOf(store)).toEqual([])
   })
 
