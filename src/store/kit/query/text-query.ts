@@ -25,7 +25,7 @@ import {
 } from './check-value.ts'
 import { type CheckedConversationFilter, checkConversationFilter } from './conversation-query.ts'
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from './page.ts'
-import { eventText, isUnspaced, type Token, tokensOf } from './text-tokens.ts'
+import { eventText, isLowSurrogate, isUnspaced, type Token, tokensOf } from './text-tokens.ts'
 
 /** A word or phrase to find. */
 export interface TextClause {
@@ -188,27 +188,44 @@ export function parseTextQuery(typed: string): Pick<CheckedTextQuery, 'includes'
     if (isPhrase) index += 1
     const length = query.slice(index).search(isPhrase ? QUOTE : QUOTE_OR_SPACE)
     const end = length < 0 ? query.length : index + length
-    const clause = clauseOf(query.slice(index, end), isPhrase)
-    if (clause !== null) (isExcluded ? excludes : includes).push(clause)
+    const text = query.slice(index, end)
+    if (isExcluded) excludes.push(...clausesOf(text, true))
+    else includes.push(...clausesOf(text, isPhrase))
     index = isPhrase ? end + 1 : end
   }
-  return { includes, excludes }
+  return { includes: includes.slice(0, MAX_CLAUSES), excludes: excludes.slice(0, MAX_CLAUSES) }
 }
 
-function clauseOf(text: string, isPhrase: boolean): TextClause | null {
+function clausesOf(text: string, isPhrase: boolean): TextClause[] {
   const tokens = tokensOf(text)
   const last = tokens.at(-1)
-  if (last === undefined) return null
-  // An identifier by itself is its whole, so that `fooBar` also finds `foobar`.
-  const wanted = !isPhrase && tokens[0]?.start === last.start ? [last] : tokens
-  const previous = wanted.at(-2)
+  if (last === undefined) return []
+  // An identifier is found by its whole, so that `fooBar` also finds `foobar`; its parts come before it.
+  const wholes = isPhrase
+    ? tokens
+    : tokens.filter(
+        (token, index) => !tokens.slice(index + 1, index + MAX_TERMS).some((other) => isPart(token, other)),
+      )
+  if (wholes.length < tokens.length)
+    return wholes
+      .slice(0, MAX_TERMS)
+      .map(({ term, start, end }) => clauseOf([term], isUnspaced(text.slice(start, end))))
+  const previous = tokens.at(-2)
   const isLetter = isUnspaced(text.slice(last.start, last.end))
   // The last letter of a stretch without spaces is a term of its own only where the stretch ends.
   const isInPair = isLetter && previous !== undefined && previous.end === last.end
-  const terms = (isInPair ? wanted.slice(0, -1) : wanted).slice(0, MAX_TERMS).map(({ term }) => term)
-  const isPrefix = isLetter && !isInPair && wanted.length <= MAX_TERMS
-  return { piece: ` ${terms.join(' ')}${isPrefix ? '' : ' '}`, terms, isPrefix }
+  const terms = (isInPair ? tokens.slice(0, -1) : tokens).map(({ term }) => term)
+  return [clauseOf(terms.slice(0, MAX_TERMS), isLetter && !isInPair && terms.length <= MAX_TERMS)]
 }
+
+const isPart = (token: Token, { start, end }: Token): boolean =>
+  start <= token.start && end >= token.end && end - start > token.end - token.start
+
+const clauseOf = (terms: readonly string[], isPrefix: boolean): TextClause => ({
+  piece: ` ${terms.join(' ')}${isPrefix ? '' : ' '}`,
+  terms,
+  isPrefix,
+})
 
 /** Whether an indexed line matches a query's text. O(length · clauses). */
 export const fitsText = (
@@ -333,11 +350,6 @@ function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'include
       from < end && to > start ? [[Math.max(from, start) - start, Math.min(to, end) - start] as const] : [],
     ),
   }
-}
-
-const isLowSurrogate = (text: string, index: number): boolean => {
-  const unit = text.charCodeAt(index)
-  return unit >= 0xdc00 && unit <= 0xdfff
 }
 
 /** Where the clauses occur, in order, none overlapping. */

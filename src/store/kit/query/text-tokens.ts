@@ -35,7 +35,7 @@ const LETTERS =
   /[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f]*|[\p{M}\uff9e\uff9f]+/gu
 
 /** Where the parts of an identifier meet. */
-const PARTS = /_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
+const PARTS = /_+|(?<=[\p{Ll}\p{N}]\p{M}*)(?=\p{Lu})|(?<=\p{Lu}\p{M}*)(?=\p{Lu}\p{M}*\p{Ll})/u
 
 /** A word of one part. */
 const SIMPLE = /^(?:[A-Z]?[a-z0-9]*|[A-Z0-9]*)$/
@@ -86,12 +86,14 @@ export function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
   let room = MAX_INDEXED
   const add: Add = (word, start, end = start + word.length) => {
-    for (let from = 0; from < word.length && room > 0; from += MAX_TERM) {
-      const to = from + MAX_TERM
-      const term = foldTerm(word.slice(from, to))
-      if (term === '') continue
+    const folded = foldTerm(word)
+    for (let from = 0; from < folded.length && room > 0;) {
+      let to = from + MAX_TERM
+      if (isLowSurrogate(folded, to)) to += 1
+      const term = folded.slice(from, to)
       room -= term.length + 1
-      if (room >= 0) tokens.push({ term, start: start + from, end: to < word.length ? start + to : end })
+      if (room >= 0) tokens.push({ term, start, end })
+      from = to
     }
   }
   if (ASCII.test(text)) {
@@ -215,6 +217,12 @@ function textIn(
   )
   const text = texts.join('\n')
   return text === '' ? null : { role, text }
+}
+
+/** Whether a UTF-16 unit is the second one of a character. O(1). */
+export const isLowSurrogate = (text: string, index: number): boolean => {
+  const unit = text.charCodeAt(index)
+  return unit >= 0xdc00 && unit <= 0xdfff
 }
 
 /** Whether a text begins with a letter of a script without spaces. O(1). */

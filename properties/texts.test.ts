@@ -1,0 +1,124 @@
+/** Searches of text (laws C4, C5): what is typed, and what is found, for any text. */
+
+import * as fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { memoryStore } from '../src/store/memory/store.ts'
+import { fitsText, parseTextQuery } from '../src/store/kit/query/text-query.ts'
+import { lineOf, sizeOfLine, tokensOf } from '../src/store/kit/query/text-tokens.ts'
+import { anyText } from '../src/testing/text.ts'
+
+/** Words, identifiers, scripts without spaces, and what breaks words. */
+const PIECES =
+  `foo Bar fooBar HTTPServer foo_bar __init__ x 42 3.14 don’t Café cafe\u0301 STRASSE straße Łódź ΟΔΟΣ İ ﬁ ½ ﷺ
+  東京都 都 カタカナ ｶﾞ ภาษาไทย 한국어 ລາວ a東b 🎉 👩‍💻 🇩🇪 https://a.b/c?d=e ${'a'.repeat(70)} - " \u0000 \ud800 \u0301`
+    .split(/\s+/)
+    .concat(' ', '\n')
+
+const text = (): fc.Arbitrary<string> =>
+  fc.oneof(
+    anyText(),
+    fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }).map((pieces) => pieces.join('')),
+    fc.array(fc.constantFrom(...PIECES), { maxLength: 12 }).map((pieces) => pieces.join(' ')),
+  )
+
+const finds = (line: string, query: string): boolean => {
+  const clauses = parseTextQuery(query)
+  return clauses.includes.length > 0 && fitsText(line, clauses)
+}
+
+it('a line has the words of its text, each once and in order, in characters that every database keeps', () => {
+  fc.assert(
+    fc.property(text(), (given) => {
+      const tokens = tokensOf(given)
+      const line = lineOf(given)
+      expect(line).toBe(tokens.length === 0 ? '' : ` ${tokens.map(({ term }) => term).join(' ')} `)
+      expect(sizeOfLine(line)).toBe(tokens.length)
+      expect(line.isWellFormed()).toBe(true)
+      for (const { term, start, end } of tokens) {
+        expect(term).toMatch(/^[^\s\p{Lu}]+$/u)
+        expect(/^[\p{ASCII}]*$/u.test(term) ? term : 'a').toMatch(/^[a-z0-9]+$/)
+        expect(start >= 0 && start < end && end <= given.length).toBe(true)
+        // A lexeme of PostgreSQL has less than 2 kB.
+        expect(new TextEncoder().encode(term).length).toBeLessThan(2_046)
+      }
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+it('a text is found by itself in quotes, by each of its words, and by any stretch of a script without spaces', () => {
+  fc.assert(
+    fc.property(text(), fc.nat(), fc.nat(), (given, from, length) => {
+      const line = lineOf(given)
+      const phrase = given.replaceAll(/["“”„«»]/g, ' ').slice(0, 60)
+      const whole = lineOf(phrase)
+      if (whole !== '' && sizeOfLine(whole) <= 32 && phrase.length === given.length)
+        expect(finds(line, `"${phrase}"`)).toBe(true)
+      for (const word of given.split(/[\s"“”„«»]+/))
+        if (word.length < 60 && lineOf(word) !== '' && !word.startsWith('-')) {
+          expect(finds(line, word), word).toBe(true)
+          // Whose letter case makes no parts.
+          if (sizeOfLine(lineOf(word)) === 1) expect(finds(line, word.toUpperCase()), word).toBe(true)
+          expect(finds(line, word.normalize('NFD')), word).toBe(true)
+        }
+      for (const stretch of given.match(/[\u4e00-\u9fff\u30a1-\u30fa\uac00-\ud7a3]+/g) ?? []) {
+        const start = from % stretch.length
+        const part = stretch.slice(start, start + 1 + (length % 5))
+        expect(finds(line, part), part).toBe(true)
+      }
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+it('no query throws or takes long, and a word that is excluded is not found', () => {
+  fc.assert(
+    fc.property(text(), text(), (given, query) => {
+      const { includes, excludes } = parseTextQuery(query)
+      expect(Math.max(includes.length, excludes.length)).toBeLessThanOrEqual(32)
+      for (const { piece, terms } of [...includes, ...excludes]) {
+        expect(terms.length).toBeGreaterThan(0)
+        expect(piece).toMatch(/^ \S/u)
+      }
+      const [word] = given.match(/[a-z]{2,20}/) ?? []
+      if (word !== undefined && finds(lineOf(given), word))
+        expect(finds(lineOf(given), `${query.slice(0, 100).replaceAll(/["“”„«»]/g, '')} -${word}`)).toBe(
+          false,
+        )
+    }),
+    { numRuns: 2_000 },
+  )
+  const start = performance.now()
+  for (const piece of [...PIECES, '-"', '" -', '_A', 'aA'])
+    for (const query of [piece.repeat(10_000), `${piece} `.repeat(10_000)]) {
+      parseTextQuery(query)
+      tokensOf(query.slice(0, 100_000))
+    }
+  // Milliseconds; a square of the length would take minutes.
+  expect(performance.now() - start).toBeLessThan(60_000)
+})
+
+it('a hit shows the matches in a piece of the text, whatever is around them', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(text(), { minLength: 1, maxLength: 4 }), async (texts) => {
+      const store = memoryStore({ fullText: true })
+      await store.createConversation({ id: 'c' })
+      const content = [{ text: [...texts, 'needle', ...texts].join(' ') }]
+      await store.append('c', [
+        { kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content } },
+      ])
+      const [hit] = (await store.searchText({ query: 'needle' })).items
+      expect(hit?.id).toBe('m')
+      expect(hit?.snippet.length).toBeLessThanOrEqual(240)
+      expect(hit?.ranges.length).toBeGreaterThan(0)
+      let last = 0
+      for (const [start, end] of hit?.ranges ?? []) {
+        expect(start).toBeGreaterThanOrEqual(last)
+        expect(hit?.snippet.slice(start, end).toLowerCase()).toBe('needle')
+        last = end
+      }
+      await store.close()
+    }),
+    { numRuns: 300 },
+  )
+})
