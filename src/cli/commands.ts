@@ -415,6 +415,16 @@ export const COMMANDS = {
       'With --json, one object {"items","next_page_id"} on one line.',
     ],
   }),
+  'audit-blobs': command({
+    about: 'check that every long string of a database is whole and in use',
+    input: 'database',
+    options: { ...NEEDS_DATABASE, ...JSON_FLAG },
+    more: [
+      'Strings of more than 65,536 characters are stored once, by their SHA-256. Reads all of them.',
+      'Exits with 1 when one is missing, damaged or not used by any event.',
+      'With --json, one object {"blobs","bytes","events","unused","damaged","missing"} on one line.',
+    ],
+  }),
   serve: command({
     about: 'serve conversations over HTTP and WebSocket',
     input: 'database',
@@ -468,7 +478,16 @@ export type CommandName = keyof typeof COMMANDS
 /** The commands that read recordings, from files or from a database. */
 export type FileCommand = Exclude<
   CommandName,
-  'inspect' | 'import' | 'export' | 'search' | 'search-text' | 'conversations' | 'serve' | 'demo' | 'help'
+  | 'inspect'
+  | 'import'
+  | 'export'
+  | 'search'
+  | 'search-text'
+  | 'conversations'
+  | 'audit-blobs'
+  | 'serve'
+  | 'demo'
+  | 'help'
 >
 
 /** The parsed options of a command. */

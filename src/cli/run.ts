@@ -44,7 +44,7 @@ import { jsonLine, paintFor, plain, safe } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
 import { checkJson, judge, type Judged, junitOf, showCheck, showLaws } from './show/check.ts'
 import { showDemo } from './show/demo.ts'
-import { listConversations, searchEvents, searchTexts } from './show/lists.ts'
+import { auditBlobs, listConversations, searchEvents, searchTexts } from './show/lists.ts'
 import { convertJson, messagesJson, showConverted, showMessages } from './show/messages.ts'
 import { CALLED, type Page } from './show/page.ts'
 import { replayJson, showReplay } from './show/replay.ts'
@@ -120,6 +120,8 @@ async function perform(request: Request, io: Io): Promise<number> {
       return await searchTexts(request, io, pageFor(io))
     case 'conversations':
       return await listConversations(request, io, pageFor(io))
+    case 'audit-blobs':
+      return await auditBlobs(request, io, pageFor(io))
     case 'serve':
       return await serveConversations(request, io, (await readPackage()).version)
     default:

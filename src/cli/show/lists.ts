@@ -226,6 +226,27 @@ export async function listConversations(
   return printPage('conversations', list, io, page)
 }
 
+/** Prints an audit of long strings. Resolves to 1 where it finds a fault. */
+export async function auditBlobs({ options }: RequestOf<'audit-blobs'>, io: Io, page: Page): Promise<number> {
+  const about = aboutStored(options.db, undefined, options.json)
+  return attempt(about, io, async () => {
+    const audit = await withStore(options.db, { write: false }, (store) => store.auditBlobs())
+    const { blobs, bytes, events, unused, damaged, missing } = audit
+    const code = unused.length + damaged.length + missing.length === 0 ? 0 : 1
+    if (options.json === true) await writeAll(io.stdout, jsonLine(audit))
+    else {
+      const remark = `${counted(blobs, 'long string')} of ${counted(bytes, 'byte')} in ${counted(events, 'event')}`
+      await writeLines(io.stdout, [
+        heading(page, safe(about.name), remark),
+        ...unused.map((hash) => `  unused   ${safe(hash)}`),
+        ...damaged.map((hash) => `  damaged  ${safe(hash)}`),
+        ...missing.map(({ conversationId, seq }) => `  missing  ${quoted(conversationId)}, position ${seq}`),
+      ])
+    }
+    return code
+  })
+}
+
 /** A record without its metadata, which may contain an agent's configuration with its keys. */
 const recordJson = (record: ConversationRecord): object => ({
   id: record.id,

@@ -54,10 +54,10 @@ export const blobText = (hash: string): string => `colloquy:blob/${hash}`
  * @example
  * splitBody({ kind: 'PauseEvent', id: 'p' }) // null
  */
-export function splitBody(fact: Fact, digests: Digests = new Map()): SplitBody | null {
-  const found: LargeString[] = []
+export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
   if (!hasLargeString(fact)) return null
-  collect(fact, [], digests, found)
+  const found: LargeString[] = []
+  collect(fact, [], digests ?? new Map(), found)
   if (found.length === 0) return null
   return {
     body: JSON.stringify(replaceStrings(fact as object as JsonValue, found, () => '')),
@@ -77,9 +77,11 @@ export const readReferences = (text: string): BlobReference[] =>
     bytes,
   }))
 
+const NO_STRINGS: readonly LargeString[] = []
+
 /** The references of a body, in the order of its fields. O(values), and O(characters) of long strings. */
 export function blobsOf(fact: Fact, digests?: Digests): readonly LargeString[] {
-  return splitBody(fact, digests)?.strings ?? []
+  return splitBody(fact, digests)?.strings ?? NO_STRINGS
 }
 
 /**
@@ -130,10 +132,13 @@ export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   return copy as JsonValue
 }
 
-function hasLargeString(value: unknown): boolean {
-  if (typeof value === 'string') return value.length > LARGE_STRING
-  if (typeof value !== 'object' || value === null) return false
-  for (const key in value) if (hasLargeString((value as Readonly<Record<string, unknown>>)[key])) return true
+/** Every append walks through its bodies here. */
+function hasLargeString(value: object): boolean {
+  const list: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+  for (const inner of list)
+    if (typeof inner === 'string') {
+      if (inner.length > LARGE_STRING) return true
+    } else if (typeof inner === 'object' && inner !== null && hasLargeString(inner)) return true
   return false
 }
 
