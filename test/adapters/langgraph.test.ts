@@ -52,6 +52,17 @@ validateOver('memory', async () => memoryStore())
 validateOver('sqlite', async () => sqliteStore({ file: ':memory:' }))
 validateOver('postgres', () => POSTGRES.open())
 
+/** Number of tests in a suite. */
+const countTests = (task: vitest.RunnerTask): number =>
+  task.type === 'suite' ? task.tasks.reduce((sum, each) => sum + countTests(each), 0) : 1
+
+it('runs all cases of the suite over each store', ({ task }) => {
+  const suites = task.file.tasks.filter(({ name }) => name.startsWith('colloquy '))
+  expect(suites.map((suite) => [suite.name, countTests(suite)])).toEqual(
+    ['memory', 'sqlite', 'postgres'].map((name) => [`colloquy ${name}`, 718]),
+  )
+})
+
 const THREAD = { configurable: { thread_id: 't', checkpoint_ns: '' } }
 let clock = 0
 
