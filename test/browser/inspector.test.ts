@@ -287,7 +287,7 @@ describe('a page that is served', () => {
   it('is part of a service: it asks for the key, and shows what happens as it happens', async () => {
     const db = join(folder, 'service.db')
     await colloquy('import', SAMPLE, '--db', db, '--conversation', 'one')
-    const { url, end } = await serving(['serve', '--port', '0', '--db', db, '--inspect'], {
+    const { url, end } = await serving(['serve', '--port', '0', '--db', db, '--inspect', '--full-text'], {
       COLLOQUY_SESSION_API_KEYS: 'the-key',
     })
     try {
@@ -308,6 +308,12 @@ describe('a page that is served', () => {
       })
       await page.locator('.row', { hasText: 'Are you there?' }).waitFor()
       expect(await page.textContent('#count')).not.toBe(before)
+      await page.click('summary:has-text("Search all")')
+      await page.fill('input[name=query]', '"you there"')
+      await page.press('input[name=query]', 'Enter')
+      await page.locator('.hits mark', { hasText: 'you there' }).waitFor()
+      await page.locator('.hits button.link').first().click()
+      await page.waitForFunction(() => location.hash.includes('event='))
       expect(asked.filter((address) => address.includes('the-key'))).toEqual([])
     } finally {
       end()

@@ -22,6 +22,8 @@ interface LogPageProps {
   /** Stable while the log grows. */
   readonly name: string
   readonly isLive: boolean
+  /** What the bar has besides. */
+  readonly tools?: ComponentChild
 }
 
 export function LogPage({
@@ -33,6 +35,7 @@ export function LogPage({
   read,
   name,
   isLive,
+  tools,
 }: LogPageProps): ComponentChild {
   const title = safe(titles[index]?.title ?? '')
   useEffect(() => {
@@ -61,6 +64,7 @@ export function LogPage({
     ),
     isLive && session !== null && <span class="chip tone-good">live</span>,
     <span class="space" />,
+    tools,
     <span class="quiet">j k step · / search · 1–6 tabs</span>,
     <ThemeButton />,
   ]

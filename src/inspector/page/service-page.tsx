@@ -4,7 +4,8 @@ import type { ComponentChild } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { LogDocument, LogTitle } from '../log-document.ts'
 import { extended } from '../model/replayed.ts'
-import { linesIn, named, openLog, rename, type Session, sessionOf } from './session.ts'
+import { linesIn, linkWith, named, openLog, rename, type Session, sessionOf } from './session.ts'
+import { type Hit, type HitPage, TextSearch } from './text-search.tsx'
 import { LogPage } from './log-page.tsx'
 import type { Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
@@ -73,6 +74,19 @@ function Conversations({
     })
     return () => ended.abort()
   }, [index])
+  const show = ({ conversation_id: conversation, event_id: event }: Hit): void => {
+    const at = all.findIndex((title) => title.conversation === conversation)
+    const link = { conversation, event, at: null }
+    if (at === index) location.hash = linkWith(link)
+    else if (at >= 0) {
+      rename(link)
+      setIndex(at)
+    } else {
+      // A conversation that is older than the list.
+      location.hash = linkWith(link)
+      location.reload()
+    }
+  }
   if (chosen === undefined) return <p class="wait">The service has no conversations yet.</p>
   return (
     <LogPage
@@ -89,6 +103,13 @@ function Conversations({
       }
       name={chosen.conversation}
       isLive
+      tools={
+        <TextSearch
+          find={(query, cursor) => findTexts(query, cursor, password)}
+          titleOf={(id) => all.find(({ conversation }) => conversation === id)?.title ?? id}
+          choose={show}
+        />
+      }
     />
   )
 }
@@ -121,13 +142,17 @@ async function read(
   }
 }
 
+const MESSAGES: Readonly<Record<number, string>> = {
+  401: 'The service requires a key.',
+  403: 'The service requires a key.',
+  501: 'The service has no index of text.',
+}
+
 class Refused extends Error {
   readonly status: number
 
   constructor(status: number) {
-    super(
-      status === 401 || status === 403 ? 'The service requires a key.' : `The service returned ${status}.`,
-    )
+    super(MESSAGES[status] ?? `The service returned ${status}.`)
     this.status = status
   }
 }
@@ -143,6 +168,13 @@ async function fetchWithKey(
   const response = await fetch(path, { headers, cache: 'no-store', ...(signal !== undefined && { signal }) })
   if (!response.ok) throw new Refused(response.status)
   return response
+}
+
+/** One page of a search over all conversations. @throws Refused */
+async function findTexts(query: string, cursor: string | null, key: string): Promise<HitPage> {
+  const page = cursor === null ? '' : `&page_id=${encodeURIComponent(cursor)}`
+  const path = `api/conversations/search-text?include_results=true&query=${encodeURIComponent(query)}${page}`
+  return (await (await fetchWithKey(path, key)).json()) as HitPage
 }
 
 const MAX_TITLES = 2000
