@@ -208,3 +208,25 @@ describe('the commands that were run', () => {
     expect([items.length, rest.items.length, rest.next_page_id]).toEqual([4, 2, null])
   })
 })
+
+it('a paused sandbox takes no command, upload or download until it is resumed', async () => {
+  const { body } = await client.post<{ id: string }>('/api/v1/sandboxes')
+  const folderOf = join(realpathSync(place.path), body.id, 'workspace')
+  const statuses = async (): Promise<number[]> => {
+    const path = join('..', body.id, 'workspace/file')
+    const command = { command: 'cat file', cwd: folderOf }
+    return [
+      await upload(path, 'text'),
+      await download(path),
+      (await client.post('/api/bash/execute_bash_command', command)).status,
+      (await client.post('/api/bash/start_bash_command', command)).status,
+    ]
+  }
+  expect(await statuses()).toEqual([200, 200, 200, 200])
+  await client.post(`/api/v1/sandboxes/${body.id}/pause`)
+  writeFileSync(join(folderOf, 'file'), 'stays')
+  expect((await statuses()).slice(0, 3)).toEqual([409, 409, 409])
+  expect(readFileSync(join(folderOf, 'file'), 'utf8')).toBe('stays')
+  await client.post(`/api/v1/sandboxes/${body.id}/resume`)
+  expect(await statuses()).toEqual([200, 200, 200, 200])
+})

@@ -55,6 +55,11 @@ export const NO_STATE: SandboxState = {
 export interface SandboxProvider {
   /** Their files, and commands in them. Default: no access. */
   readonly files?: SandboxFiles
+  /**
+   * The machine that runs the sandboxes, if other machines cannot reach them. Each sandbox then belongs to the machine that
+   * started it, by a lease in the store. Default: all processes of the service reach the same sandboxes.
+   */
+  readonly machine?: string
   /** In order; the first is the default. */
   readonly specs: readonly SandboxSpec[]
   /** Starts or restarts a sandbox: its state is STARTING, then RUNNING or ERROR. */

@@ -27,7 +27,21 @@ interface StoredSandbox extends SandboxRecord {
   readonly up: string | null
   /** A request of another process to the one that runs it. */
   readonly wanted?: 'PAUSED' | 'RUNNING' | null
+  /** The machine it belongs to; missing if all machines reach it. */
+  readonly lease?: SandboxLease
 }
+
+interface SandboxLease {
+  readonly machine: string
+  /** Epoch milliseconds. The machine renews it; afterwards another one may start the sandbox again. */
+  readonly until: number
+  readonly status: SandboxState['status']
+  /** The machine that the sandbox's files were on, if its lease ended and this one started the sandbox again. */
+  readonly lostOn?: string
+}
+
+/** Milliseconds of a lease: longer than a machine can be expected to be silent. */
+const LEASE = 60_000
 
 /** Milliseconds after which a started sandbox that does not run has ended. */
 const START_TIMEOUT = 600_000
@@ -41,6 +55,8 @@ interface SandboxesOptions {
   readonly provider: SandboxProvider | null
   /** Maximum number of running sandboxes; beyond it, the oldest are paused. */
   readonly most: number
+  /** The clock of leases, in epoch milliseconds. Default: `Date.now`. */
+  readonly now?: () => number
 }
 
 /** The sandboxes. Starts, pauses and resumes run one after the other, so that the limit is never exceeded. */
@@ -48,16 +64,20 @@ export class Sandboxes {
   readonly #provider: SandboxProvider | null
   readonly #most: number
   readonly #records: Records<StoredSandbox>
+  readonly #leaseNow: () => number
   readonly #now = risingClock()
   readonly #inTurn = serialQueue()
   /** Sandboxes that this process started and did not delete. */
   readonly #begun = new Set<string>()
+  /** When the leases of this machine end, as far as this process knows; null before they were read. */
+  #leased: Map<string, number> | null = null
 
-  constructor(store: Store, { provider, most }: SandboxesOptions) {
+  constructor(store: Store, { provider, most, now = Date.now }: SandboxesOptions) {
     if (!Number.isSafeInteger(most) || most < 1)
       invalidArgument('maxSandboxes', 'must be a whole number above 0')
     this.#provider = provider
     this.#most = most
+    this.#leaseNow = now
     this.#records = recordsOf<StoredSandbox>(store, 'sandboxes', ({ created_at, up }) => ({
       keys: { created_at, ...(up !== null && { up: created_at }) },
     }))
@@ -143,7 +163,12 @@ export class Sandboxes {
       const created_at = new Date(this.#now()).toISOString()
       const record = known ?? { id, sandbox_spec_id: spec.id, created_at }
       await this.#makeRoom(record)
-      await this.#records.update(id, (before) => ({ ...(before ?? record), up: isoNow(), wanted: null }))
+      await this.#records.update(id, (before) => ({
+        ...(before ?? record),
+        up: isoNow(),
+        wanted: null,
+        ...this.#taken(id, before),
+      }))
       this.#begun.add(id)
       await provider.start(id, record.sandbox_spec_id)
       return record
@@ -191,7 +216,11 @@ export class Sandboxes {
       const resumed: string[] = []
       for (const id of this.#begun) {
         const record = (await this.#records.find(id))?.record ?? null
-        if (record === null) {
+        if (record !== null && this.#isElsewhere(record.lease)) {
+          // This machine was silent for longer than its lease, and another one started the sandbox again.
+          await this.#provider?.pause(id)
+          this.#begun.delete(id)
+        } else if (record === null) {
           await this.#provider?.delete(id)
           this.#begun.delete(id)
         } else if (record.wanted === 'PAUSED') await this.#pause(id)
@@ -200,6 +229,7 @@ export class Sandboxes {
           resumed.push(id)
         }
       }
+      await this.#renewLeases()
       return resumed
     })
   }
@@ -215,9 +245,12 @@ export class Sandboxes {
   async #resume(record: SandboxRecord): Promise<void> {
     const { id } = record
     const provider = this.#required()
+    this.#checkLease(id, await this.#leaseOf(id))
     if (isUp(await this.#ask(record))) return this.#mark(id, { wanted: null })
     await this.#makeRoom(record)
-    await this.#mark(id, { up: isoNow(), wanted: null })
+    await this.#records.update(id, (before) =>
+      before === null ? undefined : { ...before, up: isoNow(), wanted: null, ...this.#taken(id, before) },
+    )
     const isOwn = this.#begun.has(id)
     this.#begun.add(id)
     await provider.resume(id, record.sandbox_spec_id)
@@ -238,7 +271,91 @@ export class Sandboxes {
 
   async #ask(record: SandboxRecord | null): Promise<SandboxState> {
     if (record === null) return NO_STATE
-    return (await this.#provider?.state(record.id, record.sandbox_spec_id)) ?? NO_STATE
+    const machine = this.#provider?.machine
+    const lease = machine === undefined ? undefined : await this.#leaseOf(record.id)
+    if (lease !== undefined && lease.machine !== machine) return this.#stateElsewhere(lease)
+    const state = (await this.#provider?.state(record.id, record.sandbox_spec_id)) ?? NO_STATE
+    if (lease?.lostOn === undefined || state.status_detail !== null) return state
+    return {
+      ...state,
+      status_detail: `It started again here. Its files were on the machine ${lease.lostOn}.`,
+    }
+  }
+
+  async #leaseOf(id: string): Promise<SandboxLease | undefined> {
+    return (await this.#records.find(id))?.record.lease
+  }
+
+  /** Whether another machine has the lease, and it has not ended. */
+  #isElsewhere(lease: SandboxLease | undefined): lease is SandboxLease {
+    const machine = this.#provider?.machine
+    if (machine === undefined || lease === undefined) return false
+    return lease.machine !== machine && lease.until > this.#leaseNow()
+  }
+
+  #stateElsewhere(lease: SandboxLease): SandboxState {
+    const { machine, status } = lease
+    const status_detail = this.#isElsewhere(lease)
+      ? `It belongs to the machine ${machine}.`
+      : `It belonged to the machine ${machine}, which is silent. Resume starts it again here, without its files.`
+    return { ...NO_STATE, status: this.#isElsewhere(lease) ? status : 'PAUSED', status_detail }
+  }
+
+  /** @throws HttpProblem 409 for a sandbox of another machine. */
+  #checkLease(id: string, lease: SandboxLease | undefined): void {
+    if (!this.#isElsewhere(lease)) return
+    const until = new Date(lease.until).toISOString()
+    const owner = `Sandbox ${JSON.stringify(id)} belongs to the machine ${lease.machine}`
+    throw new HttpProblem(409, `${owner}, at least until ${until}. Resume it there.`)
+  }
+
+  /**
+   * The lease of this machine on a sandbox.
+   * @throws HttpProblem 409 for a sandbox of another machine.
+   */
+  #taken(id: string, before: StoredSandbox | null): Pick<StoredSandbox, 'lease'> {
+    this.#checkLease(id, before?.lease)
+    const machine = this.#provider?.machine
+    if (machine === undefined) return {}
+    const previous = before?.lease
+    const isTakenOver = previous !== undefined && previous.machine !== machine
+    const lostOn = isTakenOver ? previous.machine : previous?.lostOn
+    const until = this.#leaseNow() + LEASE
+    this.#leased?.set(id, until)
+    return { lease: { machine, until, status: 'STARTING', ...(lostOn !== undefined && { lostOn }) } }
+  }
+
+  /** Renews the leases of this machine, also those of an earlier process. */
+  async #renewLeases(): Promise<void> {
+    const machine = this.#provider?.machine
+    if (machine === undefined) return
+    if (this.#leased === null) {
+      const leased = new Map<string, number>()
+      for await (const { id, record } of this.#records.walk({ by: 'created_at' }))
+        if (record.lease?.machine === machine) leased.set(id, record.lease.until)
+      this.#leased = leased
+    }
+    for (const [id, until] of this.#leased)
+      if (this.#begun.has(id) || until - this.#leaseNow() < LEASE / 2) await this.#renew(id, this.#leased)
+  }
+
+  /** Renews a lease half of it before its end, and after a change of the status. */
+  async #renew(id: string, leased: Map<string, number>): Promise<void> {
+    const machine = this.#provider?.machine
+    const stored = (await this.#records.find(id))?.record
+    if (stored?.lease === undefined || stored.lease.machine !== machine) {
+      leased.delete(id)
+      return
+    }
+    const { status } = await this.#ask(stored)
+    leased.set(id, stored.lease.until)
+    if (stored.lease.status === status && stored.lease.until - this.#leaseNow() > LEASE / 2) return
+    leased.set(id, this.#leaseNow() + LEASE)
+    await this.#records.update(id, (before) =>
+      before?.lease?.machine === machine
+        ? { ...before, lease: { ...before.lease, status, until: this.#leaseNow() + LEASE } }
+        : undefined,
+    )
   }
 
   /** Whether it counts towards the limit: a working directory without a process does not. */
@@ -283,7 +400,8 @@ export const newId = (): string => crypto.randomUUID().replaceAll('-', '')
 
 const isoNow = (): string => new Date().toISOString()
 
-const withoutUp = ({ up: _up, wanted: _wanted, ...record }: StoredSandbox): SandboxRecord => record
+const withoutUp = ({ up: _up, wanted: _wanted, lease: _lease, ...record }: StoredSandbox): SandboxRecord =>
+  record
 
 const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
 

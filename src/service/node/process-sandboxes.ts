@@ -2,6 +2,7 @@
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
 import { ColloquyError } from '../../event/errors.ts'
 import { isObject } from '../../event/json.ts'
@@ -88,6 +89,8 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const folderOf = (id: string): string => join(root, id)
   /** A sandbox without a process has no owner. */
   const isClaimed = (specId: string): boolean => specs.find(({ id }) => id === specId)?.command !== null
+  const isPaused = (id: string): boolean =>
+    (live.get(id)?.state ?? stateElsewhere(folderOf(id)))?.status === 'PAUSED'
   const killAll = (): void => {
     for (const sandbox of live.values()) sandbox.kill()
   }
@@ -112,7 +115,8 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   }
 
   return {
-    ...(options.givesFiles === true && { files: sandboxFiles(root, commands) }),
+    ...(options.givesFiles === true && { files: sandboxFiles(root, commands, isPaused) }),
+    machine: hostname(),
     specs: specs.map((spec): SandboxSpec => ({
       id: spec.id,
       command: spec.command,

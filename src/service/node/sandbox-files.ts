@@ -30,8 +30,13 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 /**
  * @param root the parent of the sandboxes' folders
  * @param commands runs commands
+ * @param isPaused whether a sandbox is paused: it takes no command, upload or download
  */
-export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFiles {
+export function sandboxFiles(
+  root: string,
+  commands: SandboxCommands,
+  isPaused: (id: string) => boolean,
+): SandboxFiles {
   /** @param isNew whether the path may be the first one in a new folder below the root */
   const within = async (path: string, isNew = false): Promise<string> => {
     if (path.includes('\u0000') || !isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
@@ -50,6 +55,12 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
     // The root itself also contains files of other sandboxes.
     if (parts[0] === '' || parts[0] === '..') throw outside()
     return target
+  }
+  /** @throws HttpProblem 409 for a paused sandbox. */
+  const inUse = (path: string): string => {
+    const [id = ''] = relative(realpathSync(root), path).split(sep)
+    if (isPaused(id)) throw new HttpProblem(409, 'The sandbox is paused. Resume it first.')
+    return id
   }
   return {
     home: root,
@@ -74,6 +85,7 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
     },
     read: async (path, most) => {
       const file = await within(path)
+      inUse(file)
       return guarded(async () => {
         return withFile(file, O_RDONLY, async (handle, size) => {
           if (size > most) throw new HttpProblem(413, `The file is larger than ${most} bytes.`)
@@ -83,6 +95,7 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
     },
     write: async (path, bytes) => {
       const file = await within(path)
+      inUse(file)
       return guarded(async () => {
         await mkdir(dirname(file), { recursive: true })
         return withFile(file, O_WRONLY | O_CREAT | O_TRUNC, async (handle) => {
@@ -98,7 +111,7 @@ export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFi
     resolve: (path) => within(path),
     run: async (command, folder, milliseconds, signal) => {
       const cwd = await directory(await within(folder))
-      const [id = ''] = relative(realpathSync(root), cwd).split(sep)
+      const id = inUse(cwd)
       return guarded(() => commands.run({ command, cwd, id, milliseconds, ...(signal && { signal }) }))
     },
     git: async (path, args) => {

@@ -9,6 +9,7 @@ export const MAX_BYTES = 2 ** 26
 export const REFUSED = {
   400: { description: 'Invalid path, or another kind of file' },
   403: { description: 'The path is outside of the sandboxes, or their files are not served' },
+  409: { description: 'The sandbox is paused' },
   404: { description: 'File or folder not found' },
 } as const
 
