@@ -192,8 +192,8 @@ function parses(text: string): boolean {
   }
 }
 
-/** X9: whatever the rules find, the redacted log has the tree, the pairing, the views and the status of the one before. */
-function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]): void {
+/** X9: a log whose bodies were redacted or erased has the tree, the pairing, the views and the status of the one before. */
+export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]): void {
   const [before, after] = [replay(facts), replay(redacted)]
   same('X9', 'the state', shapeOf(after), shapeOf(before))
   const [were, are] = [branchesOf(facts), branchesOf(redacted)]

@@ -48,6 +48,9 @@ import { runChild } from './subagent.ts'
 import type { EngineContext } from './engine-context.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
 
+/** Characters of the reason of an erasure. */
+const MAX_REASON = 1_000
+
 /** How to send a message. */
 export interface SendOptions {
   /** Client's idempotency key: a second message with the same key is not appended (law S). */
@@ -384,6 +387,32 @@ export class Conversation {
   async children(): Promise<readonly ConversationRecord[]> {
     this.#engine.check()
     return this.#engine.children(this.id)
+  }
+
+  /**
+   * Erases the content of an event, such as a message that should never have been sent: a placeholder replaces
+   * its texts, files, arguments and reasoning in the log, the search and the snapshot. Its position, kind, time
+   * and references stay, so the tree, calls, views and requests stay valid. Replies that were made with it in
+   * sight lose their signed reasoning, which providers refuse behind a changed text. A state update with the key
+   * `erased` records the event, the reason and those replies. Other processes read the log again when they see
+   * it. Can be repeated. Copies in forks, summaries and quoting replies are events of their own. O(events).
+   * @throws ColloquyError `unknown_event`; `invalid_argument` for a call that waits for its result, and in a
+   *   store that cannot replace bodies.
+   *
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * const conversation = await engine.create()
+   * const [hello] = await conversation.sendMessage('My password is 1234')
+   * await conversation.eraseEvent(hello.id, 'a password')
+   * const { items } = await conversation.search()
+   * items[0].fact.llm_message.content[0].text // '[erased]'
+   * await engine.close()
+   */
+  async eraseEvent(id: string, reason = 'The content was erased.'): Promise<readonly LoggedEvent[]> {
+    if (typeof reason !== 'string' || reason.length > MAX_REASON)
+      invalidArgument('reason', `must be a text of at most ${MAX_REASON} characters`)
+    const record = keyedId('erasure', this.id, String(id))
+    return this.#engine.use(this.id, (replica) => replica.erase(id, record, reason))
   }
 
   /**

@@ -3,7 +3,7 @@
  * process go through its queue, so the process never races itself.
  */
 
-import { hasCode } from '../event/errors.ts'
+import { ColloquyError, hasCode } from '../event/errors.ts'
 import type { Event } from '../event/types.ts'
 import { columnarLength, findEventIn } from '../log/log.ts'
 import { pendingCallCount } from '../log/open-calls.ts'
@@ -16,7 +16,9 @@ import type { ConversationRecord } from '../store/contract/conversation-record.t
 import type { StoredEvent } from '../store/contract/query.ts'
 import { versionOf } from '../store/kit/append/decide-append.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
+import { invalidArgument } from '../store/kit/query/check-value.ts'
 import { unitEvents } from '../view/unit.ts'
+import { erasureRecord, isErasure, isPendingCall, planErasure } from './erase.ts'
 import { backOff, Listeners, serialQueue } from './async.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Stamp, stampEvents, stampUnknown } from './stamp.ts'
@@ -53,6 +55,9 @@ const EVICTED_BYTES = 150
 
 /** Bytes of a body in memory: its JSON in UTF-16. O(size). */
 const bytesOf = (body: unknown): number => 2 * (JSON.stringify(body)?.length ?? 0)
+
+/** Attempts of an erasure while others erase. */
+const MAX_ERASE_ATTEMPTS = 20
 
 /** A snapshot is due after this many new events, or this fraction of the log, whichever is more. */
 const SNAPSHOT_EVENTS = 1_000
@@ -216,6 +221,38 @@ export class Replica {
     })
   }
 
+  /**
+   * Replaces the content of an event, and records it. Returns the record, if it is new.
+   * @throws ColloquyError `unknown_event`, `invalid_argument`, and the store's errors.
+   */
+  async erase(eventId: string, recordId: string, reason: string): Promise<readonly LoggedEvent[]> {
+    for (let attempt = 0; ; attempt += 1) {
+      const state = await this.whole()
+      if (isPendingCall(state, eventId))
+        invalidArgument('id', 'must not be of a call that waits for its result; reject or interrupt it first')
+      const plan = planErasure(state, eventId)
+      const unsigned = plan.flatMap(({ after }) => (after.id === eventId ? [] : (after.id ?? [])))
+      try {
+        if (this.#store.replaceEvents === undefined)
+          throw new ColloquyError(
+            'invalid_argument',
+            `A store of the kind ${this.#store.name} cannot erase events.`,
+          )
+        await this.#store.replaceEvents(this.id, plan)
+        const record = erasureRecord(recordId, eventId, reason, unsigned)
+        const records = await this.commit(
+          ({ log }) => (findEventIn(log, recordId) === undefined ? [record] : []),
+          { depends: true },
+        )
+        // Also where it was recorded before.
+        await this.#inOrder(() => this.#startOver())
+        return records
+      } catch (error) {
+        if (!hasCode(error, 'version_conflict') || attempt === MAX_ERASE_ATTEMPTS) throw error
+      }
+    }
+  }
+
   /** Approximate size in memory, in bytes. O(events since the last call); after an eviction O(view). */
   get bytes(): number {
     const { log, branch } = this.#state
@@ -349,6 +386,11 @@ export class Replica {
 
   async #fold(events: readonly StoredEvent[]): Promise<void> {
     if (events.length === 0) return
+    // Bodies before it were replaced: those in memory and in a snapshot that was written meanwhile are the old ones.
+    if (events.some(({ fact }) => isErasure(fact))) {
+      await this.#store.deleteSnapshot(this.id)
+      return this.#startOver()
+    }
     // Its parent is unknown: the log was replaced.
     const parentId = events[0]?.parentId ?? null
     if (parentId !== null && findEventIn(this.#state.log, parentId) === undefined) return this.#startOver()

@@ -71,7 +71,7 @@ export function stampEvents(
 
 /** The same id for the same key in every process; different in every conversation. */
 export const keyedId = (
-  kind: 'message' | 'policy' | 'edit' | 'work' | 'child',
+  kind: 'message' | 'policy' | 'edit' | 'erasure' | 'work' | 'child',
   conversationId: string,
   key: string,
 ): string => `${kind}-${hashText(`${conversationId}\n${key}`)}`

@@ -123,6 +123,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   X7: 'No literal secret of the rules, and no five characters of one that are unlikely by chance (three of them capitals, digits or beyond ASCII), is in a redacted fact except in its ids: plain, JSON-escaped, percent-encoded or in base64 at any alignment, once, in JSON within JSON of any depth.',
   X8: 'Everything that is not a secret is unchanged, and a fact without secrets is the same object.',
   X9: 'The redacted log has the tree, pairing, views, cut points, pending calls, warnings and status of the log before, and the laws M hold for it.',
+  X10: 'An erased event is an event with the same id, kind, source, parent and time and none of its content, and erasing it again changes nothing; the log has the tree, pairing, views, pending calls, warnings and status of the log before, and the laws M hold for it.',
 }
 
 /**

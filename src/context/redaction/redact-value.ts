@@ -2,6 +2,7 @@
 
 import type { EventKind } from '../../event/kinds.ts'
 import { isObject, setOwn } from '../../event/json.ts'
+import { unsignedBlocks } from '../../event/unsign.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 import type { EventOf } from '../../event/types.ts'
@@ -108,22 +109,7 @@ function treatmentOf(key: string, parent: Treatment | undefined): Treatment | un
  */
 function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => redactedThinking(block, rules))
-  return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules, texts)
-}
-
-/** The blocks as thinking without signatures, with these texts where there are any. O(blocks). */
-export function unsignedBlocks(
-  blocks: readonly JsonValue[],
-  rules: RedactionRules,
-  texts: readonly (string | null)[] = [],
-): readonly JsonValue[] {
-  return blocks.map((block, i) => {
-    if (!isObject(block)) return block
-    const text = typeof block['thinking'] === 'string' ? block['thinking'] : rules.mask(String(block['data']))
-    const signed = Object.hasOwn(block, 'signature') ? { signature: null } : {}
-    const typed = Object.hasOwn(block, 'type') ? { type: 'thinking' } : {}
-    return { ...typed, thinking: texts[i] ?? text, ...signed }
-  })
+  return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules.mask, texts)
 }
 
 /** The replacement for the text of a block that contains a secret; null for any other block. */

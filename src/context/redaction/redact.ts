@@ -8,8 +8,9 @@ import { type Fact, isQuarantined, type Quarantined } from '../../event/quaranti
 import type { Issue } from '../../event/issues.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
-import { redactText, SEALED } from './redact-text.ts'
-import { ISSUE, OPEN, redactValue, shapeOf, unsignedBlocks, type Walk } from './redact-value.ts'
+import { redactText } from './redact-text.ts'
+import { unsignReply } from '../../event/unsign.ts'
+import { ISSUE, OPEN, redactValue, shapeOf, type Walk } from './redact-value.ts'
 import type { RedactionRules } from './rules.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
@@ -78,7 +79,7 @@ export function redactReplies(facts: readonly Fact[], rules: RedactionRules): re
   if (masked.size === 0) return redacted
   return redacted.map((fact) => {
     if (!masked.has(responseOf(fact))) return fact
-    const unsigned = unsign(bodyOf(fact), rules)
+    const unsigned = unsignReply(bodyOf(fact), rules.mask)
     return isMasked(bodyOf(fact), unsigned) ? (copyJson(unsigned).value as object as Event) : fact
   })
 }
@@ -126,7 +127,7 @@ const pathOf = (loc: readonly (string | number)[]): string =>
 function redactBody(body: JsonObject, walk: Walk): JsonObject {
   const treatment = shapeOf(body['kind'], body['key'], walk.rules.isSecretField)
   const redacted = redactValue(body, walk, { ...OPEN, treatment }) as JsonObject
-  return redacted !== body && isMasked(body, redacted) ? unsign(redacted, walk.rules) : redacted
+  return redacted !== body && isMasked(body, redacted) ? unsignReply(redacted, walk.rules.mask) : redacted
 }
 
 function redactLine(line: Quarantined, rules: RedactionRules): Quarantined {
@@ -165,44 +166,3 @@ const isMasked = (before: JsonObject, after: JsonObject): boolean =>
     (field) =>
       before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
   )
-
-/**
- * The event with nothing signed in its reply: thinking without signatures, reasoning without its encrypted
- * content, and bare parts in the reply's record, because parts may be signed too. Other events stay as they
- * are. O(size).
- */
-function unsign(event: JsonObject, rules: RedactionRules): JsonObject {
-  const { kind, source, llm_message: message, tool_call: call } = event
-  if (kind === 'ActionEvent')
-    return { ...unsignFields(event, rules), ...(isObject(call) && { tool_call: withBareParts(call) }) }
-  if (kind !== 'MessageEvent' || source !== 'agent' || !isObject(message)) return event
-  return { ...event, llm_message: withBareParts(unsignFields(message, rules)) }
-}
-
-function unsignFields(object: JsonObject, rules: RedactionRules): JsonObject {
-  const { thinking_blocks: blocks, responses_reasoning_item: item } = object
-  return {
-    ...object,
-    ...(Array.isArray(blocks) && { thinking_blocks: unsignedBlocks(blocks, rules) }),
-    ...(isObject(item) &&
-      Object.hasOwn(item, SEALED) && { responses_reasoning_item: { ...item, [SEALED]: null } }),
-  }
-}
-
-function withBareParts(object: JsonObject): JsonObject {
-  const { reply } = object
-  if (!isObject(reply) || !Object.hasOwn(reply, 'parts')) return object
-  const { parts, ...rest } = reply
-  return { ...object, reply: Array.isArray(parts) ? { ...rest, parts: parts.map(barePart) } : rest }
-}
-
-/** A part reduced to a reference to its field, or to the name of its kind. */
-function barePart(part: JsonValue): JsonValue {
-  if (!isObject(part)) return null
-  const { other } = part
-  if (!isObject(other))
-    return Object.fromEntries(Object.entries(part).filter(([, index]) => typeof index === 'number'))
-  const { type } = other
-  const names = Object.keys(other).map((key) => [key, null])
-  return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
-}

@@ -3,7 +3,7 @@
 import { copyJson } from '../../event/freeze.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import type { AppendOptions, Store } from '../../store/contract/store.ts'
+import type { AppendOptions, Replacement, Store } from '../../store/contract/store.ts'
 import { ownFact } from '../../store/kit/append/body.ts'
 import { checkIsFact } from '../../store/kit/append/decide-append.ts'
 import type { ConversationPatch } from '../../store/contract/conversation-record.ts'
@@ -38,6 +38,16 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
   return {
     name: store.name,
     append: async (id, facts, options) => store.append(id, redactFacts(id, facts, rules, options), options),
+    ...(store.replaceEvents !== undefined && {
+      replaceEvents: async (id: string, replacements: readonly Replacement[]) =>
+        store.replaceEvents?.(
+          id,
+          replacements.map(({ before, after }) => {
+            checkIsFact(after)
+            return { before, after: redact(after, rules) }
+          }),
+        ),
+    }),
     read: (id, options) => store.read(id, options),
     get: (id, eventId, options) => store.get(id, eventId, options),
     getMany: (id, ids, options) => store.getMany(id, ids, options),

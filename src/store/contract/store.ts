@@ -97,6 +97,16 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
   /**
+   * Replaces bodies of events of the tree, all or none, and deletes the snapshot, which has the old ones. Searches and
+   * blobs are those of the new bodies; version, HEAD and `updatedAt` stay, and neither the feed nor a watch tells of it.
+   * For the erasure of content: an engine appends a record of it, which other processes read. Optional: a store without
+   * it cannot erase single events. O(log n + size) for each body.
+   * @throws `unknown_conversation`, `unknown_event`; `version_conflict` when a stored body is not `before`;
+   * `invalid_event`; `invalid_argument` for an `after` with another id, kind, source, parent or timestamp.
+   */
+  replaceEvents?(conversationId: string, replacements: readonly Replacement[]): Promise<void>
+
+  /**
    * Returns the facts from a position, in order, at most `limit` (default 1,000): forward from `from`
    * (default 0), or backward from `from` (default and maximum: the last). O(result).
    * @throws `unknown_conversation`; `invalid_argument` for an invalid position, limit or direction.
@@ -315,6 +325,14 @@ export interface SaveSnapshotOptions {
  * this number of events.
  */
 export type ExpectedVersion = 'any' | 'none' | number
+
+/** A body that is replaced. */
+export interface Replacement {
+  /** The body as it is stored. */
+  readonly before: Fact
+  /** The new one, with the same id, kind, source, parent and timestamp; an id that the old one lacks may be added. */
+  readonly after: Fact
+}
 
 /** How facts are appended. */
 export interface AppendOptions {

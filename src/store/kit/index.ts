@@ -4,7 +4,7 @@
  */
 
 // The contract.
-export type { AppendOptions, AppendResult, ExpectedVersion } from '../contract/store.ts'
+export type { AppendOptions, AppendResult, ExpectedVersion, Replacement } from '../contract/store.ts'
 export type {
   ConversationFilter,
   ConversationOrder,
@@ -53,6 +53,7 @@ export {
   type TreeNode,
 } from './append/append-context.ts'
 export type { PlacedEvent } from './append/place.ts'
+export { checkReplaced, checkReplacements } from './append/replace.ts'
 
 // Searches, lists and their pages.
 export {

@@ -20,13 +20,14 @@ import { firstFrom, insertSorted, merge, type Walk } from './sorted.ts'
 
 /** An entry, and what others need to know to hang on it. */
 export interface Row {
-  readonly event: StoredEvent
+  /** Another one after its body was replaced. */
+  event: StoredEvent
   readonly time: bigint
   readonly node: TreeNode | null
   /** The searchable text, once it was computed. */
   text?: string | null
   /** The event with references; null where it has no long strings. */
-  readonly refs: StoredEvent | null
+  refs: StoredEvent | null
 }
 
 /** The events of one kind and source in time order. */

@@ -6,6 +6,7 @@ import type { StoredEvent } from '../contract/query.ts'
 import type { AppendResult, Store } from '../contract/store.ts'
 import { decideAppend } from '../kit/append/decide-append.ts'
 import { checkGetOptions, type Digests } from '../kit/blobs.ts'
+import { checkReplaced, checkReplacements } from '../kit/append/replace.ts'
 import { refuseWithin, storeClosed } from '../kit/errors.ts'
 import {
   type CheckedFeedQuery,
@@ -43,7 +44,7 @@ import { Watches } from '../kit/watches.ts'
 import { Conversations, countConversations, listConversations, type Walked } from './conversations.ts'
 import { memoryItems } from './items.ts'
 import { MemoryBlobs } from './blobs.ts'
-import { contextIn, countLog, eventOf, rowOf, searchLog, write } from './log.ts'
+import { contextIn, countLog, eventOf, type Row, rowOf, searchLog, write } from './log.ts'
 import { firstFrom } from './sorted.ts'
 import { MemoryTexts } from './texts.ts'
 
@@ -183,6 +184,26 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
         watches.wake(conversationId)
       }
       return { events: decision.events, version, headId }
+    },
+
+    async replaceEvents(conversationId, replacements) {
+      const kept = open(conversations).get(conversationId)
+      const { log } = kept
+      const checked = checkReplacements(replacements).map((one) => {
+        const row = rowOf(log, one.id)
+        checkReplaced(conversationId, one, row?.event)
+        return { row: row as Row, after: one.after }
+      })
+      const digests: Digests = new Map()
+      for (const { row, after } of checked) {
+        const before = { refs: row.refs }
+        Object.assign(row, blobs.add(log, Object.freeze({ ...row.event, fact: after }), digests))
+        delete row.text
+        blobs.remove(log, before)
+      }
+      texts.remove(kept)
+      texts.add(kept, log.rows)
+      kept.snapshot.clear()
     },
 
     async read(conversationId, options = {}): Promise<StoredEvent[]> {

@@ -161,7 +161,7 @@ export class Connection {
   readonly transaction = async <Row extends object>(
     sql: string,
     values: readonly SqlValue[],
-    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
+    work: (row: Row | undefined, held: PostgresClient) => Promise<boolean>,
   ): Promise<Row | undefined> => {
     const client = await this.open().catch((error: unknown) => {
       throw toStoreError(error)
@@ -187,11 +187,23 @@ export class Connection {
     return client.transaction((held) => this.#steps(held, numbered(sql), values.map(sentValue), work))
   }
 
+  /** Carries out a unit of work of single statements on a client that holds a transaction. */
+  async runOn<T>(held: PostgresClient, work: () => Work<T>): Promise<T> {
+    const steps = work()
+    for (let next = steps.next([]); ;) {
+      if (next.done === true) return next.value
+      const step = next.value
+      if (!('sql' in step)) throw new Error('Such a step has a transaction of its own.')
+      const sent = held.query(numbered(step.sql), step.values.map(sentValue))
+      next = steps.next((await storeErrors(sent)).rows as object[])
+    }
+  }
+
   async #inTransaction<Row extends object>(
     client: PostgresClient,
     text: string,
     values: unknown[],
-    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
+    work: (row: Row | undefined, held: PostgresClient) => Promise<boolean>,
   ): Promise<Row | undefined> {
     try {
       await storeErrors(client.query('BEGIN'))
@@ -208,7 +220,7 @@ export class Connection {
     client: PostgresClient,
     text: string,
     values: unknown[],
-    work: (row: Row | undefined, handle: unknown) => Promise<boolean>,
+    work: (row: Row | undefined, held: PostgresClient) => Promise<boolean>,
   ): Promise<Row | undefined> {
     const [row] = (await storeErrors(client.query(text, values))).rows as Row[]
     const isNew = await inTime(work(row, client), this.#timeout)

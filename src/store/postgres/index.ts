@@ -2,12 +2,14 @@
 
 import type { Store } from '../contract/store.ts'
 import type { Work } from '../sql/dialect.ts'
+import { eventReads } from '../sql/events.ts'
+import { lockLog, replaceEvents } from '../sql/replace.ts'
 import { sqlStore } from '../sql/store.ts'
 import { appender } from './append.ts'
 import { Connection } from './connection.ts'
 import { changeItems, claimItems, postgresDialect, readFeed, settleFeed } from './dialect.ts'
 import type { PostgresStoreOptions } from './driver.ts'
-import { textWork } from './texts.ts'
+import { replaceText, textWork } from './texts.ts'
 import { Watcher } from './watcher.ts'
 
 export type {
@@ -55,6 +57,15 @@ export function postgresStore(options: PostgresStoreOptions): Store {
     { ...own, read: call, write: call },
     {
       append: (id, facts, asked) => connection.call(() => append(id, facts, asked)),
+      replaceEvents: (id, replacements) =>
+        connection.call(async () => {
+          await connection.transaction(lockLog(own.dialect), [id], async (_, held) => {
+            await connection.runOn(held, () =>
+              replaceEvents(own.dialect, eventReads(own.dialect), replaceText(schema), id, replacements),
+            )
+            return false
+          })
+        }),
       changeItems: (changes) => () => changeItems(schema, changes, clock()),
       claimItems: (collection, claim) => () => claimItems(schema, collection, claim, clock()),
       feed: (query) =>

@@ -3,6 +3,7 @@
 import type { CheckedTextQuery } from '../kit/query/text-query.ts'
 import { textPlace } from '../kit/query/text-query.ts'
 import { type SqlValue, type Statement, statement } from '../sql/dialect.ts'
+import type { ReplaceText } from '../sql/replace.ts'
 import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
 
 /** The terms of a line, unchanged by any dictionary. */
@@ -71,6 +72,14 @@ const wordsOf = ({ includes }: CheckedTextQuery): string =>
       ),
     ),
   ].join(' & ')
+
+/** Exchanges the text of an event. */
+export const replaceText = (schema: string): ReplaceText =>
+  function* (log, seq, row) {
+    yield statement(`DELETE FROM ${schema}.text WHERE log = ? AND seq = ?`, log, seq)
+    if (row !== null)
+      yield statement(`SELECT ${schema}.write_texts(?, ?, ?, ?, ?, ?, ?)`, log, ...textValues([row]))
+  }
 
 /** The work of a schema, whose name is quoted. */
 export function textWork(schema: string): TextWork {

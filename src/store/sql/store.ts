@@ -7,6 +7,7 @@ import type { AppendOptions, AppendResult, Store, Unwatch, Wake } from '../contr
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { checkGetOptions } from '../kit/blobs.ts'
+import { type CheckedReplacement, checkReplacements } from '../kit/append/replace.ts'
 import { unknownConversation } from '../kit/errors.ts'
 import { type CheckedFeedQuery, checkFeedQuery } from '../kit/feed.ts'
 import {
@@ -41,6 +42,8 @@ export interface OwnWork {
   ): Promise<{ readonly result: AppendResult; readonly isNew: boolean }>
   changeItems(changes: readonly CheckedChange[]): () => Work<(Item | null)[]>
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
+  /** Replaces bodies in one transaction. */
+  replaceEvents(conversationId: string, replacements: readonly CheckedReplacement[]): Promise<void>
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
   /** Null without an index of text. */
   readonly texts: TextWork | null
@@ -83,6 +86,11 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
       indexer?.start()
       if (isNew) indexer?.wrote(facts.length)
       return result
+    },
+
+    replaceEvents: async (id, replacements) => {
+      if (!isLegalId(id)) throw unknownConversation(id)
+      await own.replaceEvents(id, checkReplacements(replacements))
     },
 
     read: async (id, options = {}) => {

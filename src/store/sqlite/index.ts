@@ -7,13 +7,17 @@ import { type Clock, microsNow } from '../kit/record.ts'
 import type { Store } from '../contract/store.ts'
 import { sqlStore } from '../sql/store.ts'
 import { resultOf } from '../sql/append.ts'
+import { eventReads } from '../sql/events.ts'
+import { replaceEvents } from '../sql/replace.ts'
 import { CallbackError, Connection, type SqliteDatabase } from './database.ts'
 import { append, changeItems, claimItems, readFeed, SCHEMA, SQLITE } from './dialect.ts'
 import { Poll } from './poll.ts'
-import { purge, TEXT_INDEX, TEXT_WORK } from './texts.ts'
+import { purge, TEXT_INDEX, TEXT_WORK, replaceText } from './texts.ts'
 import { Runner, type ConnectionSource } from './runner.ts'
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
+
+const EVENTS = eventReads(SQLITE)
 
 /** How a SQLite store is made: over a file, which Node's own driver opens, or over an open database of any driver. */
 export type SqliteStoreOptions = (
@@ -101,6 +105,8 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
           })
         return { result: resultOf(decision), isNew: decision.added.length > 0 }
       },
+      replaceEvents: (id, replacements) =>
+        runner.write(() => replaceEvents(SQLITE, EVENTS, replaceText, id, replacements)),
       changeItems: (changes) => () => changeItems(changes, millis()),
       claimItems: (collection, claim) => () => claimItems(collection, claim, millis()),
       feed: (query) => () => readFeed(query),

@@ -91,6 +91,21 @@ function* maintain(): Work<boolean> {
   return (yield* first('SELECT 1 FROM colloquy_text_pending LIMIT 1')) !== undefined
 }
 
+/** Exchanges the text of an event. */
+export function* replaceText(log: number, seq: number, row: TextRow | null): Work<void> {
+  const own = 'FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.seq = ?'
+  const hasIndex = yield* first(`SELECT 1 FROM sqlite_master WHERE name = 'colloquy_text_index'`)
+  if (hasIndex !== undefined)
+    yield statement(
+      `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line ${own}`,
+      log,
+      seq,
+    )
+  yield statement(`DELETE FROM colloquy_text WHERE number IN (SELECT t.number ${own})`, log, seq)
+  yield statement('DELETE FROM colloquy_text_pending WHERE log = ? AND seq = ?', log, seq)
+  if (row !== null) yield* writeTexts(log, [row])
+}
+
 /** Takes texts of a deleted conversation out of the index; true when there may be more. */
 export function* purge(): Work<boolean> {
   const gone = yield* first<{ readonly log: number }>(

@@ -21,6 +21,7 @@ import { LISTS } from './lists.ts'
 import { OWN_ROWS } from './own-rows.ts'
 import { PATHS } from './paths.ts'
 import { READING } from './reading.ts'
+import { REPLACING } from './replacing.ts'
 import { SEARCHING } from './searching.ts'
 import { SNAPSHOTS } from './snapshots.ts'
 import { TEXTS } from './texts.ts'
@@ -40,6 +41,7 @@ const PARTS = {
   items: [...ITEMS, ...ITEM_LISTS],
   watch: WATCHING,
   bodies: BODIES_KEPT,
+  replace: REPLACING,
   blobs: BLOBS,
   lasting: LASTING,
   text: TEXTS,

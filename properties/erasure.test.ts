@@ -1,0 +1,94 @@
+/** X, erasure: one event's content goes, and tree, pairing, views, status and requests stay what they were. */
+
+import * as fc from 'fast-check'
+import { describe, it } from 'vitest'
+import { isPendingCall, planErasure } from '../src/conversation/erase.ts'
+import { ERASED, erasedFact } from '../src/event/erase.ts'
+import { decodeEvent } from '../src/event/decode.ts'
+import type { Fact } from '../src/event/quarantine.ts'
+import { replay } from '../src/state/reduce.ts'
+import { hold, same } from '../src/testing/failure.ts'
+import { anyEvent, hostileLog, legalLog } from '../src/testing/index.ts'
+import { checkGrammars, checkNeutral, checkThinking, checkWords } from './checks/messages.ts'
+import { checkSameShape } from './checks/redaction.ts'
+import { eventWith } from './hidden-secrets.ts'
+import { always, RUNS } from './run.ts'
+
+/** The log after the erasure of the event at a position; null where no event of the tree is there. */
+function erasedLog(facts: readonly Fact[], position: number): readonly Fact[] | null {
+  const state = replay(facts)
+  const entry = state.log.entries.get(position)
+  if (entry?.inTree !== true || entry.id === null || isPendingCall(state, entry.id)) return null
+  const after = [...facts]
+  for (const { seq, before, after: replaced } of planErasure(state, entry.id)) {
+    hold(
+      'X10',
+      before === facts[seq] || JSON.stringify(before) === JSON.stringify(facts[seq]),
+      'another body',
+    )
+    after[seq] = replaced
+  }
+  return after
+}
+
+/** Every event of the log in turn keeps its shape; the requests are judged after one of the erasures. */
+function checkErased([facts, nth]: readonly [readonly Fact[], number]): void {
+  const logs = facts.flatMap((_, position) => {
+    const after = erasedLog(facts, position)
+    if (after === null) return []
+    checkSameShape(facts, after)
+    same('X10', 'erased again', erasedLog(after, position), after)
+    return [after]
+  })
+  const judged = logs[nth % logs.length]
+  if (judged === undefined) return
+  for (const judge of [checkGrammars, checkThinking, checkNeutral, checkWords]) judge(judged)
+}
+
+/** Names that an erasure keeps, since the fold and the tools need them: they are not content. */
+const KEPT = [
+  'id',
+  'key',
+  'timestamp',
+  'parent_id',
+  'tool_call_id',
+  'action_id',
+  'llm_response_id',
+  'tool_name',
+  'name',
+  'code',
+  'tool_kind',
+  'status',
+  'model_name',
+  'usage_id',
+  'activated_skills',
+  'tools',
+]
+
+const contentIn = (fact: Fact): string =>
+  JSON.stringify(fact, (key, value: unknown) => (KEPT.includes(key) ? undefined : value))
+
+describe('X10, erasure', () => {
+  it('of any event of a legal log keeps tree, pairing, views and status, and all requests stay valid', () => {
+    always(fc.tuple(legalLog(), fc.nat()), checkErased, RUNS / 10)
+  })
+
+  it('of any event of a hostile log as well', () => {
+    always(fc.tuple(hostileLog(), fc.nat()), checkErased, RUNS / 5)
+  })
+
+  it('leaves an event of its kind, id and time, and nothing that it said', () => {
+    const words = 'unforgettable-words'
+    always(fc.oneof(anyEvent(), eventWith(words)), (event) => {
+      const after = erasedFact(event)
+      const decoded = decodeEvent(after)
+      hold('X10', decoded.ok && decoded.warnings.length === 0, `no event: ${JSON.stringify(decoded)}`)
+      for (const key of ['id', 'kind', 'timestamp', 'parent_id', 'source'] as const)
+        same('X10', key, (after as typeof event)[key], event[key])
+      hold('X10', !contentIn(after).includes(words), `what is left: ${JSON.stringify(after)}`)
+      same('X10', 'erased again', erasedFact(after), after)
+      const later = { ...after, future: words }
+      hold('X10', !JSON.stringify(erasedFact(later)).includes('future'), ERASED)
+    })
+  })
+})

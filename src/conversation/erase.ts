@@ -1,0 +1,93 @@
+/** Plans the erasure of one event's content: what replaces it, and which replies lose what was signed. */
+
+import { ColloquyError } from '../event/errors.ts'
+import { ERASED, erasedFact } from '../event/erase.ts'
+import { copyJson } from '../event/freeze.ts'
+import type { Fact } from '../event/quarantine.ts'
+import { isOfReply } from '../event/reply.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
+import { unsignReply } from '../event/unsign.ts'
+import { isOnPathIn } from '../log/ancestry.ts'
+import type { Entry } from '../log/entry.ts'
+import { findEventIn } from '../log/log.ts'
+import { listPendingCallsIn } from '../log/open-calls.ts'
+import type { State } from '../state/state.ts'
+import type { Replacement } from '../store/contract/store.ts'
+
+/** Key of the state update that records an erasure. */
+export const ERASURE = 'erased'
+
+/** A body to replace, at its position. */
+interface PlannedReplacement extends Replacement {
+  readonly seq: number
+}
+
+/**
+ * Returns the replacements that erase an event: its own placeholder, and the replies without their signed parts that
+ * were made with it in sight, since a provider refuses reasoning behind a text that has changed. O(events).
+ * @param state with all bodies
+ * @throws ColloquyError `unknown_event`.
+ */
+export function planErasure(state: State, id: string): PlannedReplacement[] {
+  const { log } = state
+  const erased = findEventIn(log, id)
+  if (erased === undefined)
+    throw new ColloquyError('unknown_event', `There is no event ${JSON.stringify(id)}.`, { id })
+  const plan: PlannedReplacement[] = []
+  const replace = (entry: Entry, after: Fact): void => {
+    const before = factOf(entry)
+    if (before !== after) plan.push({ seq: entry.seq, before, after })
+  }
+  const fact = factOf(erased)
+  // Its id may be derived from the body that goes.
+  replace(erased, erasedFact(fact.id === undefined ? { ...fact, id } : fact))
+  const response = responseOf(erased)
+  for (const entry of log.entries) {
+    const { event } = entry
+    if (event === null || entry === erased || !isOfReply(event)) continue
+    const hasSeen = entry.inTree && entry.seq > erased.seq && isOnPathIn(erased, entry)
+    if (hasSeen || (response !== null && responseOf(entry) === response)) replace(entry, unsigned(event))
+  }
+  return plan
+}
+
+/** Whether a call waits for its result on the branch of HEAD: its arguments are still needed. O(k). */
+export const isPendingCall = ({ branch }: State, id: string): boolean =>
+  listPendingCallsIn(branch.pendingCalls).some(({ entry }) => entry.id === id)
+
+/** The record of an erasure; the same id however often it is repeated. */
+export const erasureRecord = (
+  id: string,
+  eventId: string,
+  reason: string,
+  unsignedIds: readonly (string | null)[],
+): ConversationStateUpdateEvent => ({
+  kind: 'ConversationStateUpdateEvent',
+  source: 'environment',
+  id,
+  key: ERASURE,
+  value: { event_id: eventId, reason, placeholder: ERASED, unsigned_event_ids: unsignedIds },
+})
+
+/** Whether an event records that a body of the log has been replaced. */
+export const isErasure = (fact: Fact): boolean =>
+  'key' in fact && fact.kind === 'ConversationStateUpdateEvent' && fact.key === ERASURE
+
+function factOf({ event, quarantined }: Entry): Fact {
+  const fact = event ?? quarantined
+  if (fact === null) throw new ColloquyError('evicted', 'The body of the event is not in memory.')
+  return fact
+}
+
+const responseOf = ({ event }: Entry): string | null => {
+  const id = event !== null && isOfReply(event) ? event.llm_response_id : null
+  return typeof id === 'string' && id !== '' ? id : null
+}
+
+/** The very same event where nothing in it is signed. */
+function unsigned(event: Event): Event {
+  const before = event as object as JsonObject
+  const after = unsignReply(before, () => ERASED)
+  return JSON.stringify(after) === JSON.stringify(before) ? event : (copyJson(after).value as object as Event)
+}

@@ -1,0 +1,178 @@
+/** Replaces the content of an event by a placeholder, so that the tree, the calls and the view of its log stay. */
+
+import { isObject } from './json.ts'
+import { type Fact, isQuarantined } from './quarantine.ts'
+import { replyOf } from './reply.ts'
+import type { JsonObject, JsonValue, Message, TextContent } from './shapes.ts'
+import type { ActionEvent, Event, EventOf, MessageEvent } from './types.ts'
+
+/** The placeholder in place of erased text. */
+export const ERASED = '[erased]'
+
+const TEXT: readonly TextContent[] = [{ type: 'text', text: ERASED }]
+
+/** Keys of state updates from which a state is folded: they hold ids, a status or a policy, and no content. */
+const FOLDED: ReadonlySet<unknown> = new Set([
+  'execution_status',
+  'confirmation_policy',
+  'leaf_event_id',
+  'approved_actions',
+  'held_actions',
+  'started_actions',
+  'erased',
+])
+
+/**
+ * Returns the fact with its content erased: texts, files, arguments, reasoning, names of people. Its id, parent, time,
+ * kind, source and references to other events stay, with the names of tools, the numbers of a reply's usage and the
+ * statuses that a state update sets. A list of content that was empty stays empty. O(1).
+ *
+ * @example
+ * const error = { kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c', error: '/home/ann' }
+ * erasedFact(error).error // '[erased]'
+ */
+export function erasedFact(fact: Fact): Fact {
+  if (isQuarantined(fact)) return Object.freeze({ ...fact, raw: ERASED, issues: [] })
+  const { id, timestamp, parent_id, kind, source } = fact
+  const base = defined({ id, timestamp, parent_id, kind, source })
+  return Object.freeze({ ...base, ...contentOf(fact) }) as object as Event
+}
+
+function contentOf(event: Event): object {
+  switch (event.kind) {
+    case 'ServerErrorEvent':
+    case 'ConversationErrorEvent':
+      return { code: event.code, detail: ERASED }
+    case 'ACPToolCallEvent':
+      return defined({
+        tool_call_id: event.tool_call_id,
+        title: ERASED,
+        status: event.status,
+        tool_kind: event.tool_kind,
+        is_error: event.is_error,
+      })
+    case 'Condensation':
+      return defined({
+        llm_response_id: event.llm_response_id,
+        forgotten_event_ids: event.forgotten_event_ids,
+        summary: textOf(event.summary),
+        summary_offset: event.summary_offset,
+      })
+    case 'CondensationSummaryEvent':
+      return { summary: ERASED }
+    case 'ConversationStateUpdateEvent':
+      return defined({ key: event.key, value: valueOf(event) })
+    case 'HookExecutionEvent':
+      return defined({
+        hook_event_type: event.hook_event_type,
+        hook_command: ERASED,
+        success: event.success,
+        exit_code: event.exit_code,
+        tool_name: event.tool_name,
+        blocked: event.blocked,
+        action_id: event.action_id,
+        message_id: event.message_id,
+      })
+    case 'LLMCompletionLogEvent':
+      return defined({
+        filename: ERASED,
+        log_data: ERASED,
+        model_name: event.model_name,
+        usage_id: event.usage_id,
+      })
+    case 'ActionEvent':
+      return actionContent(event)
+    case 'MessageEvent':
+      return messageContent(event)
+    case 'AgentErrorEvent':
+      return { tool_name: event.tool_name, tool_call_id: event.tool_call_id, error: ERASED }
+    case 'ObservationEvent':
+      return {
+        tool_name: event.tool_name,
+        tool_call_id: event.tool_call_id,
+        action_id: event.action_id,
+        observation: defined({
+          kind: event.observation.kind === 'WorkingObservation' ? 'WorkingObservation' : 'ErasedObservation',
+          content: TEXT,
+          is_error: event.observation.is_error,
+        }),
+      }
+    case 'UserRejectObservation':
+      return defined({
+        tool_name: event.tool_name,
+        tool_call_id: event.tool_call_id,
+        action_id: event.action_id,
+        rejection_reason: event.rejection_reason === undefined ? undefined : ERASED,
+        rejection_source: event.rejection_source,
+      })
+    case 'SystemPromptEvent':
+      return { system_prompt: TEXT[0], tools: event.tools }
+    case 'TokenEvent':
+      return { prompt_token_ids: [], response_token_ids: [] }
+    case 'CondensationRequest':
+    case 'StreamingDeltaEvent':
+    case 'InterruptEvent':
+    case 'PauseEvent':
+      return {}
+  }
+}
+
+function actionContent(event: ActionEvent): object {
+  const { thought, action, tool_name, tool_call_id, tool_call, llm_response_id, security_risk } = event
+  const { id, name } = tool_call
+  return defined({
+    thought: thought.length === 0 ? [] : TEXT,
+    thinking_blocks: thinkingOf(event),
+    action: action === undefined || action === null ? action : { kind: 'ErasedAction' },
+    tool_name,
+    tool_call_id,
+    tool_call: defined({ id, name, arguments: '{}', origin: tool_call.origin, reply: recordOf(event) }),
+    llm_response_id,
+    security_risk,
+  })
+}
+
+function messageContent(event: MessageEvent): object {
+  const { llm_message, llm_response_id, activated_skills } = event
+  const { role, content, completes } = llm_message as Message & { readonly completes?: JsonValue }
+  const { action_id, tool_call_id, tool_name, outcome } = (isObject(completes) ? completes : {}) as JsonObject
+  return defined({
+    llm_message: defined({
+      role,
+      content: content === undefined || content.length === 0 ? content : TEXT,
+      thinking_blocks: thinkingOf(llm_message),
+      completes: isObject(completes) ? defined({ action_id, tool_call_id, tool_name, outcome }) : undefined,
+      reply: recordOf(event),
+    }),
+    llm_response_id,
+    activated_skills,
+  })
+}
+
+/** A placeholder for each block: a batch with thinking is not split by a condensation. */
+const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
+  thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
+
+/** The record of a reply without its parts and its digests, which could be guessed from a short text. */
+function recordOf(event: Event): object | undefined {
+  const reply = replyOf(event)
+  if (reply === null) return undefined
+  const { after, grammar, model, asked, stop_reason, outcome, tokens, usage, waits, interrupted } = reply
+  return defined({ after, grammar, model, asked, stop_reason, outcome, tokens, usage, waits, interrupted })
+}
+
+function valueOf({ key, value }: EventOf<'ConversationStateUpdateEvent'>): JsonValue | undefined {
+  if (FOLDED.has(key) || value === undefined) return value
+  if (key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status'))
+    return { execution_status: value['execution_status'] as JsonValue }
+  if (key === 'call_progress' && isObject(value) && Object.hasOwn(value, 'action_id'))
+    return { action_id: value['action_id'] as JsonValue }
+  return null
+}
+
+const textOf = (text: string | null | undefined): string | null | undefined =>
+  typeof text === 'string' && text.trim() !== '' ? ERASED : text
+
+/** The object without the fields that are undefined. */
+const defined = (fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

@@ -1,0 +1,65 @@
+/** Removes the signed parts of a reply, which a provider refuses once the reply or what it saw has changed. */
+
+import { isObject } from './json.ts'
+import type { JsonObject, JsonValue } from './shapes.ts'
+
+/** Returns the replacement for a text that only the provider can read. */
+type Mask = (text: string) => string
+
+const ENCRYPTED = 'encrypted_content'
+
+/**
+ * The event with nothing signed in its reply: thinking without signatures, reasoning without its encrypted
+ * content, and bare parts in the reply's record, because parts may be signed too. Other events stay as they
+ * are. O(size).
+ */
+export function unsignReply(event: JsonObject, mask: Mask): JsonObject {
+  const { kind, source, llm_message: message, tool_call: call } = event
+  if (kind === 'ActionEvent')
+    return { ...unsignFields(event, mask), ...(isObject(call) && { tool_call: withBareParts(call) }) }
+  if (kind !== 'MessageEvent' || source !== 'agent' || !isObject(message)) return event
+  return { ...event, llm_message: withBareParts(unsignFields(message, mask)) }
+}
+
+function unsignFields(object: JsonObject, mask: Mask): JsonObject {
+  const { thinking_blocks: blocks, responses_reasoning_item: item } = object
+  return {
+    ...object,
+    ...(Array.isArray(blocks) && { thinking_blocks: unsignedBlocks(blocks, mask) }),
+    ...(isObject(item) &&
+      Object.hasOwn(item, ENCRYPTED) && { responses_reasoning_item: { ...item, [ENCRYPTED]: null } }),
+  }
+}
+
+function withBareParts(object: JsonObject): JsonObject {
+  const { reply } = object
+  if (!isObject(reply) || !Object.hasOwn(reply, 'parts')) return object
+  const { parts, ...rest } = reply
+  return { ...object, reply: Array.isArray(parts) ? { ...rest, parts: parts.map(barePart) } : rest }
+}
+
+/** A part reduced to a reference to its field, or to the name of its kind. */
+function barePart(part: JsonValue): JsonValue {
+  if (!isObject(part)) return null
+  const { other } = part
+  if (!isObject(other))
+    return Object.fromEntries(Object.entries(part).filter(([, index]) => typeof index === 'number'))
+  const { type } = other
+  const names = Object.keys(other).map((key) => [key, null])
+  return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
+}
+
+/** The blocks as thinking without signatures, with these texts where there are any. O(blocks). */
+export function unsignedBlocks(
+  blocks: readonly JsonValue[],
+  mask: Mask,
+  texts: readonly (string | null)[] = [],
+): readonly JsonValue[] {
+  return blocks.map((block, i) => {
+    if (!isObject(block)) return block
+    const text = typeof block['thinking'] === 'string' ? block['thinking'] : mask(String(block['data']))
+    const signed = Object.hasOwn(block, 'signature') ? { signature: null } : {}
+    const typed = Object.hasOwn(block, 'type') ? { type: 'thinking' } : {}
+    return { ...typed, thinking: texts[i] ?? text, ...signed }
+  })
+}

@@ -1,0 +1,59 @@
+/** Checks bodies that replace others, in every store alike. */
+
+import { canonicalJson } from '../../../event/encode.ts'
+import { ColloquyError } from '../../../event/errors.ts'
+import { type Fact, isQuarantined } from '../../../event/quarantine.ts'
+import type { StoredEvent } from '../../contract/query.ts'
+import type { Replacement } from '../../contract/store.ts'
+import { invalidArgument } from '../query/check-value.ts'
+import { ownFact } from './body.ts'
+import { checkIsFact } from './decide-append.ts'
+
+/** A replacement that was checked; its id is known. */
+export interface CheckedReplacement extends Replacement {
+  readonly id: string
+}
+
+/**
+ * Checks replacements: a body keeps the place of the one before it. O(size).
+ * @throws `invalid_event`; `invalid_argument` for another id, kind, source, parent or time, and for an id given twice.
+ */
+export function checkReplacements(replacements: readonly Replacement[]): CheckedReplacement[] {
+  const ids = new Set<string>()
+  return replacements.map(({ before, after }) => {
+    checkIsFact(before)
+    checkIsFact(after)
+    const { id } = after
+    if (typeof id !== 'string' || (before.id !== undefined && before.id !== id))
+      return invalidArgument('after', 'must have the id of the body that it replaces')
+    if (ids.has(id)) invalidArgument('after', 'must be one for each event')
+    ids.add(id)
+    if (placeOf(before) !== placeOf(after))
+      invalidArgument('after', 'must keep the kind, source, parent and timestamp')
+    return { id, before, after: ownFact(after) }
+  })
+}
+
+/** @throws `unknown_event`; `version_conflict` for another body than was expected. */
+export function checkReplaced(
+  conversationId: string,
+  { id, before }: CheckedReplacement,
+  stored: StoredEvent | null | undefined,
+): asserts stored is StoredEvent {
+  if (stored === null || stored === undefined)
+    throw new ColloquyError('unknown_event', `There is no event ${JSON.stringify(id)}.`, {
+      conversationId,
+      id,
+    })
+  if (canonicalJson(stored.fact) !== canonicalJson(before))
+    throw new ColloquyError(
+      'version_conflict',
+      `The body of event ${JSON.stringify(id)} has changed. Read it again.`,
+      { conversationId, id },
+    )
+}
+
+const placeOf = (fact: Fact): string =>
+  isQuarantined(fact)
+    ? canonicalJson(['quarantined', fact.event_kind ?? null, fact.parent_id ?? null])
+    : canonicalJson([fact.kind, fact.source ?? null, fact.parent_id ?? null, fact.timestamp ?? null])

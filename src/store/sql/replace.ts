@@ -1,0 +1,67 @@
+/** Replaces bodies of events, with their long strings, their searched text and the snapshot, in one transaction. */
+
+import { isQuarantined } from '../../event/quarantine.ts'
+import type { StoredEvent } from '../contract/query.ts'
+import { referencesText, splitBody } from '../kit/blobs.ts'
+import { type CheckedReplacement, checkReplaced } from '../kit/append/replace.ts'
+import { unknownConversation } from '../kit/errors.ts'
+import { messageText } from '../kit/query/message-text.ts'
+import { saveBlobs } from './blobs.ts'
+import { type Dialect, first, statement, type Work } from './dialect.ts'
+import type { eventReads } from './events.ts'
+import { textRow, type TextRow } from './texts.ts'
+
+/** Exchanges what the index of text has of an event; null for nothing. */
+export type ReplaceText = (log: number, seq: number, row: TextRow | null) => Work<void>
+
+/** The statement that locks a log. */
+export const lockLog = (d: Dialect): string =>
+  `SELECT number, text_version FROM ${d.table('log')} WHERE conversation_id = ?${d.lock}`
+
+/** @throws as `Store.replaceEvents`. */
+export function* replaceEvents(
+  d: Dialect,
+  events: ReturnType<typeof eventReads>,
+  replaceText: ReplaceText,
+  conversationId: string,
+  replacements: readonly CheckedReplacement[],
+): Work<void> {
+  const row = yield* first<{ readonly number: number | string; readonly text_version: number }>(
+    lockLog(d),
+    conversationId,
+  )
+  if (row === undefined) throw unknownConversation(conversationId)
+  const log = Number(row.number)
+  const ids = replacements.map(({ id }) => id)
+  const stored = yield* events.getMany(conversationId, ids, false)
+  for (const [index, replacement] of replacements.entries()) {
+    const before: StoredEvent | null = stored[index] ?? null
+    checkReplaced(conversationId, replacement, before)
+    yield* replaceEvent(d, log, { ...before, fact: replacement.after }, function* (event, time) {
+      if (event.seq < row.text_version) yield* replaceText(log, event.seq, textRow(event, true, time))
+    })
+  }
+  yield statement(`DELETE FROM ${d.table('snapshot')} WHERE number = ?`, log)
+}
+
+function* replaceEvent(
+  d: Dialect,
+  log: number,
+  event: StoredEvent,
+  replaceText: (event: StoredEvent, time: bigint) => Work<void>,
+): Work<void> {
+  const { seq, fact } = event
+  const time = BigInt(event.time)
+  const split = splitBody(fact)
+  yield statement(`DELETE FROM ${d.table('blob_use')} WHERE log = ? AND seq = ?`, log, seq)
+  yield statement(
+    `UPDATE ${d.table('event')} SET body = ?, blobs = ?, message = ? WHERE log = ? AND ${d.place} = ?`,
+    split === null ? JSON.stringify(fact) : split.body,
+    split === null ? null : referencesText(split.strings),
+    isQuarantined(fact) ? null : messageText(fact),
+    log,
+    d.placeOf(log, seq),
+  )
+  if (split !== null) yield* saveBlobs(d, log, seq, split.strings)
+  yield* replaceText(event, time)
+}

@@ -1,0 +1,187 @@
+/** One event's content is erased: in the log, the search, the snapshot, the file, and in every process that has it in memory. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { toAnthropic } from '../../src/messages/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { folder } from '../store/sqlite-drivers.ts'
+
+const FILES = folder()
+let database: PooledDatabase
+beforeAll(async () => void (database = await pooledDatabase()))
+afterAll(async () => {
+  FILES.remove()
+  await database.drop()
+})
+
+let schemas = 0
+const STORES = {
+  memory: () => memoryStore({ fullText: true }),
+  sqlite: () => sqliteStore({ file: FILES.next(), fullText: true, pollInterval: 5 }),
+  postgres: () =>
+    postgresStore({
+      client: database.pool,
+      schema: `erase_${(schemas += 1)}`,
+      fullText: true,
+      pollInterval: 20,
+    }),
+}
+
+const WORDS = 'unforgettable'
+const signed = (id: string, text: string) =>
+  ({
+    kind: 'MessageEvent',
+    source: 'agent',
+    id,
+    llm_message: {
+      role: 'assistant',
+      content: [{ type: 'text', text }],
+      thinking_blocks: [{ type: 'thinking', thinking: `about ${text}`, signature: `sig-${id}` }],
+    },
+  }) as const
+
+/** A conversation with a reply before the event that is erased, and one behind it. */
+async function talk(store: Store) {
+  const engine = createEngine({ store })
+  const conversation = await engine.create({ id: 'c' })
+  await conversation.sendMessage('Hi', { key: 'hi' })
+  await conversation.append(signed('before', 'Hello'))
+  const [secret] = await conversation.sendMessage(`My password is ${WORDS}`)
+  await conversation.append(signed('behind', 'Noted'))
+  return { engine, conversation, id: secret?.id ?? '' }
+}
+
+const textOf = async (store: Store): Promise<string> => JSON.stringify(await store.read('c'))
+
+describe.each(Object.entries(STORES))('over %s', (_, make) => {
+  it('the content goes, the reply that saw it loses its signature, and the log says why', async () => {
+    const store = make()
+    const { engine, conversation, id } = await talk(store)
+    await store.saveSnapshot('c', [{ part: 0, bytes: new TextEncoder().encode(WORDS) }])
+    const before = await conversation.state()
+    const [record] = await conversation.eraseEvent(id, 'a password')
+    expect(record?.fact).toMatchObject({
+      key: 'erased',
+      value: { event_id: id, reason: 'a password', unsigned_event_ids: ['behind'] },
+    })
+    expect(await textOf(store)).not.toContain(WORDS)
+    expect(await store.loadSnapshot('c')).toEqual([])
+    const { items } = await store.searchText({ query: WORDS })
+    expect(items).toEqual([])
+    expect((await store.searchText({ query: 'erased' })).items).toHaveLength(1)
+    expect((await store.search({ conversationId: 'c', text: WORDS })).items).toEqual([])
+    const after = await conversation.state()
+    expect(JSON.stringify([...after.log.entries].map(({ event }) => event))).not.toContain(WORDS)
+    expect([after.header.status, after.log.head?.id]).toEqual([before.header.status, before.log.head?.id])
+    const sent = JSON.stringify(toAnthropic(await conversation.messages()))
+    expect(sent).toContain('sig-before')
+    expect(sent).not.toContain('sig-behind')
+    expect(sent).toContain('[erased]')
+    expect(await conversation.eraseEvent(id, 'once more')).toEqual([])
+    expect((await conversation.state()).log.entries.length).toBe(after.log.entries.length)
+    await engine.close()
+    await store.close()
+  })
+
+  it('another process that has it in memory reads the log again, and none brings the old snapshot back', async () => {
+    const store = make()
+    const { engine, conversation, id } = await talk(store)
+    const other = createEngine({ store })
+    const seen = await other.open('c')
+    expect(JSON.stringify([...(await seen.state()).log.entries].map(({ event }) => event))).toContain(WORDS)
+    await conversation.eraseEvent(id)
+    await store.saveSnapshot('c', [{ part: 0, bytes: new TextEncoder().encode(WORDS) }])
+    expect(JSON.stringify([...(await seen.state()).log.entries].map(({ event }) => event))).not.toContain(
+      WORDS,
+    )
+    expect(await store.loadSnapshot('c')).toEqual([])
+    await seen.sendMessage('Go on', { key: 'on' })
+    expect((await conversation.state()).log.entries.length).toBe(6)
+    await Promise.all([engine.close(), other.close()])
+    await store.close()
+  })
+
+  it('erasures at once, by several processes, all hold', async () => {
+    const store = make()
+    const { engine, id } = await talk(store)
+    const engines = [engine, createEngine({ store }), createEngine({ store })]
+    const ids = [id, 'behind', 'before']
+    await Promise.all(
+      engines.flatMap((one, nth) =>
+        ids.map(async (_, at) => (await one.open('c')).eraseEvent(ids[(at + nth) % 3] ?? '')),
+      ),
+    )
+    const text = await textOf(store)
+    for (const gone of [WORDS, 'Noted', 'Hello', 'sig-']) expect(text).not.toContain(gone)
+    expect(text.match(/"key":"erased"/g)).toHaveLength(3)
+    expect(text).toContain('Hi')
+    await Promise.all(engines.map((one) => one.close()))
+    await store.close()
+  })
+})
+
+describe('an erasure', () => {
+  it('is refused for what is not there, a call that waits, and a store that cannot', async () => {
+    const { replaceEvents: _, ...store } = memoryStore()
+    for (const one of [memoryStore(), store]) {
+      const engine = createEngine({ store: one })
+      const conversation = await engine.create({ id: 'c' })
+      await conversation.append({
+        kind: 'ActionEvent',
+        id: 'call',
+        source: 'agent',
+        thought: [],
+        tool_name: 'ls',
+        tool_call_id: 't',
+        tool_call: { id: 't', name: 'ls', arguments: '{"path":"/home/ann"}', origin: 'completion' },
+        llm_response_id: 'r',
+        action: { kind: 'Call' },
+      })
+      for (const [id, code] of [
+        ['no', 'unknown_event'],
+        ['', 'unknown_event'],
+        ['call', 'invalid_argument'],
+      ] as const)
+        await expect(conversation.eraseEvent(id), id).rejects.toMatchObject({ code })
+      await expect(conversation.eraseEvent('call', 'x'.repeat(1_001))).rejects.toMatchObject({
+        code: 'invalid_argument',
+      })
+      await conversation.reject()
+      if (one === store) await expect(conversation.eraseEvent('call')).rejects.toThrow('cannot erase events')
+      else {
+        await conversation.eraseEvent('call')
+        expect(JSON.stringify(await one.read('c'))).not.toContain('ann')
+      }
+      await engine.close()
+    }
+  })
+
+  it('leaves no byte in the file of SQLite, nor in its log after a checkpoint', async () => {
+    const file = FILES.next()
+    const store = sqliteStore({ file, fullText: true })
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    const long = `${WORDS} `.repeat(20_000)
+    const [short] = await conversation.sendMessage(`short ${WORDS}`)
+    const [large] = await conversation.sendMessage(long)
+    await conversation.sendMessage('stays')
+    const bytes = (): string =>
+      readdirSync(FILES.path)
+        .filter((name) => join(FILES.path, name).startsWith(file))
+        .map((name) => readFileSync(join(FILES.path, name), 'latin1'))
+        .join('\n')
+    expect(bytes()).toContain(WORDS)
+    await conversation.eraseEvent(short?.id ?? '')
+    await conversation.eraseEvent(large?.id ?? '')
+    await engine.close()
+    await store.close()
+    expect(bytes()).not.toContain(WORDS)
+    expect(bytes()).toContain('stays')
+  })
+})
