@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
 import { toMessages } from '../messages/neutral.ts'
+import { objectOf } from '../messages/text.ts'
 import { growingClaudeCode, type ReadLines } from '../sessions/growing-claude-code.ts'
 import { pathTo } from '../state/read.ts'
 import { replay } from '../state/reduce.ts'
@@ -137,26 +138,50 @@ export function entriesOf(
   const onPath = new Set(path)
   const entries: SessionStoreEntry[] = []
   let pending: Event[] = []
+  let before: SessionStoreEntry | undefined
+  let latest: string | null = null
   const addPending = (): void => {
-    entries.push(...entriesOfOthers(pending, key, entries))
+    entries.push(...entriesOfOthers(pending, key, before))
     pending = []
   }
-  for (const { id, fact } of stored) {
+  for (const { id, fact, parentId } of stored) {
     const text = linesIn(fact)
     if (text !== null) {
       addPending()
       entries.push(...parseLines(text))
-    } else if (!isQuarantined(fact) && id !== null && onPath.has(id) && !ids.has(id)) pending.push(fact)
+    } else if (id !== null && ids.has(id)) {
+      if (!isQuarantined(fact) && fact.kind !== 'ConversationStateUpdateEvent') latest = id
+    } else if (!isQuarantined(fact) && id !== null && onPath.has(id)) {
+      if (pending.length === 0)
+        before =
+          parentId !== null && ids.has(parentId) && parentId !== latest
+            ? entryOf(parentId, entries)
+            : entries.findLast(({ uuid }) => typeof uuid === 'string')
+      pending.push(fact)
+    }
   }
   addPending()
   return entries.length === 0 ? null : entries
 }
 
+/** The last of the entries that an event was made of. O(entries). */
+function entryOf(id: string, entries: readonly SessionStoreEntry[]): SessionStoreEntry | undefined {
+  const first = entries.findIndex(
+    ({ uuid }) => uuid !== undefined && (id === uuid || id.startsWith(`${uuid}.`)),
+  )
+  const reply = replyIn(entries[first])
+  if (reply === undefined) return entries[first]
+  const end = entries.findIndex((entry, index) => index > first && replyIn(entry) !== reply)
+  return entries[(end < 0 ? entries.length : end) - 1]
+}
+
+const replyIn = (entry: SessionStoreEntry | undefined): unknown => objectOf(entry?.['message'])['id']
+
 /** Entries of other writers' events: what a model reads of them, without the reasoning of other models. */
 function entriesOfOthers(
   events: readonly Event[],
   { projectKey, sessionId }: SessionKey,
-  before: readonly SessionStoreEntry[],
+  before: SessionStoreEntry | undefined,
 ): SessionStoreEntry[] {
   const messages = toMessages(
     replay(events.map((event) => without(event as object as JsonObject, 'parent_id') as object as Event)),
@@ -166,9 +191,8 @@ function entriesOfOthers(
   // A request starts and ends with a user's turn; it is a placeholder when the messages have a reply there.
   const start = messages[0]?.role === 'assistant' && written[0]?.role === 'user' ? 1 : 0
   const end = messages.at(-1)?.role === 'assistant' && written.at(-1)?.role === 'user' ? -1 : undefined
-  const last = before.findLast(({ uuid }) => typeof uuid === 'string')
-  const { cwd = '', version = '', gitBranch = '', timestamp }: Partial<SessionStoreEntry> = last ?? {}
-  let parentUuid = last?.uuid ?? null
+  const { cwd = '', version = '', gitBranch = '', timestamp }: Partial<SessionStoreEntry> = before ?? {}
+  let parentUuid = before?.uuid ?? null
   return written.slice(start, end).map(({ role, content }, index) => {
     const uuid = uuidOf(projectKey, sessionId, events[0]?.id ?? '', String(index))
     const reply = { id: `msg_${uuid}`, type: 'message', model: '<other>', stop_reason: 'end_turn', usage: {} }

@@ -345,6 +345,37 @@ describe('the session store', () => {
     await engine.close()
   })
 
+  it('loads what others append behind an earlier reply behind its last line', async () => {
+    const store = await open()
+    const sessions = sessionStore({ store })
+    const engine = createEngine({ store })
+    const thinking = { type: 'thinking', thinking: 'Hm.', signature: 'signed' }
+    await sessions.append(KEY, [
+      prompt('u1', 'One'),
+      part('a1', 'u1', 'm1', thinking, 'end_turn'),
+      part('a2', 'a1', 'm1', { type: 'text', text: 'First.' }, 'end_turn'),
+      prompt('u2', 'Two', 'a2'),
+      part('b1', 'u2', 'm2', { type: 'text', text: 'Second.' }, 'end_turn'),
+    ])
+    const conversation = await engine.open(conversationIdOf(KEY))
+    await conversation.navigate('a1')
+    await conversation.sendMessage('Another two')
+    const loaded = (await sessions.load(KEY)) ?? []
+    expect(loaded.slice(5)).toMatchObject([{ type: 'user', parentUuid: 'a2' }])
+    // The session continues behind its own last line, and what others appended is on a branch.
+    await sessions.append(KEY, [prompt('u3', 'Three', 'b1')])
+    expect((await conversation.messages()).map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+      'user',
+    ])
+    expect(await sessions.load(KEY)).toEqual([...loaded.slice(0, 5), prompt('u3', 'Three', 'b1')])
+    expect(await lawsOf(store)).toEqual([])
+    await engine.close()
+  })
+
   it('reads a reply once, also when its calls end before the next one begins', async () => {
     const store = await open()
     const sessions = sessionStore({ store })
