@@ -55,3 +55,12 @@ export function hashLanes(text: string): Lanes {
 }
 
 export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')
+
+/**
+ * The text in the place of a long string that was read as a reference, by the SHA-256 of its UTF-8 bytes. Only the
+ * `blobs` of a stored event tells which texts are references: a body may contain such a text itself. O(1).
+ */
+export const blobText = (hash: string): string => `colloquy:blob/${hash}`
+
+/** Every such text, with its hash. */
+export const BLOB_TEXT = /colloquy:blob\/([0-9a-f]{64})/g

@@ -32,6 +32,7 @@ export type {
   BedrockResultBlock,
 } from './bedrock/blocks.ts'
 export { toBedrock } from './bedrock/write.ts'
+export { resolveBlobs } from './resolve-blobs.ts'
 export { collectGoogle } from './google/read.ts'
 export { fromGoogle, type GoogleReply } from './google/read.ts'
 export type { GoogleContent, GooglePart, GoogleRequest } from './google/blocks.ts'

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { blobText, digestOf } from '../../src/store/kit/blobs.ts'
+import { digestOf } from '../../src/store/kit/blobs.ts'
+import { blobText } from '../../src/event/text.ts'
 import { type Client, clientOver, STORES } from './client.ts'
 import { caughtUp, type Envelope, ENVELOPE, worldOfTest } from './live-world.ts'
 

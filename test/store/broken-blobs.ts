@@ -1,6 +1,7 @@
 /** Stores that are broken on purpose where they keep long strings, each with one fault; the kit must find every one. */
 
-import { blobText, textContent, withReferences } from '../../src/store/kit/blobs.ts'
+import { textContent, withReferences } from '../../src/store/kit/blobs.ts'
+import { blobText } from '../../src/event/text.ts'
 import { altered, type Fault } from './altered.ts'
 
 /** One fault each, and the case of the kit that must find it. */

@@ -3,6 +3,7 @@
 import { ColloquyError } from '../../event/errors.ts'
 import { freezeJson } from '../../event/freeze.ts'
 import { setOwn } from '../../event/json.ts'
+import { blobText } from '../../event/text.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type {
@@ -14,6 +15,7 @@ import type {
   GetOptions,
 } from '../contract/blobs.ts'
 import type { StoredEvent } from '../contract/query.ts'
+import type { Store } from '../contract/store.ts'
 import { newHash } from './sha-256.ts'
 import {
   checkInteger,
@@ -40,12 +42,6 @@ export interface SplitBody {
 
 /** Digests of strings that were seen before, so that one that many events share is read once. */
 export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
-
-/**
- * Returns the text that replaces a string in a body read with references. Only the event's `blobs` lists
- * which texts are references: a body may contain such a text itself. O(1).
- */
-export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 
 /**
  * Splits a body into JSON and its long strings: more than {@link LARGE_STRING} characters of well-formed
@@ -249,6 +245,20 @@ export function textContent({ text, bytes }: LargeString, range?: BlobRange): Bl
     },
   }
 }
+
+/**
+ * Reads long strings of one conversation whole, for `resolveBlobs`; null for one that no event of it has. O(bytes).
+ */
+export const blobReader =
+  (store: Pick<Store, 'readBlob'>, conversationId: string) =>
+  async (hash: string): Promise<string | null> => {
+    const blob = await store.readBlob(conversationId, hash)
+    if (blob === null) return null
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+    let text = ''
+    for await (const bytes of blob.content) text += decoder.decode(bytes, { stream: true })
+    return text
+  }
 
 /** The audit of a store that keeps whole bodies and no blobs. */
 export const NO_BLOBS: BlobAudit = Object.freeze({

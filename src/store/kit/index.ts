@@ -148,9 +148,10 @@ export {
 } from './feed.ts'
 
 // Long strings, which are kept once by their content.
+export { blobText } from '../../event/text.ts'
 export {
+  blobReader,
   blobsOf,
-  blobText,
   checkBlobs,
   checkGetOptions,
   checkRange,

@@ -1,0 +1,51 @@
+/** Puts long strings back into messages of events that were read as references, before a request is made. */
+
+import { setOwn } from '../event/json.ts'
+import { BLOB_TEXT } from '../event/text.ts'
+
+/**
+ * The messages with the long strings of their references, each read once. They are in the result only: the events, the
+ * state and the messages keep the references. A reference that `read` does not find stays as it is. O(size), and
+ * O(bytes) of the strings.
+ *
+ * @param read reads a string by its hash, as `blobReader` of the store kit does for one conversation
+ *
+ * @example
+ * const hash = 'ab'.repeat(32)
+ * const content = [{ type: 'image', image_urls: [`colloquy:blob/${hash}`] }]
+ * const [message] = await resolveBlobs([{ role: 'user', content, name: null }], async () => 'data:image/png;base64,QUJD')
+ * message.content[0].image_urls // ['data:image/png;base64,QUJD']
+ */
+export async function resolveBlobs<M extends object>(
+  messages: readonly M[],
+  read: (hash: string) => Promise<string | null>,
+): Promise<readonly M[]> {
+  const hashes = new Set<string>()
+  mapStrings(messages, (text) => {
+    for (const [, hash = ''] of text.matchAll(BLOB_TEXT)) hashes.add(hash)
+    return text
+  })
+  if (hashes.size === 0) return messages
+  const texts = new Map<string, string>()
+  for (const hash of hashes) {
+    const text = await read(hash)
+    if (text !== null) texts.set(hash, text)
+  }
+  const resolve = (text: string): string =>
+    text.replaceAll(BLOB_TEXT, (reference, hash: string) => texts.get(hash) ?? reference)
+  return mapStrings(messages, resolve) as readonly M[]
+}
+
+/** The value with each string replaced; what has none to replace is shared with the original. O(size). */
+function mapStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (typeof value !== 'object' || value === null) return value
+  const changed = Object.entries(value).flatMap(([key, inner]: [string, unknown]) => {
+    const after = mapStrings(inner, change)
+    return after === inner ? [] : [[key, after] as const]
+  })
+  if (changed.length === 0) return value
+  const copy: object = Array.isArray(value) ? [...(value as readonly unknown[])] : { ...value }
+  for (const [key, after] of changed) setOwn(copy, key, after)
+  return copy
+}
