@@ -34,6 +34,8 @@ const ROUNDS = Number(args.rounds)
 
 /** Appends in one round. */
 const EACH = 25
+/** Appends before anything is measured. */
+const WARM = 3_000
 
 interface Measured {
   readonly name: string
@@ -45,14 +47,18 @@ interface Measured {
   readonly end: () => Promise<void>
 }
 
-let made = 0
 const lines = makeLines(2_000, { sizes: ONE_KB })
+let streams = 0
 
-/** The next event of a measured mix, under an id of its own. */
-function nextEvent(): Event {
-  const event = decoded(lines[made % lines.length] as string)
-  const { parent_id: _, timestamp: __, ...rest } = event as Event & Record<string, unknown>
-  return { ...rest, id: `e${(made += 1)}` } as Event
+/** The events of one log with a measured mix, so that each result follows its call; under ids of their own. */
+function eventStream(): () => Event {
+  const stream = (streams += 1)
+  let made = 0
+  return () => {
+    const event = decoded(lines[made % lines.length] as string)
+    const { parent_id: _, timestamp: __, ...rest } = event as Event & Record<string, unknown>
+    return { ...rest, id: `${stream}-${(made += 1)}` } as Event
+  }
 }
 
 const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] ?? NaN
@@ -60,29 +66,38 @@ const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)
 async function measure({ name, store, bare, target, end }: Measured): Promise<boolean> {
   const engine = createEngine({ store })
   const conversation: Conversation = await engine.create({ id: 'c' })
+  const [nextOurs, nextBare, nextWarm] = [eventStream(), eventStream(), eventStream()]
+  // A server's code is compiled: both sides are, too.
+  const warm = await engine.create({ id: 'warm' })
+  for (let at = 0; at < WARM; at += 1) {
+    const event = nextWarm()
+    await warm.append([event])
+    await bare(event.id ?? '', -1 - at, JSON.stringify(event))
+  }
   for (let at = 0; at < LENGTH; at += 500)
-    await conversation.append(Array.from({ length: Math.min(500, LENGTH - at) }, nextEvent))
-  for (let at = 0; at < LENGTH; at += 1) await bare(`b${at}`, at, JSON.stringify(nextEvent()))
+    await conversation.append(Array.from({ length: Math.min(500, LENGTH - at) }, nextOurs))
+  for (let at = 0; at < LENGTH; at += 1) await bare(`b${at}`, at, JSON.stringify(nextBare()))
   const ours: number[] = []
   const own: number[] = []
   const floor: number[] = []
   let position = LENGTH
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let i = 0; i < EACH; i += 1) {
-      const event = nextEvent()
+      const event = nextOurs()
       const start = performance.now()
       await conversation.append([event])
       ours.push(performance.now() - start)
     }
     await store.createConversation({ id: `own ${round}` })
+    const nextOwn = eventStream()
     for (let i = 0; i < EACH; i += 1) {
-      const event = nextEvent()
+      const event = nextOwn()
       const start = performance.now()
       await store.append(`own ${round}`, [event])
       own.push(performance.now() - start)
     }
     for (let i = 0; i < EACH; i += 1) {
-      const event = nextEvent()
+      const event = nextBare()
       const start = performance.now()
       await bare(event.id ?? '', position, JSON.stringify(event))
       floor.push(performance.now() - start)

@@ -218,8 +218,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a run that lost its lease goes on writing',
     file: 'conversation/run/context.ts',
-    find: ', lease: { owner, generation } }',
-    replace: ' }',
+    find: '      lease: { owner, generation },\n',
+    replace: '',
   },
   {
     name: 'a lease that was taken by a late heartbeat is kept',

@@ -46,6 +46,9 @@ export class EngineContext {
   readonly #running = new Map<string, Set<string>>()
   /** Work that `close` waits for. */
   readonly #work = new Set<Promise<unknown>>()
+  /** Number of calls of `use`, for which `close` waits, too. */
+  #uses = 0
+  #onUnused: (() => void) | null = null
   readonly #closing = new AbortController()
   #closed: Promise<void> | null = null
 
@@ -86,19 +89,16 @@ export class EngineContext {
    * @throws ColloquyError `unknown_conversation`, `closed`, and the function's errors.
    */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
-    const done = Promise.withResolvers<void>()
     this.check()
-    this.#work.add(done.promise)
+    this.#uses += 1
+    let pinned: Awaited<ReturnType<EngineContext['pin']>> | null = null
     try {
-      const { replica, release } = await this.pin(id)
-      try {
-        return await work(replica)
-      } finally {
-        release()
-      }
+      pinned = await this.pin(id)
+      return await work(pinned.replica)
     } finally {
-      this.#work.delete(done.promise)
-      done.resolve()
+      pinned?.release()
+      this.#uses -= 1
+      if (this.#uses === 0) this.#onUnused?.()
     }
   }
 
@@ -118,7 +118,7 @@ export class EngineContext {
       if (busy.users === 0) this.#release(id, busy)
     }
     try {
-      busy.open = await busy.opening
+      busy.open ??= await busy.opening
       return { replica: busy.open, release }
     } catch (error) {
       release()
@@ -242,6 +242,7 @@ export class EngineContext {
   async #end(): Promise<void> {
     this.#closing.abort(new ColloquyError('closed', 'The engine is closed.'))
     await Promise.allSettled(this.#work)
+    if (this.#uses > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve))
     await Promise.all([...this.#openReplies].map((shared) => shared.close()))
     const idle = [...this.#idle.values(), ...(this.#oversized === null ? [] : [this.#oversized])]
     const all = [...[...this.#busy.values()].map(({ opening }) => opening), ...idle]

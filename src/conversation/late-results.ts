@@ -8,7 +8,7 @@ import { quote } from '../event/text.ts'
 import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { anchorOf, callIdOf, type Entry, type EventEntry, loadedEvent } from '../log/entry.ts'
-import { findEventIn } from '../log/log.ts'
+import { findEventIn, hasCall } from '../log/log.ts'
 import { latestOpenCall, listPendingCallsIn, openCallOf } from '../log/open-calls.ts'
 import { listLeavesIn } from '../state/at.ts'
 import type { Branch } from '../state/branch.ts'
@@ -96,10 +96,12 @@ function tipFor(state: State, result: ToolResultEvent | MessageEvent): Entry | n
   const actionId = result.kind === 'AgentErrorEvent' ? undefined : result.action_id
   const named = actionId === undefined ? undefined : findEventIn(log, actionId)
   if (named === undefined) {
-    if (latestOpenCall(branch.pendingCalls, result.tool_call_id) !== undefined) return null
+    const { tool_call_id: callId } = result
+    if (latestOpenCall(branch.pendingCalls, callId) !== undefined || !hasCall(log, callId, () => true))
+      return null
     return latest(
       listLeavesIn(log),
-      (tip) => latestOpenCall(branchOf(tip).pendingCalls, result.tool_call_id) !== undefined,
+      (tip) => latestOpenCall(branchOf(tip).pendingCalls, callId) !== undefined,
     )
   }
   if (isOnPathIn(named, log.head)) return null

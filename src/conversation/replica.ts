@@ -17,7 +17,7 @@ import type { StoredEvent } from '../store/contract/query.ts'
 import { versionOf } from '../store/kit/append/decide-append.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
-import { unitEvents } from '../view/unit.ts'
+import { type Unit, unitEvents } from '../view/unit.ts'
 import { erasureRecord, isErasure, isPendingCall, planErasure } from './erase.ts'
 import { backOff, Listeners, serialQueue } from './async.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
@@ -53,8 +53,17 @@ const RETRY = 200
 const ENTRY_BYTES = 1_000
 const EVICTED_BYTES = 150
 
-/** Bytes of a body in memory: its JSON in UTF-16. O(size). */
-const bytesOf = (body: unknown): number => 2 * (JSON.stringify(body)?.length ?? 0)
+/** Approximate bytes of a body in memory, with texts in UTF-16. O(values). */
+function bytesOf(body: unknown): number {
+  if (typeof body === 'string') return 2 * body.length
+  if (typeof body !== 'object' || body === null) return 8
+  let bytes = 16
+  for (const key in body) bytes += 16 + bytesOf((body as Record<string, unknown>)[key])
+  return bytes
+}
+
+/** Maximum number of units whose size is measured after an eviction; a larger view is sampled. */
+const MEASURED_UNITS = 256
 
 /** Attempts of an erasure while others erase. */
 const MAX_ERASE_ATTEMPTS = 20
@@ -94,7 +103,7 @@ export class Replica {
   #followed = 0
   #isStale = false
   /** Last known status in the store's record, and the log length for which it was known. */
-  #listed: { readonly status: string | null; readonly length: number } = { status: null, length: 0 }
+  readonly #listed: { status: string | null; length: number } = { status: null, length: 0 }
   #epoch = 0
 
   private constructor(store: Store, stamp: Stamp, id: string, { state, snapshotAt, createdAt }: Opened) {
@@ -253,7 +262,7 @@ export class Replica {
     }
   }
 
-  /** Approximate size in memory, in bytes. O(events since the last call); after an eviction O(view). */
+  /** Approximate size in memory, in bytes. O(events since the last call); after an eviction also O(256 units). */
   get bytes(): number {
     const { log, branch } = this.#state
     const { entries } = log
@@ -262,9 +271,11 @@ export class Replica {
     if (evicted !== this.#size.evicted || counted < 0 || counted > entries.length) {
       counted = evicted
       bytes = EVICTED_BYTES * evicted
-      for (const unit of branch.view.units)
-        for (const item of unitEvents(unit))
-          if (!('seq' in item) || Number(item.seq) < evicted) bytes += bytesOf(item.event)
+      const { units } = branch.view
+      const step = Math.ceil(units.length / MEASURED_UNITS)
+      for (let index = 0; index < units.length; index += step)
+        for (const item of unitEvents(units.get(index) as Unit))
+          if (!('seq' in item) || Number(item.seq) < evicted) bytes += step * bytesOf(item.event)
     }
     for (; counted < entries.length; counted += 1) {
       const entry = entries.get(counted)
@@ -280,7 +291,7 @@ export class Replica {
   }
 
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
-    await this.replies.finish(events)
+    if (this.replies.beforeEnd !== null) await this.replies.finish(events)
     let appended
     try {
       appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)
@@ -302,7 +313,9 @@ export class Replica {
       if (isNext) await this.#fold(added)
       else await this.#catchUp()
       // Other writers may have changed the listed status.
-      await this.#list(isNext && this.#listed.length === length ? this.#listed.status : null)
+      const known = isNext && this.#listed.length === length ? this.#listed.status : null
+      if (this.#state.header.status === known) this.#listed.length = this.#state.log.entries.length
+      else await this.#list(known)
     } catch {
       // The append succeeded, so no error may escape. The next read catches up.
     }
@@ -374,11 +387,10 @@ export class Replica {
   async #list(known: string | null): Promise<void> {
     const { header, log } = this.#state
     const { length } = log.entries
-    this.#listed = { status: known, length }
+    Object.assign(this.#listed, { status: known, length })
     if (header.status === known) return
     try {
-      if (await this.#store.setStatus(this.id, header.status, length))
-        this.#listed = { status: header.status, length }
+      if (await this.#store.setStatus(this.id, header.status, length)) this.#listed.status = header.status
     } catch {
       // The log holds the status. A read-only store fails the next append.
     }

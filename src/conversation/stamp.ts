@@ -65,7 +65,8 @@ export function stampEvents(
     if (event.id !== undefined && ids.has(event.id)) return event
     const { id = newId(), timestamp = now() } = event
     ids.add(id)
-    return { ...event, id, timestamp }
+    // Frozen, so that the store adopts it without a copy.
+    return Object.freeze({ ...event, id, timestamp })
   })
 }
 
