@@ -160,6 +160,27 @@ for (const name of Object.keys(STORES))
       expect(await lawsOf(store)).toEqual([])
     })
 
+    it('returns what is hard to keep as it was', async () => {
+      const store = await open(name)
+      const sessions = sessionStore({ store })
+      const deep = JSON.parse(`${'{"a":['.repeat(1_000)}1${']}'.repeat(1_000)}`) as object
+      const entries = [
+        prompt('u1', 'NUL \u0000, half a character \ud800, and a line\nbreak'),
+        { ...prompt('u2'), deep },
+        { ...prompt('u3'), message: deep },
+        { ...prompt('x'.repeat(1_000)), big: 'y'.repeat(300_000) },
+        { ...prompt(''), number: 1e308, negative: -0.5 },
+        JSON.parse('{"type":"user","uuid":"u4","__proto__":{"a":1},"constructor":null}') as SessionStoreEntry,
+      ]
+      const key = { projectKey: '/\u0000 ü', sessionId: '../..', subpath: 'a/\ud800/b' }
+      for (const each of [KEY, key]) {
+        await sessions.append(each, entries)
+        expect(await sessionStore({ store }).load(each)).toEqual(entries)
+      }
+      expect(await sessions.listSubkeys(key)).toEqual([key.subpath])
+      expect(await lawsOf(store)).toEqual([])
+    })
+
     it('folds summaries as the SDK does, whoever appended', async () => {
       const store = await open(name)
       const [one, other] = [sessionStore({ store }), sessionStore({ store })]
