@@ -4,6 +4,7 @@ import { type BaseEvent, HttpAgent, type RunAgentInput } from '@ag-ui/client'
 import { type AGUIEvent, EventType } from '@ag-ui/core'
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { setTimeout as wait } from 'node:timers/promises'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   agUiEvents,
@@ -16,8 +17,10 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import type { RunOptions } from '../../src/conversation/run/options.ts'
+import { isColloquyError } from '../../src/event/errors.ts'
 import { isToolResult } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
+import { checkLog } from '../../src/laws/index.ts'
 import { pathTo } from '../../src/state/read.ts'
 import type { State } from '../../src/state/state.ts'
 import { executeCalls } from '../../src/steps/execute.ts'
@@ -300,6 +303,51 @@ describe('a conversation over AG-UI', () => {
     expect(kinds.length).toBe(28)
     expect([...new Set(seen.map(({ type }) => type))].toSorted()).toEqual(kinds.toSorted())
     await engine.close()
+  })
+
+  it('changes nothing for an input that it has, and keeps the log legal, whatever is posted', async () => {
+    const id = fc.oneof(fc.constantFrom('m1', 'm2', 'a'), fc.string({ unit: 'binary' }), fc.jsonValue())
+    const message = fc.record(
+      {
+        id,
+        role: fc.constantFrom('user', 'assistant', 'tool', 'system', 'reasoning', 'activity', 'other'),
+        content: fc.oneof(fc.string({ unit: 'binary' }), fc.jsonValue()),
+        toolCallId: id,
+        error: fc.jsonValue(),
+      },
+      { requiredKeys: [] },
+    )
+    const posted = fc.record(
+      {
+        threadId: fc.constant('t'),
+        runId: fc.constant('r'),
+        messages: fc.oneof(fc.array(fc.oneof(message, fc.jsonValue()), { maxLength: 4 }), fc.jsonValue()),
+        state: fc.jsonValue(),
+        resume: fc.oneof(
+          fc.array(fc.record({ interruptId: id, status: fc.constant('resolved') })),
+          fc.jsonValue(),
+        ),
+      },
+      { requiredKeys: ['threadId', 'runId'] },
+    )
+    await fc.assert(
+      fc.asyncProperty(posted, async (input) => {
+        const conversation = await open()
+        await conversation.append([calls('a')])
+        const receive = async (): Promise<unknown> =>
+          receiveRunInput(conversation, input).catch((error: unknown) => {
+            if (isColloquyError(error)) return error.code
+            throw error
+          })
+        await receive()
+        const { version } = await conversation.record()
+        await receive()
+        expect((await conversation.record()).version).toBe(version)
+        const { items } = await conversation.search()
+        expect(checkLog(items.map(({ fact }) => fact)).map(({ law }) => law)).toEqual([])
+      }),
+      { numRuns: 200 },
+    )
   })
 
   it('says what is missing from an input', async () => {
