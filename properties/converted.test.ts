@@ -1,10 +1,12 @@
 /** E10: logs written for tools that evaluate and trace agents. */
 
+import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { pathTo, replay, type State } from '../src/index.ts'
 import { parseInstant } from '../src/event/time.ts'
 import { toTimeline } from '../src/messages/index.ts'
-import { readSession, toAtif, toSpans } from '../src/sessions/index.ts'
+import { readSession, type Session, toAtif, toSpans } from '../src/sessions/index.ts'
+import type { StateTree } from '../src/state/index.ts'
 import { hostileLog } from '../src/testing/index.ts'
 import { textIn } from '../src/sessions/content.ts'
 import { hold, same, total } from '../src/testing/failure.ts'
@@ -19,8 +21,8 @@ interface Span {
   readonly endTimeUnixNano: string
 }
 
-const spansOf = (state: State): Span[] =>
-  toSpans(state).resourceSpans.flatMap((resource) =>
+const spansOf = (source: State | StateTree): Span[] =>
+  toSpans(source).resourceSpans.flatMap((resource) =>
     (resource['scopeSpans'] as unknown as { spans: Span[] }[]).flatMap(({ spans }) => spans),
   )
 
@@ -75,6 +77,44 @@ function askedOf(state: State): string[] {
 const askedAt = (spans: readonly Span[]): string[] =>
   spans.filter(({ name }) => name.startsWith('chat')).map((span) => span.startTimeUnixNano)
 
+/** Trees whose children are linked to any of their parent's calls, or to none. */
+const trees = (depth: number, id = 'c'): fc.Arbitrary<StateTree> =>
+  hostileLog().chain((facts) => {
+    const state = replay(facts)
+    const calls = toTimeline(state).flatMap((item) => (item.type === 'call' ? [item.id] : []))
+    const child = (at: number): fc.Arbitrary<StateTree> =>
+      fc
+        .record({
+          tree: trees(depth - 1, `${id}.${at}`),
+          actionId: fc.constantFrom(...calls, 'none', null),
+        })
+        .map(({ tree, actionId }) => ({ ...tree, actionId }))
+    return fc
+      .integer({ min: 0, max: depth })
+      .chain((count) => fc.tuple(...Array.from({ length: count }, (_, at) => child(at))))
+      .map((children) => ({ id, title: null, actionId: null, state, children }))
+  })
+
+/** The tool of the call that each subagent is linked to, where the call has a result. */
+function linksOf({ state, children }: StateTree): unknown[] {
+  const items = toTimeline(state)
+  return children.map((child) => {
+    const call = items.find((item) => item.type === 'call' && item.id === child.actionId)
+    const tool = call?.type === 'call' && call.result !== null ? call.tool : null
+    return [child.id, tool, linksOf(child)]
+  })
+}
+
+function linksRead({ facts, children }: Session): unknown[] {
+  const items = toTimeline(replay(facts.map(({ fact }) => fact)))
+  return children.map((child) => {
+    const call = items.find((item) => item.type === 'call' && item.id === child.subagent?.actionId)
+    return [child.id, call?.type === 'call' ? call.tool : null, linksRead(child)]
+  })
+}
+
+const nodesOf = (tree: StateTree): StateTree[] => [tree, ...tree.children.flatMap(nodesOf)]
+
 describe('E10, what is written for other tools', () => {
   it('E10: a trajectory has every message and call of the branch once, and reads back with them', () => {
     always(
@@ -121,6 +161,26 @@ describe('E10, what is written for other tools', () => {
         same('E10', 'when models were asked', askedAt(spans), askedOf(state))
       },
       RUNS / 2,
+    )
+  })
+
+  it('E10: a tree reads back with its subagents, and is one trace with the spans of each', () => {
+    always(
+      trees(2),
+      (tree) => {
+        const written = total('E10', 'toAtif', () => toAtif(tree))
+        const read = readSession(recordsOf([written]))
+        same('E10', 'the subagents', linksRead(read), linksOf(tree))
+        const spans = total('E10', 'toSpans', () => spansOf(tree))
+        same('E10', 'writing again', spansOf(tree), spans)
+        const ids = new Set(spans.map(({ spanId }) => spanId))
+        hold('E10', ids.size === spans.length, 'an id stands twice')
+        for (const { parentSpanId: parent } of spans)
+          hold('E10', parent === undefined || ids.has(parent), 'a span is inside none of the trace')
+        const own = nodesOf(tree).reduce((sum, { state }) => sum + spansOf(state).length, 0)
+        same('E10', 'the spans', spans.length, own)
+      },
+      RUNS / 4,
     )
   })
 })

@@ -7,7 +7,7 @@ import { GRAMMARS } from '../laws/index.ts'
 import { SESSION_FORMATS } from '../sessions/index.ts'
 import { TEXT_ROLES } from '../store/contract/text.ts'
 import { MAX_PAGE_SIZE } from '../store/kit/index.ts'
-import { nearestName } from '../store/kit/query/check-value.ts'
+import { nearestName } from '../store/kit/index.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
 import { UsageError } from './failure.ts'
 
@@ -278,6 +278,7 @@ export const COMMANDS = {
     more: [
       'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector accepts at /v1/traces; the default is atif. One JSON document for each FILE.',
       'The spans have the times of the events, and the same ids each time. They contain text only with --content; a trajectory always does.',
+      'Subagents are included: inside of the trajectory, or below the spans of their calls.',
       'With --leaf, the branch that ends at that event.',
     ],
   }),

@@ -24,6 +24,7 @@ import {
   quarantineNote,
   readRecording,
   readStored,
+  readSubagents,
   type Recording,
   titleOf,
 } from './input/recording.ts'
@@ -157,9 +158,12 @@ async function showEach(work: Work): Promise<number> {
   const fold = !(json && request.command === 'check' && request.options.laws === undefined)
   if (db !== undefined)
     return attempt(aboutStored(db, conversation, json), io, async (progress) => {
-      const recording = await withStore(db, { write: false }, async (store) =>
-        readStored(store, await getConversation(store, conversation), db.label, progress, fold),
-      )
+      const recording = await withStore(db, { write: false }, async (store) => {
+        const record = await getConversation(store, conversation)
+        const stored = await readStored(store, record, db.label, progress, fold)
+        const withChildren = request.command === 'convert'
+        return withChildren ? { ...stored, children: await readSubagents(store, record.id) } : stored
+      })
       return showOne(recording, progress, work)
     })
   let worst = 0

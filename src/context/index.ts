@@ -34,8 +34,10 @@ export { listRunnableCalls } from './unmatched.ts'
 export {
   type ModelUsage,
   type TokenCounts,
+  type TreeUsage,
   type Usage,
   type UsageOptions,
   usageOfEvents,
+  usageOfTree,
   usageTotals,
 } from './usage.ts'

@@ -5,7 +5,7 @@ import { isOfReply, replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-usage.ts'
-import type { State } from '../state/state.ts'
+import type { State, StateTree } from '../state/state.ts'
 import { loadedEvent } from '../log/entry.ts'
 
 /** Tokens by purpose, with their names on the wire. */
@@ -106,6 +106,44 @@ export interface UsageOptions {
 export const usageTotals = ({ log }: State, { from = 0 }: UsageOptions = {}): Usage =>
   usageOfEvents(eventsIn(log.entries, from))
 
+/** Usage of a conversation without and with its subagents. */
+export interface TreeUsage {
+  readonly own: Usage
+  readonly withChildren: Usage
+}
+
+/**
+ * `usageTotals` of a conversation, and the sum for it and its subagents. Equal usage ids, and equal models,
+ * are summed. O(n).
+ * @throws ColloquyError `evicted` like `usageTotals`.
+ * @example
+ * const tree = { id: 'c', title: null, actionId: null, state: initialState(), children: [] }
+ * usageOfTree(tree).withChildren.cost // 0
+ */
+export function usageOfTree(tree: StateTree): TreeUsage {
+  const own = usageTotals(tree.state)
+  const all = [own, ...usagesBelow(tree)]
+  const by_id = sumsBy(all.flatMap((usage) => [...usage.by_id]))
+  const by_model = sumsBy(all.flatMap((usage) => [...usage.by_model]))
+  return { own, withChildren: { ...withHitRate(totalOf([...by_model.values()])), by_id, by_model } }
+}
+
+const usagesBelow = ({ children }: StateTree): Usage[] =>
+  children.flatMap((child) => [usageTotals(child.state), ...usagesBelow(child)])
+
+/** Sums the usages of each key, in order of first appearance. */
+function sumsBy<K>(all: readonly (readonly [K, ModelUsage])[]): Map<K, ModelUsage> {
+  const byKey = Map.groupBy(all, ([key]) => key)
+  return new Map(
+    Array.from(byKey, ([key, pairs]) => {
+      const usages = pairs.map(([, usage]) => usage)
+      const names = new Set(usages.map(({ model_name }) => model_name))
+      const [name = null] = names
+      return [key, { model_name: names.size === 1 ? name : null, ...totalOf(usages) }]
+    }),
+  )
+}
+
 function* eventsIn(entries: State['log']['entries'], from: number): IterableIterator<Event> {
   for (const entry of entries) {
     // A second event with a known id is ignored.
@@ -149,18 +187,20 @@ function usageOf(metrics: JsonObject): ModelUsage {
 function combined(by_id: ReadonlyMap<string, ModelUsage>, replies: readonly ModelUsage[]): Usage {
   const all = [...by_id.values(), ...replies]
   const models = Map.groupBy(all, ({ model_name }) => model_name)
-  const totals = totalOf(all)
-  const { prompt_tokens, cache_read_tokens } = totals
-  // Some providers count cached tokens as part of the prompt, others separately.
-  const input = cache_read_tokens > prompt_tokens ? prompt_tokens + cache_read_tokens : prompt_tokens
   return {
-    ...totals,
-    cache_hit_rate: input === 0 ? null : cache_read_tokens / finite(input),
+    ...withHitRate(totalOf(all)),
     by_id,
     by_model: new Map(
       Array.from(models, ([model_name, each]) => [model_name, { model_name, ...totalOf(each) }]),
     ),
   }
+}
+
+function withHitRate(totals: Omit<ModelUsage, 'model_name'>): Omit<Usage, 'by_id' | 'by_model'> {
+  const { prompt_tokens, cache_read_tokens } = totals
+  // Some providers count cached tokens as part of the prompt, others separately.
+  const input = cache_read_tokens > prompt_tokens ? prompt_tokens + cache_read_tokens : prompt_tokens
+  return { ...totals, cache_hit_rate: input === 0 ? null : cache_read_tokens / finite(input) }
 }
 
 function totalOf(all: readonly ModelUsage[]): Omit<ModelUsage, 'model_name'> {

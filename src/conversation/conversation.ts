@@ -6,7 +6,7 @@ import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
 import { stateAt } from '../state/at.ts'
-import type { State } from '../state/state.ts'
+import type { State, StateTree } from '../state/state.ts'
 import { isStatus, type Status, STATUSES } from '../state/status.ts'
 import type { AppendOptions } from '../store/contract/store.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
@@ -47,6 +47,7 @@ import type { RunChild, Step } from './run/step.ts'
 import { runChild } from './subagent.ts'
 import type { EngineContext } from './engine-context.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
+import { openTree, subscribeTree, type TreeSubscriptionItem } from './tree.ts'
 
 /** Characters of the reason of an erasure. */
 const MAX_REASON = 1_000
@@ -413,6 +414,26 @@ export class Conversation {
       invalidArgument('reason', `must be a text of at most ${MAX_REASON} characters`)
     const record = keyedId('erasure', this.id, String(id))
     return this.#engine.use(this.id, (replica) => replica.erase(id, record, reason))
+  }
+
+  /**
+   * Returns the state of the conversation and of its subagents at all depths, with every body: for
+   * `toTreeTimeline`, `usageOfTree`, `toAtif` and `toSpans`. O(events of all), and they are all in memory.
+   */
+  async tree(): Promise<StateTree> {
+    this.#engine.check()
+    return openTree(this.#engine, this.id)
+  }
+
+  /**
+   * `subscribe` for the conversation and its subagents at all depths, from their first events. A subagent's
+   * items follow the event of its call; between two conversations there is no other order. A subagent that
+   * another process opens is noticed within a quarter of a second. Keeps all of them in memory.
+   */
+  subscribeTree(
+    options: Pick<SubscribeOptions, 'signal'> = {},
+  ): AsyncGenerator<TreeSubscriptionItem, void, undefined> {
+    return subscribeTree(this.#engine, this.id, this.#orClosing(options.signal))
   }
 
   /**

@@ -15,6 +15,7 @@ export type { RunCondenser, RunCondenserDecision, RunOptions, RunResult } from '
 export type { Policy } from './run/policy.ts'
 export type { RunChild, ChildReply, ChildRequest, Step, StepInput, Yielded } from './run/step.ts'
 export type { SubscribeOptions, SubscriptionItem } from './subscribe.ts'
+export type { TreeSubscriptionItem } from './tree.ts'
 export {
   receiveUIMessages,
   uiMessageResponse,

@@ -70,6 +70,8 @@ export {
   type TimelineReply,
   type TimelineResult,
   toTimeline,
+  toTreeTimeline,
+  type TreeTimelineItem,
 } from './timeline.ts'
 export type { ReplyCollector } from './reply.ts'
 export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply.ts'

@@ -12,7 +12,7 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
 import type { CallStatus } from '../state/call-status.ts'
 import { callsEnded } from '../state/read.ts'
-import { branchOf, type State } from '../state/state.ts'
+import { branchOf, type State, type StateTree } from '../state/state.ts'
 import { removedUnits, summaryId } from '../view/condense.ts'
 import { unitEvents } from '../view/unit.ts'
 import { argumentObject } from './text.ts'
@@ -197,6 +197,48 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     if (event.kind === 'MessageEvent') return [messageItem(base, event, requestedAfter[index])]
     return itemOf(base, event, forgot[index] ?? [])
   })
+}
+
+/** An item of a conversation in a tree. */
+export interface TreeTimelineItem {
+  readonly conversationId: string
+  /** 0 for the root. */
+  readonly depth: number
+  readonly item: TimelineItem
+}
+
+/**
+ * Returns the timelines of a conversation and its subagents as one: a subagent's items follow the item of the
+ * call that opened it. Those of a call that is not on HEAD's branch, or unknown, are at the end of their
+ * parent's. Pure; O(`toTimeline` of all).
+ *
+ * @throws ColloquyError `evicted` like `toTimeline`.
+ * @example
+ * const said = (id) => ({ kind: 'MessageEvent', id, source: 'user',
+ *   llm_message: { role: 'user', content: [{ text: id }] } })
+ * const child = { id: 'child', title: null, actionId: null, state: replay([said('b')]), children: [] }
+ * const tree = { id: 'parent', title: null, actionId: null, state: replay([said('a')]), children: [child] }
+ * toTreeTimeline(tree).map(({ depth, item }) => [depth, item.id]) // [[0, 'a'], [1, 'b']]
+ */
+export function toTreeTimeline(tree: StateTree): TreeTimelineItem[] {
+  const all: TreeTimelineItem[] = []
+  addTree(tree, 0, all)
+  return all
+}
+
+function addTree(
+  { id: conversationId, state, children }: StateTree,
+  depth: number,
+  all: TreeTimelineItem[],
+): void {
+  const byCall = Map.groupBy(children, ({ actionId }) => actionId)
+  for (const item of toTimeline(state)) {
+    all.push({ conversationId, depth, item })
+    if (item.type !== 'call') continue
+    for (const child of byCall.get(item.id) ?? []) addTree(child, depth + 1, all)
+    byCall.delete(item.id)
+  }
+  for (const rest of byCall.values()) for (const child of rest) addTree(child, depth + 1, all)
 }
 
 type Base = Omit<ItemBase, 'type'>

@@ -6,7 +6,8 @@ import { type RawObject, objectOf, objectsOf, stringOf } from '../messages/text.
 import { moreOf } from '../messages/reply.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
-import type { State } from '../state/state.ts'
+import { replay } from '../state/reduce.ts'
+import type { State, StateTree } from '../state/state.ts'
 import { contentOf, textIn } from './content.ts'
 import type { Session, SessionRecord, SubagentLink } from './session.ts'
 import { type Origin, SessionWriter } from './writer.ts'
@@ -277,10 +278,10 @@ function addResults(
     const content = contentOf(result['content'])
     if (callId !== undefined) {
       open.delete(callId)
-      const child = childIn(result, links)
+      const children = childrenIn(result, links)
       const action = writer.actionOf(callId)
-      if (child !== undefined && action !== null) links.actions.set(child, action)
-      writer.result({ callId, content, isError: false, child }, place)
+      if (action !== null) for (const child of children) links.actions.set(child, action)
+      writer.result({ callId, content, isError: false, child: children[0] }, place)
     } else if (content.length > 0) writer.say('environment', content, place)
     else writer.note('results without content', origin.line)
   }
@@ -293,21 +294,40 @@ function addResults(
     )
 }
 
-/** Id of the child that a result refers to. */
-function childIn(result: RawObject, { ids }: Links): string | undefined {
+/** Ids of the children that a result refers to. */
+function childrenIn(result: RawObject, { ids }: Links): string[] {
   const reference = result['subagent_trajectory_ref']
-  for (const each of Array.isArray(reference) ? objectsOf(reference) : [objectOf(reference)]) {
-    const { trajectory_id, session_id } = each
+  const all = Array.isArray(reference) ? objectsOf(reference) : [objectOf(reference)]
+  return all.flatMap(({ trajectory_id, session_id }) => {
     const id =
       ids.get(trajectory_id) ?? ids.get(session_id) ?? (stringOf(session_id) || stringOf(trajectory_id))
-    if (id !== '') return id
+    return id === '' ? [] : [id]
+  })
+}
+
+/**
+ * Returns a session with its subagents as a tree, for `toAtif`, `toSpans` and `toTreeTimeline`. O(n).
+ * @example
+ * const session = { id: 's', title: null, facts: [], subagent: null, children: [] }
+ * sessionTree(session).id // 's'
+ */
+export function sessionTree({ id, title, facts, subagent, children }: Session): StateTree {
+  const name = id ?? 'conversation'
+  const subagents = children.filter((child) => child.subagent !== null)
+  return {
+    id: name,
+    title,
+    actionId: subagent?.actionId ?? null,
+    state: replay(facts.map(({ fact }) => fact)),
+    children: subagents.map((child, at) =>
+      sessionTree({ ...child, id: child.id ?? `${name}-child-${at + 1}` }),
+    ),
   }
-  return undefined
 }
 
 /** Names that a log does not contain. */
 export interface AtifOptions {
-  /** Id of the trajectory. Default: `conversation`. */
+  /** Id of the trajectory. Default: the tree's id; `conversation` for a state. */
   readonly sessionId?: string
   /** Default: `agent`. */
   readonly agent?: string
@@ -319,16 +339,21 @@ export interface AtifOptions {
 export interface AtifTrajectory {
   readonly schema_version: string
   readonly session_id: string
+  readonly trajectory_id: string
   readonly agent: JsonObject
   readonly steps: readonly JsonObject[]
+  /** Of its own steps. */
   readonly final_metrics: JsonObject
+  /** Missing without subagents. */
+  readonly subagent_trajectories?: readonly AtifTrajectory[]
 }
 
 /**
- * Converts HEAD's branch to a trajectory: a step for each message, and one for each reply with its calls and
+ * Converts HEAD's branch to a trajectory, ATIF 1.7: a step for each message, and one for each reply with its calls and
  * results. Errors, stops and condensations, which the format does not have, become system steps with an
  * `extra`; images and other parts become their type names. For another branch pass `switchTo(state, leafId)`.
- * Pure; O(path).
+ * The subagents of a tree (see `Conversation.tree`) become trajectories inside of it, to which the results of
+ * their calls refer. Pure; O(path).
  *
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
@@ -336,10 +361,19 @@ export interface AtifTrajectory {
  * const { steps } = toAtif(replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }]))
  * steps[0].message // 'hi'
  */
-export function toAtif(state: State, options: AtifOptions = {}): AtifTrajectory {
-  const { sessionId = 'conversation', agent = 'agent', version = 'unknown' } = options
+export function toAtif(source: State | StateTree, options: AtifOptions = {}): AtifTrajectory {
+  const tree = 'children' in source ? source : { id: 'conversation', state: source, children: [] }
+  return trajectoryOf({ ...tree, id: options.sessionId ?? tree.id }, options)
+}
+
+function trajectoryOf(
+  { id, state, children }: Pick<StateTree, 'id' | 'state' | 'children'>,
+  options: AtifOptions,
+): AtifTrajectory {
+  const { agent = 'agent', version = 'unknown' } = options
   const items = toTimeline(state)
-  const steps = stepsOf(items).map((step, at) => ({ step_id: at + 1, ...step }))
+  const byCall = Map.groupBy(children, ({ actionId }) => actionId)
+  const steps = stepsOf(items, byCall).map((step, at) => ({ step_id: at + 1, ...step }))
   const tokens = items.flatMap((item) => {
     const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
     const count = reply?.tokens ?? null
@@ -348,8 +382,9 @@ export function toAtif(state: State, options: AtifOptions = {}): AtifTrajectory 
   const sum = (field: 'input' | 'output' | 'cache_read'): number =>
     tokens.reduce((total, count) => total + count[field], 0)
   return {
-    schema_version: 'ATIF-v1.5',
-    session_id: sessionId,
+    schema_version: 'ATIF-v1.7',
+    session_id: id,
+    trajectory_id: id,
     agent: { name: agent, version },
     steps,
     final_metrics: {
@@ -358,10 +393,16 @@ export function toAtif(state: State, options: AtifOptions = {}): AtifTrajectory 
       total_cached_tokens: sum('cache_read'),
       total_steps: steps.length,
     },
+    ...(children.length > 0 && {
+      subagent_trajectories: children.map((child) => trajectoryOf(child, options)),
+    }),
   }
 }
 
-function stepsOf(items: readonly TimelineItem[]): JsonObject[] {
+/** Subagents by the ids of their calls. */
+type ByCall = ReadonlyMap<string | null, readonly StateTree[]>
+
+function stepsOf(items: readonly TimelineItem[], byCall: ByCall): JsonObject[] {
   const steps: JsonObject[] = []
   let index = 0
   while (index < items.length) {
@@ -377,7 +418,7 @@ function stepsOf(items: readonly TimelineItem[]): JsonObject[] {
       calls.push(next)
       index += 1
     }
-    steps.push(replyStep(item, calls))
+    steps.push(replyStep(item, calls, byCall))
   }
   return steps
 }
@@ -395,7 +436,7 @@ function stepOf(item: Exclude<TimelineItem, CallItem>): JsonObject {
       return { ...time, source: 'system', message: textOfStep(item.content) }
     case 'message':
       return item.source === 'agent'
-        ? replyStep(item, [])
+        ? replyStep(item, [], new Map())
         : { ...time, source: sourceOf(item), message: textOfStep(item.content) }
     case 'condensation':
       return { ...time, source: 'system', message: item.summary, extra: { condensation: item.forgot } }
@@ -408,7 +449,7 @@ function stepOf(item: Exclude<TimelineItem, CallItem>): JsonObject {
 
 const sourceOf = ({ source }: MessageItem): string => (source === 'user' ? 'user' : 'system')
 
-function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[]): JsonObject {
+function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[], byCall: ByCall): JsonObject {
   const { reply, reasoning } = first
   const results = calls.flatMap(({ id, result, status }) =>
     result === null
@@ -417,6 +458,7 @@ function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[]): J
           {
             source_call_id: id,
             content: textOfStep(result.content),
+            ...referencesTo(byCall.get(id) ?? []),
             ...(status === 'completed' ? {} : { extra: { status } }),
           },
         ],
@@ -451,6 +493,11 @@ function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[]): J
         }),
   }
 }
+
+const referencesTo = (children: readonly StateTree[]): JsonObject =>
+  children.length === 0
+    ? {}
+    : { subagent_trajectory_ref: children.map(({ id }) => ({ trajectory_id: id, session_id: id })) }
 
 /** Text of a content, with the type of each part without text. */
 const textOfStep = (content: readonly Content[]): string =>

@@ -7,12 +7,15 @@ import { hashText } from '../event/text.ts'
 import { parseInstant } from '../event/time.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { pathTo } from '../state/read.ts'
-import type { State } from '../state/state.ts'
+import type { State, StateTree } from '../state/state.ts'
 import { textIn } from './content.ts'
 
 /** Options of `toSpans`. */
 export interface SpanOptions {
-  /** Id of the conversation, from which the trace and span ids are derived. Default: `conversation`. */
+  /**
+   * Id of the conversation, from which the trace and span ids are derived. Default: the tree's id;
+   * `conversation` for a state.
+   */
   readonly conversationId?: string
   /** Name of the service. Default: `colloquy`. */
   readonly service?: string
@@ -43,7 +46,8 @@ interface Span {
  * Converts HEAD's branch to one trace: `invoke_agent` for each turn that a user started (or a reply before
  * any), with a child `chat` for each reply, which starts at the event under HEAD at its request, and
  * `execute_tool` for each call with a result. The same state has the same ids, so sending it again creates no
- * second trace. An event without a time has that of the previous event. Pure; O(path).
+ * second trace. An event without a time has that of the previous event. The turns of a tree's subagents (see
+ * `Conversation.tree`) are children of `execute_tool` of their calls, in the same trace. Pure; O(path).
  *
  * @throws ColloquyError `evicted` like `toTimeline`.
  * @example
@@ -51,10 +55,10 @@ interface Span {
  * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message }])
  * toSpans(state).resourceSpans.length // 1
  */
-export function toSpans(state: State, options: SpanOptions = {}): OtlpTraces {
-  const { conversationId = 'conversation', service = 'colloquy' } = options
-  const arrivals = arrivalsOn(state)
-  const spans = spansOf(toTimeline(state), arrivals, conversationId, options.content === true)
+export function toSpans(source: State | StateTree, options: SpanOptions = {}): OtlpTraces {
+  const tree = 'children' in source ? source : { id: 'conversation', state: source, children: [] }
+  const { conversationId = tree.id, service = 'colloquy' } = options
+  const spans = treeSpans(tree, { id: conversationId, prefix: '', parent: null }, options.content === true)
   const traceId = hexOf(`trace ${conversationId}`, 32)
   return {
     resourceSpans: [
@@ -65,6 +69,36 @@ export function toSpans(state: State, options: SpanOptions = {}): OtlpTraces {
     ],
   }
 }
+
+/** A conversation in a trace. Events of two conversations may have the same id, so subagents have a prefix. */
+interface TracedConversation {
+  readonly id: string
+  readonly prefix: string
+  /** Id of the span of its call, or of a turn of the parent; null for the root. */
+  readonly parent: string | null
+}
+
+function treeSpans(
+  { state, children }: Pick<StateTree, 'state' | 'children'>,
+  traced: TracedConversation,
+  withContent: boolean,
+): Span[] {
+  const items = toTimeline(state)
+  const spans = spansOf(items, arrivalsOn(state), traced, withContent)
+  if (children.length === 0) return spans
+  const ids = new Set(spans.map(({ id }) => id))
+  // A call without a result has no span; then its subagents belong to the first turn.
+  const [first] = spans
+  const below = children.flatMap((child) => {
+    const call = spanId('tool', traced.prefix, child.actionId ?? '')
+    const parent = ids.has(call) ? call : (first?.id ?? traced.parent)
+    return treeSpans(child, { id: child.id, prefix: `${child.id} `, parent }, withContent)
+  })
+  return [...spans, ...below]
+}
+
+const spanId = (kind: string, prefix: string, eventId: string): string =>
+  hexOf(`${kind} ${prefix}${eventId}`, 16)
 
 /** A turn that may continue. */
 interface Turn {
@@ -97,7 +131,7 @@ const isReply = (item: TimelineItem): item is MessageItem | CallItem =>
 function spansOf(
   items: readonly TimelineItem[],
   arrivals: ReadonlyMap<string, Arrival>,
-  conversationId: string,
+  { id: conversationId, prefix, parent }: TracedConversation,
   withContent: boolean,
 ): Span[] {
   const spans: Span[] = []
@@ -112,7 +146,7 @@ function spansOf(
     // An event before the first turn, such as a system prompt, belongs to none; a log may start with a reply.
     if (isUsers || (turns.length === 0 && isReply(item)))
       turns.push({
-        id: hexOf(`turn ${item.id}`, 16),
+        id: spanId('turn', prefix, item.id),
         from: requested === 0n ? now : requested,
         to: now,
         error: null,
@@ -124,16 +158,16 @@ function spansOf(
     if (!isReply(item)) continue
     const replyId = item.reply?.id ?? item.id
     if (replyId !== reply)
-      spans.push(chatSpan(item, turn.id, { from: requested, to: now }, base, withContent))
+      spans.push(chatSpan(item, { prefix, parent: turn.id }, { from: requested, to: now }, base, withContent))
     reply = replyId
     if (item.type !== 'call' || item.result === null) continue
     const to = arrivals.get(item.result.id)?.time ?? now
-    spans.push(toolSpan(item, turn.id, { from: now, to }, base, withContent))
+    spans.push(toolSpan(item, { prefix, parent: turn.id }, { from: now, to }, base, withContent))
     turn.to = to > turn.to ? to : turn.to
   }
   const invoked = turns.map(({ id, from, to, error }): Span => {
     const attributes = { ...base, 'gen_ai.operation.name': 'invoke_agent' }
-    return { id, parent: null, name: 'invoke_agent', kind: 1, from, to, attributes, error }
+    return { id, parent, name: 'invoke_agent', kind: 1, from, to, attributes, error }
   })
   return [...invoked, ...spans]
 }
@@ -155,7 +189,7 @@ interface Times {
 
 function chatSpan(
   item: MessageItem | CallItem,
-  parent: string,
+  { prefix, parent }: Omit<TracedConversation, 'id'>,
   times: Times,
   base: JsonObject,
   withContent: boolean,
@@ -167,7 +201,7 @@ function chatSpan(
   const outcome = reply?.outcome ?? null
   const text = textIn(item.content)
   return {
-    id: hexOf(`chat ${item.id}`, 16),
+    id: spanId('chat', prefix, item.id),
     parent,
     name: model === null ? 'chat' : `chat ${model}`,
     kind: 3,
@@ -202,14 +236,14 @@ function chatSpan(
 
 function toolSpan(
   item: CallItem,
-  parent: string,
+  { prefix, parent }: Omit<TracedConversation, 'id'>,
   times: Times,
   base: JsonObject,
   withContent: boolean,
 ): Span {
   const { tool, status, result } = item
   return {
-    id: hexOf(`tool ${item.id}`, 16),
+    id: spanId('tool', prefix, item.id),
     parent,
     name: `execute_tool ${tool}`,
     kind: 1,

@@ -24,7 +24,7 @@ export {
   type WorkingCallInfo,
 } from './read.ts'
 export { reduce, replay } from './reduce.ts'
-export { type Checkpoint, initialState, type State, type StateOptions } from './state.ts'
+export { type Checkpoint, initialState, type State, type StateOptions, type StateTree } from './state.ts'
 export { isStatus, type Status, STATUSES } from './status.ts'
 export {
   type DropReason,

@@ -27,6 +27,17 @@ export interface State {
   readonly branch: Branch
 }
 
+/** The state of a conversation, and of the conversations that its calls opened. */
+export interface StateTree {
+  readonly id: string
+  readonly title: string | null
+  /** Id of the call's action in the parent's log; null for the root, and if unknown. */
+  readonly actionId: string | null
+  readonly state: State
+  /** In order of creation. */
+  readonly children: readonly StateTree[]
+}
+
 /** Options of a fold. */
 export interface StateOptions {
   /** Conversation id, part of the ids derived for events without one. Default: the empty string. */

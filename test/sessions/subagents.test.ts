@@ -182,6 +182,19 @@ it('an import links children as subagent() does', async () => {
     ])
     await engine.close()
   })
+  const converted = [
+    await colloquy(['convert', at('s.jsonl')]),
+    await colloquy(['convert', '--db', at('x.db'), '--conversation', 's']),
+  ].map(
+    ({ out }) =>
+      (JSON.parse(out) as { subagent_trajectories: { session_id: string }[] }).subagent_trajectories,
+  )
+  expect(converted.map((all) => all.map(({ session_id }) => session_id))).toEqual([
+    ['s-side-1'],
+    ['s-side-1'],
+  ])
+  const spans = await colloquy(['convert', '--to', 'otel', '--db', at('x.db'), '--conversation', 's'])
+  expect(spans.out).toContain('"s-side-1"')
 })
 
 const MAIN = recordedSession('claude-code/ccl-worktrees-main.jsonl')

@@ -1,6 +1,6 @@
 /** A folded conversation with the line of each event: the input of all commands that show something. */
 
-import { decodeEvent, type Issue, type Loaded } from '../../event/index.ts'
+import { decodeEvent, type Issue, type JsonObject, type Loaded } from '../../event/index.ts'
 import {
   ColloquyError,
   type ConversationRecord,
@@ -15,6 +15,8 @@ import {
   switchTo,
 } from '../../index.ts'
 import type { Session } from '../../sessions/index.ts'
+import type { StateTree } from '../../state/index.ts'
+import type { Page } from '../../store/kit/index.ts'
 import type { From } from '../commands.ts'
 import { readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
@@ -60,6 +62,8 @@ export interface Recording {
   readonly file: string
   /** Its id in the database; null for one in a file. */
   readonly conversation: string | null
+  /** Its subagents; empty unless they were requested. */
+  readonly children: readonly StateTree[]
   /** How the text of a file is divided; null for a database. */
   readonly form: Form | null
   /** The session of another agent that the file holds; null for events. */
@@ -95,7 +99,7 @@ export async function readRecording(
   const read = await collect(facts, form, fold ? initialState() : null, progress)
   if (read.broken?.count === read.lines.length && read.broken !== null)
     throw new FileError('not_json', noJsonMessage(read.broken, form))
-  return { file, conversation: null, form, session, ...read }
+  return { file, conversation: null, children: [], form, session, ...read }
 }
 
 /** Reads and folds the log of a stored conversation, some events at a time. */
@@ -108,7 +112,39 @@ export async function readStored(
 ): Promise<Recording> {
   const state = fold ? initialState({ conversationId: record.id }) : null
   const read = await collect(storedFacts(store, record), null, state, progress)
-  return { file, conversation: record.id, form: null, session: null, ...read }
+  return { file, conversation: record.id, children: [], form: null, session: null, ...read }
+}
+
+/** Reads the subagents of a stored conversation. */
+export async function readSubagents(
+  store: Store,
+  parentId: string,
+  known = new Set([parentId]),
+): Promise<StateTree[]> {
+  const trees: StateTree[] = []
+  let cursor: string | null = null
+  do {
+    const page: Page<ConversationRecord> = await store.listConversations({
+      parentConversationId: parentId,
+      tags: { subagent: 'true' },
+      order: 'created_at',
+      ...(cursor !== null && { cursor }),
+    })
+    for (const record of page.items) {
+      // Records may name each other as parents.
+      if (known.has(record.id)) continue
+      known.add(record.id)
+      const { id, title, metadata } = record
+      let state = initialState({ conversationId: id })
+      for await (const events of readLog(store, record))
+        for (const { fact } of events) state = reduce(state, fact)
+      const { action_id: call } = { ...(metadata['subagent'] as JsonObject | undefined) }
+      const actionId = typeof call === 'string' ? call : null
+      trees.push({ id, title, actionId, state, children: await readSubagents(store, id, known) })
+    }
+    cursor = page.next_page_id
+  } while (cursor !== null)
+  return trees
 }
 
 async function* storedFacts(store: Store, record: ConversationRecord): AsyncIterableIterator<ReadFact[]> {
@@ -122,7 +158,7 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
   }
 }
 
-type Collected = Omit<Recording, 'file' | 'conversation' | 'form' | 'session'>
+type Collected = Omit<Recording, 'file' | 'conversation' | 'children' | 'form' | 'session'>
 
 /** Collects the facts of a log; folds them into a state if one is passed. */
 async function collect(

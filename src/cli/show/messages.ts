@@ -4,7 +4,7 @@ import { estimateTokens, fitToBudget } from '../../context/index.ts'
 import { listPendingCalls, maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
 import { contentText } from '../../inspector/index.ts'
 import { GRAMMARS } from '../../laws/index.ts'
-import { toAtif, toSpans } from '../../sessions/index.ts'
+import { sessionTree, toAtif, toSpans } from '../../sessions/index.ts'
 import type { RequestOf } from '../commands.ts'
 import { FileError } from '../failure.ts'
 import { type Recording, stateOnBranch, titleOf } from '../input/recording.ts'
@@ -140,10 +140,12 @@ function textLines({ paint }: Page, text: string, room: number): string[] {
 /** The document that `convert` writes, with every secret masked. */
 function converted(recording: Recording, { options }: RequestOf<'convert'>): unknown {
   const state = stateOnBranch(recording, options.leaf)
-  const id = recording.conversation ?? recording.session?.id ?? undefined
-  if (options.to !== 'otel') return maskSecrets(toAtif(state, id === undefined ? {} : { sessionId: id }))
-  const content = options.content === true
-  return maskSecrets(toSpans(state, id === undefined ? { content } : { conversationId: id, content }))
+  const id = recording.conversation ?? recording.session?.id ?? 'conversation'
+  const children = recording.session === null ? recording.children : sessionTree(recording.session).children
+  const tree = { id, title: null, actionId: null, state, children }
+  return maskSecrets(
+    options.to === 'otel' ? toSpans(tree, { content: options.content === true }) : toAtif(tree),
+  )
 }
 
 export const convertJson = (recording: Recording, request: RequestOf<'convert'>) => ({

@@ -80,6 +80,7 @@ export {
   type Walk,
   walkOf,
 } from './query/conversation-query.ts'
+export { nearestName } from './query/check-value.ts'
 export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } from './query/fits.ts'
 export { foldText, messageText } from './query/message-text.ts'
 export { countWithin, pageOf } from './query/page.ts'

@@ -36,14 +36,25 @@ export function checkOptionNames(
   }
 }
 
-/** The known name that is most like a mistyped one; null where none is similar. O(names · letters²). */
+/**
+ * Returns the known name that is most like a mistyped one; null where none is similar. O(names · letters²).
+ * @example
+ * nearestName('serch', ['search', 'serve']) // 'search'
+ */
 export function nearestName(typed: string, known: readonly string[]): string | null {
-  const [nearest] = known.toSorted((a, b) => unlikeness(typed, a) - unlikeness(typed, b))
-  return nearest !== undefined && unlikeness(typed, nearest) <= 1 ? nearest : null
+  const [nearest] = known.toSorted((a, b) => editDistance(typed, a) - editDistance(typed, b))
+  return nearest !== undefined && editDistance(typed, nearest) <= 2 ? nearest : null
 }
 
-/** Levenshtein distance, less what both begin with. O(letters²). */
+/** Edit distance, less twice the length of the common start. O(letters²). */
 function unlikeness(from: string, to: string): number {
+  let common = 0
+  while (common < from.length && from[common] === to[common]) common += 1
+  return editDistance(from, to) - 2 * common
+}
+
+/** Levenshtein distance. O(letters²). */
+function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let index = 0; index < from.length; index += 1) {
     const next = [index + 1]
@@ -53,9 +64,7 @@ function unlikeness(from: string, to: string): number {
     }
     row = next
   }
-  let common = 0
-  while (common < from.length && from[common] === to[common]) common += 1
-  return (row.at(-1) ?? 0) - 2 * common
+  return row.at(-1) ?? 0
 }
 
 /** Rejects a query of a page or a count. @throws `invalid_query`. */

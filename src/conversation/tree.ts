@@ -1,0 +1,213 @@
+/** A conversation together with its subagents: their states, and what happens in them. */
+
+import { completionOf } from '../event/completion.ts'
+import { hasCode } from '../event/errors.ts'
+import { isObject } from '../event/json.ts'
+import { isToolResult } from '../event/kinds.ts'
+import { isQuarantined } from '../event/quarantine.ts'
+import { columnarLength, findEventIn } from '../log/log.ts'
+import { pendingCallCount } from '../log/open-calls.ts'
+import type { State, StateTree } from '../state/state.ts'
+import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { EngineContext } from './engine-context.ts'
+import { recordIn } from './replica.ts'
+import { subscribe, type SubscriptionItem } from './subscribe.ts'
+
+/** Conversations that are opened at the same time. */
+const CONCURRENCY = 16
+
+/** Milliseconds between two searches for new subagents while calls are open. */
+const POLL = 250
+
+/** The call that opened a conversation; null when its record does not name it. */
+function callOf({ metadata }: ConversationRecord): string | null {
+  const subagent = metadata['subagent']
+  const id = isObject(subagent) ? subagent['action_id'] : null
+  return typeof id === 'string' ? id : null
+}
+
+/** A node whose children may be missing. */
+interface OpenNode extends StateTree {
+  readonly children: OpenNode[]
+}
+
+/** Opens a conversation and its subagents. @throws ColloquyError `unknown_conversation`. */
+export async function openTree(context: EngineContext, rootId: string): Promise<StateTree> {
+  // Records may name each other as parents.
+  const opened = new Set([rootId])
+  const root = await openNode(context, await recordIn(context.store, rootId), null)
+  let level: readonly OpenNode[] = [root]
+  while (level.length > 0) {
+    const next: OpenNode[] = []
+    await inParallel(level, async (node) => {
+      const records = await context.children(node.id)
+      const children = await inParallel(records, async (record) => {
+        if (opened.has(record.id)) return null
+        opened.add(record.id)
+        return openNode(context, record, callOf(record)).catch(ifDeleted)
+      })
+      node.children.push(...children.filter((child) => child !== null))
+      next.push(...node.children)
+    })
+    level = next
+  }
+  return root
+}
+
+async function openNode(
+  context: EngineContext,
+  record: ConversationRecord,
+  actionId: string | null,
+): Promise<OpenNode> {
+  const { id, title } = record
+  const state = await context.use(id, async (replica): Promise<State> => {
+    const latest = await replica.look(record)
+    return columnarLength(latest.state.log) > 0 ? replica.whole() : latest.state
+  })
+  return { id, title, actionId, state, children: [] }
+}
+
+/** A subagent may be deleted at any time. */
+function ifDeleted(error: unknown): null {
+  if (hasCode(error, 'unknown_conversation')) return null
+  throw error
+}
+
+/** Calls a function for each item, some at the same time. Returns the results in order. */
+async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  const rest = items.entries()
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of rest) results[index] = await work(item)
+  }
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, items.length) }, worker))
+  return results
+}
+
+/** An item of a conversation in a tree. */
+export interface TreeSubscriptionItem {
+  readonly conversationId: string
+  /** 0 for the root. */
+  readonly depth: number
+  readonly item: SubscriptionItem
+}
+
+/** A conversation that is followed. */
+interface Followed {
+  readonly id: string
+  readonly depth: number
+  readonly items: AsyncGenerator<SubscriptionItem, void, undefined>
+  /** Ids of the actions that were delivered. */
+  readonly actions: Set<string>
+  isCaughtUp: boolean
+}
+
+const nobodyWaits = (): void => undefined
+
+/** Subscribes to a conversation and its subagents. */
+export async function* subscribeTree(
+  context: EngineContext,
+  rootId: string,
+  signal: AbortSignal,
+): AsyncGenerator<TreeSubscriptionItem, void, undefined> {
+  const ended = new AbortController()
+  const signals = AbortSignal.any([signal, ended.signal])
+  const followed = new Map<string, Followed>()
+  const ready: { readonly from: Followed; readonly item: SubscriptionItem | null }[] = []
+  let failure: { readonly error: unknown } | null = null
+  let wake = nobodyWaits
+  /** Asks a conversation for its next item: at most one of each waits, so a slow reader needs no queue. */
+  const pull = (from: Followed): void => {
+    const arrive = (item: SubscriptionItem | null): void => {
+      ready.push({ from, item })
+      wake()
+    }
+    const fail = (error: unknown): void => {
+      if (from.depth > 0 && hasCode(error, 'unknown_conversation')) return arrive(null)
+      failure ??= { error }
+      wake()
+    }
+    from.items.next().then(({ done, value }) => arrive(done === true ? null : value), fail)
+  }
+  const add = (id: string, depth: number): void => {
+    if (followed.has(id)) return
+    const items = subscribe(context, id, { signal: signals })
+    const added: Followed = { id, depth, items, actions: new Set(), isCaughtUp: false }
+    followed.set(id, added)
+    pull(added)
+  }
+  /** Follows the subagents of the calls that were delivered. */
+  const findChildren = async ({ id, depth, actions }: Followed): Promise<void> => {
+    const children = await context.children(id).catch(ifDeleted)
+    for (const child of children ?? []) {
+      const call = callOf(child)
+      if (call === null || actions.has(call) || !(await hasEvent(context, id, call))) add(child.id, depth + 1)
+    }
+  }
+  const poll = async (): Promise<void> => {
+    for (const each of followed.values())
+      if (each.isCaughtUp && (await hasOpenCalls(context, each.id))) await findChildren(each)
+  }
+  add(rootId, 0)
+  let due = performance.now() + POLL
+  try {
+    while (!signal.aborted) {
+      if (failure !== null) throw (failure as { readonly error: unknown }).error
+      const next = ready.shift()
+      if (next === undefined || performance.now() >= due) {
+        if (performance.now() >= due) {
+          await poll()
+          due = performance.now() + POLL
+        }
+        if (next === undefined && ready.length === 0 && failure === null)
+          await waitUntil(due, (resume) => (wake = resume))
+      }
+      if (next === undefined) continue
+      const { from, item } = next
+      if (item === null) {
+        if (from.depth === 0) return
+        continue
+      }
+      yield { conversationId: from.id, depth: from.depth, item }
+      if (item.type === 'event') {
+        const { fact, id } = item
+        const event = isQuarantined(fact) ? null : fact
+        if (id !== null && event?.kind === 'ActionEvent') from.actions.add(id)
+        // The subagent of a call with a result may have ended already.
+        const isEnd = event !== null && (isToolResult(event) || completionOf(event) !== null)
+        if (from.isCaughtUp && isEnd) await findChildren(from)
+      }
+      if (item.type === 'caught_up') {
+        from.isCaughtUp = true
+        await findChildren(from)
+      }
+      pull(from)
+    }
+  } finally {
+    ended.abort()
+    await Promise.allSettled([...followed.values()].map(({ items }) => items.return()))
+  }
+}
+
+/** Waits until a time, or until resumed. */
+async function waitUntil(time: number, onWait: (resume: () => void) => void): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, Math.max(0, time - performance.now()))
+    onWait(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+const hasEvent = (context: EngineContext, id: string, eventId: string): Promise<boolean> =>
+  context.use(id, async ({ state }) => findEventIn(state.log, eventId) !== undefined)
+
+const hasOpenCalls = (context: EngineContext, id: string): Promise<boolean> =>
+  context
+    .use(
+      id,
+      async ({ state }) =>
+        pendingCallCount(state.branch.pendingCalls) + pendingCallCount(state.branch.workingCalls) > 0,
+    )
+    .catch((error: unknown) => ifDeleted(error) ?? false)

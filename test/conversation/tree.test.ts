@@ -1,0 +1,284 @@
+/** A conversation together with its subagents: states, timeline, usage, exports, and what happens live. */
+
+import { describe, expect, it } from 'vitest'
+import { recordsOf } from '../../properties/sessions/lines.ts'
+import { usageOfTree, usageTotals } from '../../src/context/index.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toTreeTimeline } from '../../src/messages/index.ts'
+import { readSession, type Session, sessionTree, toAtif, toSpans } from '../../src/sessions/index.ts'
+import { evict } from '../../src/state/snapshot.ts'
+import { replay, type StateTree } from '../../src/state/index.ts'
+import { executeCalls } from '../../src/steps/execute.ts'
+import { subagent, type StepTool } from '../../src/steps/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { begun, call, gate, says } from './script.ts'
+
+const WAIT = { timeout: 5_000 }
+
+const asks = (id: string, tool: string) =>
+  call(id, tool, { action: { kind: `${tool}Action`, task: `task of ${id}` }, llm_response_id: `r-${id}` })
+
+/** The agent's text, with the tokens that it cost. */
+const costing = (text: string, input: number): Event => {
+  const content = [{ type: 'text' as const, text }]
+  const llm_message = { role: 'assistant' as const, content, reply: { model: 'm', tokens: [input, 1] } }
+  return { kind: 'MessageEvent', source: 'agent', llm_message }
+}
+
+/** A model without a memory: its n-th reply in a conversation is the n-th of a list. */
+const agent = (tools: readonly StepTool[], replies: (id: string) => readonly Event[]): Step => {
+  const known = new Map(tools.map((tool) => [tool.name, tool]))
+  return async function* (input) {
+    if (input.approved.length > 0) yield* executeCalls(input, known, {})
+    else {
+      const reply = replies(input.state.conversationId)[input.state.branch.view.units.length - 1]
+      if (reply !== undefined) yield reply
+    }
+  }
+}
+
+const expert = subagent({
+  name: 'expert',
+  description: 'Knows.',
+  step: agent([], () => [costing('I know', 100)]),
+})
+
+const helper = (more: { readonly background?: boolean } = {}): StepTool =>
+  subagent({
+    name: 'helper',
+    description: 'Helps.',
+    step: agent([expert], (id) => [asks(`deep-${id}`, 'expert'), costing('found it', 10)]),
+    ...more,
+  })
+
+/** Asks a helper twice, and each helper asks an expert. */
+const parent = (tool = helper()): Step =>
+  agent([tool], () => [asks('a', 'helper'), asks('b', 'helper'), costing('thanks', 1)])
+
+const shape = ({ title, actionId, children }: StateTree): unknown => [title, actionId, children.map(shape)]
+
+async function family(store?: Store) {
+  const { engine, conversation } = await begun('hello', store)
+  await conversation.run(parent(), { until: 'settled' })
+  const tree = await conversation.tree()
+  return { engine, conversation, tree, ids: tree.children.map(({ id }) => id) }
+}
+
+const spansOf = (tree: StateTree) =>
+  toSpans(tree).resourceSpans.flatMap((resource) =>
+    (resource['scopeSpans'] as unknown as { spans: Record<string, unknown>[] }[]).flatMap(
+      ({ spans }) => spans,
+    ),
+  )
+
+const conversationOf = ({ attributes }: Record<string, unknown>): unknown =>
+  (attributes as { key: string; value: { stringValue?: string } }[]).find(
+    ({ key }) => key === 'gen_ai.conversation.id',
+  )?.value.stringValue
+
+const text = (words: string): string => JSON.stringify([{ type: 'text', text: words }])
+
+const said = (id: string): StateTree['state'] =>
+  replay([{ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [] } }])
+
+describe('tree', () => {
+  it('opens the subagents at all depths, linked to their calls', async () => {
+    const { engine, tree, ids } = await family()
+    expect(shape(tree)).toEqual([
+      null,
+      null,
+      [
+        ['helper', 'a', [['expert', `deep-${ids[0]}`, []]]],
+        ['helper', 'b', [['expert', `deep-${ids[1]}`, []]]],
+      ],
+    ])
+    await engine.close()
+  })
+
+  it('loads the bodies of a conversation that was opened from a snapshot', async () => {
+    const store = sqliteStore({ file: ':memory:' })
+    const { engine, conversation } = await begun('hello', store)
+    for (let at = 0; at < 1_100; at += 1) await conversation.append(says(`${at}`))
+    await engine.close()
+    const later = createEngine({ store })
+    const tree = await (await later.open('c')).tree()
+    expect(toTreeTimeline(tree)).toHaveLength(1_101)
+    await later.close()
+    await store.close()
+  })
+
+  it('ends where records name each other as parents', async () => {
+    const { engine } = await begun()
+    const tags = { subagent: 'true' }
+    await engine.create({ id: 'x', tags, parentConversationId: 'y' })
+    await engine.create({ id: 'y', tags, parentConversationId: 'x' })
+    expect(shape(await (await engine.open('x')).tree())).toEqual([null, null, [[null, null, []]]])
+    await engine.close()
+  })
+})
+
+describe('functions of a tree', () => {
+  it('put the items of a subagent behind its call', async () => {
+    const { engine, tree, ids } = await family()
+    const lines = toTreeTimeline(tree).map(({ conversationId, depth, item }) => {
+      const what = item.type === 'call' ? item.tool : item.type === 'message' ? item.content : item.type
+      return [depth, conversationId === 'c' ? 0 : ids.indexOf(conversationId) + 1 || 3, JSON.stringify(what)]
+    })
+    const below = (at: number, name: string): unknown[] => [
+      [1, at, text(`task of ${name}`)],
+      [1, at, '"expert"'],
+      [2, 3, text(`task of deep-${ids[at - 1]}`)],
+      [2, 3, text('I know')],
+      [1, at, text('found it')],
+    ]
+    expect(lines).toEqual([
+      [0, 0, text('hello')],
+      [0, 0, '"helper"'],
+      ...below(1, 'a'),
+      [0, 0, '"helper"'],
+      ...below(2, 'b'),
+      [0, 0, text('thanks')],
+    ])
+    await engine.close()
+  })
+
+  it('put a subagent whose call is not on the branch at the end', () => {
+    const child = { id: 'k', title: null, actionId: 'gone', state: said('k'), children: [] }
+    const tree = { id: 'c', title: null, actionId: null, state: said('m'), children: [child] }
+    expect(toTreeTimeline(tree).map(({ item }) => item.id)).toEqual(['m', 'k'])
+  })
+
+  it('count usage with and without subagents', async () => {
+    const { engine, tree } = await family()
+    const { own, withChildren } = usageOfTree(tree)
+    expect(own).toEqual(usageTotals(tree.state))
+    expect([own.prompt_tokens, withChildren.prompt_tokens, withChildren.completion_tokens]).toEqual([
+      1, 221, 5,
+    ])
+    expect([...withChildren.by_model.keys()]).toEqual(['m'])
+    const evicted = { ...tree, children: [{ ...tree, state: evict(tree.state) }] }
+    expect(() => usageOfTree(evicted)).toThrow('evicted')
+    await engine.close()
+  })
+
+  it('write a trajectory with those of the subagents, which reads back', async () => {
+    const { engine, tree, ids } = await family()
+    const written = toAtif(tree)
+    expect(written).toMatchObject({ schema_version: 'ATIF-v1.7', session_id: 'c', trajectory_id: 'c' })
+    const results = written.steps.flatMap(
+      (step) => (step['observation'] as { results: object[] } | undefined)?.results ?? [],
+    )
+    expect(results).toMatchObject(
+      ids.map((id) => ({ subagent_trajectory_ref: [{ trajectory_id: id, session_id: id }] })),
+    )
+    expect(written.subagent_trajectories?.map(({ session_id }) => session_id)).toEqual(ids)
+    const session = readSession(recordsOf([written]))
+    const tools = (one: Session): unknown => [
+      one.id,
+      one.subagent?.depth ?? 0,
+      one.subagent !== null && one.subagent.actionId !== null,
+      one.children.map(tools),
+    ]
+    expect(tools(session)).toEqual([
+      'c',
+      0,
+      false,
+      tree.children.map(({ id, children }) => [
+        id,
+        1,
+        true,
+        children.map((child) => [child.id, 2, true, []]),
+      ]),
+    ])
+    const again = sessionTree(session)
+    expect(toTreeTimeline(again).map(({ depth, item }) => [depth, item.type])).toEqual(
+      toTreeTimeline(tree).map(({ depth, item }) => [depth, item.type]),
+    )
+    await engine.close()
+  })
+
+  it('write one trace, in which the turns of a subagent are below its call', async () => {
+    const { engine, tree, ids } = await family()
+    const spans = spansOf(tree)
+    expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length)
+    const names = new Map(spans.map(({ spanId, name }) => [spanId, name]))
+    const turns = spans.filter(({ name }) => name === 'invoke_agent')
+    expect(turns.map((span) => [conversationOf(span), names.get(span['parentSpanId'])])).toEqual([
+      ['c', undefined],
+      ...tree.children.flatMap(({ id, children }) => [
+        [id, 'execute_tool helper'],
+        [children[0]?.id, 'execute_tool expert'],
+      ]),
+    ])
+    expect(ids).toHaveLength(2)
+    await engine.close()
+  })
+})
+
+describe('subscribeTree', () => {
+  it.each([{ background: false }, { background: true }])(
+    'yields what happened and what happens, a subagent after its call ($background)',
+    async (options) => {
+      const { engine, conversation } = await begun()
+      const stuck = gate()
+      const slow = subagent({
+        name: 'helper',
+        description: 'Helps.',
+        step: async function* () {
+          await stuck.pass()
+          yield says('found it')
+        },
+        ...options,
+      })
+      const run = conversation.run(
+        agent([slow], () => [asks('a', 'helper'), says('thanks'), says('thanks again')]),
+        { until: 'settled' },
+      )
+      await stuck.reached
+      const seen: string[] = []
+      for await (const { depth, item } of conversation.subscribeTree()) {
+        if (item.type === 'event' && 'kind' in item.fact) seen.push(`${depth} ${item.fact.kind}`)
+        // It follows a subagent that still works.
+        if (depth === 1 && item.type === 'caught_up') stuck.open()
+        if (seen.at(-1) === '1 MessageEvent' && seen.filter((line) => line === '1 MessageEvent').length === 2)
+          break
+      }
+      expect(seen.indexOf('0 ActionEvent')).toBeLessThan(seen.indexOf('1 MessageEvent'))
+      expect(seen.filter((line) => line === '1 MessageEvent')).toHaveLength(2)
+      await run
+      await engine.close()
+    },
+  )
+
+  it('notices a subagent that ends at once, and ends with the conversation', async () => {
+    const { engine, conversation } = await begun()
+    const seen: string[] = []
+    const reading = (async () => {
+      for await (const { depth, item } of conversation.subscribeTree())
+        if (item.type === 'event' && 'kind' in item.fact && item.fact.kind === 'MessageEvent')
+          seen.push(`${depth} ${item.fact.source}`)
+    })()
+    await conversation.run(parent())
+    const ids = (await conversation.children()).map(({ id }) => id)
+    await expect.poll(() => seen.filter((line) => line === '2 agent').length, WAIT).toBe(2)
+    expect(ids).toHaveLength(2)
+    await engine.delete(ids[0] ?? '')
+    await conversation.sendMessage('again')
+    await expect.poll(() => seen.filter((line) => line === '0 user').length, WAIT).toBe(2)
+    await conversation.delete()
+    await expect(reading).rejects.toMatchObject({ code: 'unknown_conversation' })
+    await engine.close()
+  })
+
+  it('ends when it is aborted', async () => {
+    const { engine, conversation } = await begun()
+    const ended = new AbortController()
+    for await (const { item } of conversation.subscribeTree({ signal: ended.signal }))
+      if (item.type === 'caught_up') ended.abort()
+    await engine.close()
+  })
+})
