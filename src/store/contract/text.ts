@@ -11,7 +11,7 @@ export type TextRole = (typeof TEXT_ROLES)[number]
  * Maximum number of hits that `rank` orders at once: it orders the newest ones, then as many before them, and so on.
  * With fewer hits the order is over all of them.
  */
-export const MAX_RANKED = 10_000
+export const MAX_RANKED = 1_000
 
 /** Which texts to find. Parts that are left out do not narrow. */
 export interface TextFilter {

@@ -61,7 +61,7 @@ export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
 ]
 
 /** Number of the newest texts that are compared before the index is read: frequent terms are found there. */
-const NEWEST = 500
+const NEWEST = 2_000
 
 /** What a text must contain, as a `tsquery`. */
 const wordsOf = ({ includes }: CheckedTextQuery): string =>

@@ -358,18 +358,18 @@ function matchesIn(
   tokens: readonly Token[],
   clauses: readonly TextClause[],
 ): (readonly [start: number, end: number])[] {
-  const found = clauses.flatMap(({ terms, isPrefix }) =>
-    tokens.flatMap((token, index) => {
-      const last = tokens[index + terms.length - 1]
-      const fits = terms.every((term, place) => {
+  const found: (readonly [number, number])[] = []
+  for (const { terms, isPrefix } of clauses)
+    for (let index = 0; index + terms.length <= tokens.length; index += 1) {
+      const isMatch = terms.every((term, place) => {
         const other = tokens[index + place]?.term
-        return isPrefix && place === terms.length - 1 ? other?.startsWith(term) : other === term
+        return other === term || (isPrefix && place === terms.length - 1 && other?.startsWith(term) === true)
       })
-      if (!fits || last === undefined) return []
+      const [start, last] = [tokens[index]?.start, tokens[index + terms.length - 1]]
+      if (!isMatch || start === undefined || last === undefined) continue
       const letter = String.fromCodePoint(text.codePointAt(last.start) ?? 0).length
-      return [[token.start, isPrefix ? last.start + letter : last.end] as const]
-    }),
-  )
+      found.push([start, isPrefix ? last.start + letter : last.end])
+    }
   const merged: (readonly [number, number])[] = []
   for (const range of found.toSorted(([a], [b]) => a - b)) {
     const before = merged.at(-1)

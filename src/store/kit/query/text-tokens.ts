@@ -99,7 +99,11 @@ export function tokensOf(text: string): Token[] {
   if (ASCII.test(text)) {
     for (const { 0: word, index } of text.matchAll(/\w+/g)) {
       if (room < 0) break
-      addWord(word, index, add)
+      if (word.length > MAX_TERM || !PLAIN.test(word)) addWord(word, index, add)
+      else {
+        room -= word.length + 1
+        if (room >= 0) tokens.push({ term: word, start: index, end: index + word.length })
+      }
     }
     return tokens
   }
