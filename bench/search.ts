@@ -159,12 +159,13 @@ function sqlite(): Measured {
   const store = sqliteStore({ file: join(folder, 'store.db'), synchronous: 'normal', fullText: true })
   const database = new DatabaseSync(join(folder, 'plain.db'))
   database.exec(
-    'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE VIRTUAL TABLE plain USING fts5 (text)',
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE VIRTUAL TABLE plain USING fts5 (text, conversation UNINDEXED, event UNINDEXED, time UNINDEXED)',
   )
-  const insert = database.prepare('INSERT INTO plain (text) VALUES (?)')
+  const insert = database.prepare('INSERT INTO plain (text, conversation, event, time) VALUES (?, ?, ?, ?)')
+  let count = 0
   const page = (order: string) =>
     database.prepare(
-      `SELECT rowid, snippet(plain, 0, '[', ']', '…', 32) FROM plain WHERE plain MATCH ? ORDER BY ${order} LIMIT 20`,
+      `SELECT rowid, conversation, event, time, snippet(plain, 0, '[', ']', '…', 32) FROM plain WHERE plain MATCH ? ORDER BY ${order} LIMIT 20`,
     )
   const pages = { time: page('rowid DESC'), rank: page('rank') }
   return {
@@ -172,7 +173,13 @@ function sqlite(): Measured {
     store,
     insert(texts) {
       database.exec('BEGIN')
-      for (const text of texts) insert.run(text)
+      for (const text of texts)
+        insert.run(
+          text,
+          `c${Math.floor(count / PER_CONVERSATION)}`,
+          `e${(count += 1)}`,
+          new Date().toISOString(),
+        )
       database.exec('COMMIT')
     },
     own: ({ fts }, order) => pages[order].all(fts),

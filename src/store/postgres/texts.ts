@@ -85,7 +85,7 @@ export const replaceText = (schema: string): ReplaceText =>
 export function textWork(schema: string): TextWork {
   const text = `${schema}.text`
 
-  function match({ query, log, columns, fits, below, least, limit }: TextMatch): Statement[] {
+  function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement[] {
     if (log !== null)
       return [
         statement(
@@ -116,12 +116,12 @@ export function textWork(schema: string): TextWork {
       `WITH hit AS MATERIALIZED (SELECT number FROM ${text} WHERE ${WORDS} @@ CAST(? AS tsquery))
       SELECT t.number, t.log, t.seq${columns.sql} FROM (SELECT h.number FROM hit AS h WHERE h.number < ? AND h.number >= ? ORDER BY h.number DESC) AS h
       CROSS JOIN LATERAL (SELECT * FROM ${text} AS t WHERE t.number = h.number LIMIT 1) AS t
-      WHERE ${fits.sql} ORDER BY h.number DESC LIMIT ?`,
+      WHERE ${fitsFound.sql} ORDER BY h.number DESC LIMIT ?`,
       wordsOf(query),
       ...columns.values,
       below,
       least,
-      ...fits.values,
+      ...fitsFound.values,
       limit,
     )
     return [newest, indexed]

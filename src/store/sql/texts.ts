@@ -9,6 +9,7 @@ import {
   type FoundText,
   firstPlace,
   placeBehind,
+  type TextClause,
   type TextSource,
 } from '../kit/query/text-query.ts'
 import { eventText, lineOf, sizeOfLine } from '../kit/query/text-tokens.ts'
@@ -35,8 +36,9 @@ export interface TextMatch {
   readonly log: number | null
   /** The columns to select from the text `t`, in addition to `number`, `log` and `seq`. */
   readonly columns: Statement
-  /** What the text `t` fits. */
+  /** The conditions of the text `t`, and those that remain for one that the index has found. */
   readonly fits: Statement
+  readonly fitsFound: Statement
   /** Places below this one, from `least` up. */
   readonly below: bigint
   readonly least: bigint
@@ -95,14 +97,28 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   }
 
   function source(query: CheckedTextQuery, log: number | null): TextSource<Step, readonly object[]> {
-    const fits = fitsOf(query)
+    const fits = fitsOf(query, query.includes)
+    // The index compares single terms.
+    const fitsFound = fitsOf(
+      query,
+      query.includes.filter(({ terms }) => terms.length > 1),
+    )
     const least = query.from === null ? LEAST : firstPlace(query.from)
     const behind = query.until === null ? BEHIND : placeBehind(query.until)
     const lower = (place: bigint | null): bigint => (place === null || place > behind ? behind : place)
     return {
       *newest(below, limit) {
         const columns = statement('')
-        const passes = work.match({ query, log, columns, fits, below: lower(below), least, limit })
+        const passes = work.match({
+          query,
+          log,
+          columns,
+          fits,
+          fitsFound,
+          below: lower(below),
+          least,
+          limit,
+        })
         const rows = yield* firstFilled<HitRow>(
           passes.map(({ sql, values }) =>
             statement(
@@ -122,6 +138,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
             log,
             columns,
             fits,
+            fitsFound,
             below: lower(top === null ? null : top + 1n),
             least: bottom === null || bottom < least ? least : bottom,
             limit: MAX_RANKED,
@@ -133,11 +150,11 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
           ...(after === null ? [] : [after.score, after.score, after.place]),
         )
         const rows = yield* all<RankedRow>(
-          `SELECT CAST(h.number AS text) AS number, h.score, CAST(h.top AS text) AS top, CAST(h.bottom AS text) AS bottom, h.count, ${event}
-          FROM (SELECT w.* FROM (
-            SELECT m.*, max(m.number) OVER () AS top, min(m.number) OVER () AS bottom, count(*) OVER () AS count
-            FROM (${last.sql}) AS m
-          ) AS w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
+          // SQLite's driver is told by the first words that rows are returned.
+          `WITH RECURSIVE w AS MATERIALIZED (${last.sql})
+          SELECT CAST(h.number AS text) AS number, h.score, (SELECT CAST(max(w.number) AS text) FROM w) AS top,
+            (SELECT CAST(min(w.number) AS text) FROM w) AS bottom, (SELECT count(*) FROM w) AS count, ${event}
+          FROM (SELECT w.* FROM w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
           ORDER BY h.score DESC, h.number DESC`,
           ...last.values,
           ...beyond.values,
@@ -156,15 +173,10 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   }
 
   /** The conditions of a text `t`, including its terms. */
-  function fitsOf({
-    includes,
-    excludes,
-    record,
-    role,
-    messagesOnly,
-    from,
-    until,
-  }: CheckedTextQuery): Statement {
+  function fitsOf(
+    { excludes, record, role, messagesOnly, from, until }: CheckedTextQuery,
+    includes: readonly TextClause[],
+  ): Statement {
     const parts: (Statement | false)[] = [
       ...includes.map(({ piece }) => statement(`${d.find}(t.line, ?) > 0`, piece)),
       ...excludes.map(({ piece }) => statement(`${d.find}(t.line, ?) = 0`, piece)),
@@ -200,7 +212,7 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
           ]
     const together = [...others, ...exists]
     return statement(
-      together.map(({ sql }) => sql).join(' AND '),
+      ['1 = 1', ...together.map(({ sql }) => sql)].join(' AND '),
       ...together.flatMap(({ values }) => values),
     )
   }

@@ -139,16 +139,16 @@ const matchOf = ({ includes }: CheckedTextQuery): string =>
     ),
   ].join(' AND ')
 
-function match({ query, log, columns, fits, below, least, limit }: TextMatch): Statement[] {
-  const part = (from: string, key: string, start: Statement): Statement =>
+function match({ query, log, columns, fits, fitsFound, below, least, limit }: TextMatch): Statement[] {
+  const part = (from: string, key: string, start: Statement, rest = fits): Statement =>
     statement(
-      `SELECT t.number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${start.sql} AND ${key} < ? AND ${key} >= ? AND ${fits.sql}
+      `SELECT t.number, t.log, t.seq${columns.sql} FROM ${from} WHERE ${start.sql} AND ${key} < ? AND ${key} >= ? AND ${rest.sql}
       ORDER BY ${key} DESC LIMIT ?`,
       ...columns.values,
       ...start.values,
       below,
       least,
-      ...fits.values,
+      ...rest.values,
       limit,
     )
   const isOfLog = log === null ? statement('1 = 1') : statement('t.log = ?', log)
@@ -158,6 +158,7 @@ function match({ query, log, columns, fits, below, least, limit }: TextMatch): S
           'colloquy_text_index AS f CROSS JOIN colloquy_text AS t ON t.number = f.rowid',
           'f.rowid',
           statement('f.colloquy_text_index MATCH ?', matchOf(query)),
+          fitsFound,
         )
       : part('colloquy_text AS t INDEXED BY colloquy_text_log', 't.number', isOfLog),
     part('colloquy_text_pending AS t', 't.number', isOfLog),

@@ -345,7 +345,7 @@ function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'include
     role,
     timestamp: formatInstant(BigInt(event.time)),
     // One for one, so that places stay.
-    snippet: text.slice(start, end).replaceAll(/[\s\p{Cc}]/gu, ' '),
+    snippet: text.slice(start, end).replaceAll(/[^\S ]|\p{Cc}/gu, ' '),
     ranges: matches.flatMap(([from, to]) =>
       from < end && to > start ? [[Math.max(from, start) - start, Math.min(to, end) - start] as const] : [],
     ),
