@@ -9,10 +9,7 @@ import { openPage, startBrowser } from './browser.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 /** What is shown: a tab at a place of the sample. */
-const PICTURES = [
-  { name: 'view', place: 40, tab: 'view' },
-  { name: 'sent', place: 32, tab: 'sent' },
-] as const
+const PICTURES = [{ name: 'view', place: 40, tab: 'view' }] as const
 const MOST_BYTES = 200_000
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-pictures-'))
