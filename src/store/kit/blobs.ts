@@ -128,8 +128,8 @@ export function replaceStrings<S extends Pick<BlobReference, 'path'>>(
   return copy as JsonValue
 }
 
-/** Every append walks through its bodies here. */
-function hasLargeString(value: object): boolean {
+/** Whether a value has a string that may be a blob. O(values). */
+export function hasLargeString(value: object): boolean {
   const list: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
   for (const inner of list)
     if (typeof inner === 'string') {

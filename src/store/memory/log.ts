@@ -106,8 +106,8 @@ export function write(
   keep: (event: StoredEvent) => Pick<Row, 'event' | 'refs'>,
 ): void {
   for (const { lane, parent } of decision.opened) log.lanes.set(lane, parent)
-  for (const { event: added, time, node } of decision.added) {
-    const { event, refs } = keep(added)
+  for (const { event: added, time, node, hasLargeString } of decision.added) {
+    const { event, refs } = hasLargeString ? keep(added) : { event: added, refs: null }
     const row: Row = { event, refs, time, node }
     log.rows.push(row)
     if (node === null) continue

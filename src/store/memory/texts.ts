@@ -46,7 +46,7 @@ export class MemoryTexts {
   }
 
   /** O(length of the texts). */
-  add(kept: Kept, added: readonly PlacedEvent[]): void {
+  add(kept: Kept, added: readonly Pick<PlacedEvent, 'event' | 'time' | 'node'>[]): void {
     if (!this.#isOn) return
     const rows = this.#byConversation.get(kept) ?? []
     this.#byConversation.set(kept, rows)

@@ -206,7 +206,9 @@ export function appender(
     const added = decisions.flatMap((decision) => decision.added)
     const found = added.map(searchColumns)
     const digests: Digests = new Map()
-    const split = added.map(({ event }) => splitBody(event.fact, digests))
+    const split = added.map(({ event, hasLargeString }) =>
+      hasLargeString ? splitBody(event.fact, digests) : null,
+    )
     const strings = new Map(split.flatMap((one) => one?.strings ?? []).map((one) => [one.hash, one]))
     const uses = split.flatMap((one, index) =>
       [...new Set(one?.strings.map(({ hash }) => hash))].map((hash) => ({ seq: version + index, hash })),

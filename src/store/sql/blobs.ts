@@ -53,12 +53,7 @@ export function* saveBlobs(
   for (const { hash, bytes, text } of strings) {
     if (saved.has(hash)) continue
     saved.add(hash)
-    const [isNew] = yield* all(
-      `INSERT INTO ${d.table('blob')} (hash, bytes) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING RETURNING hash`,
-      hash,
-      bytes,
-    )
-    if (isNew !== undefined)
+    if (yield* insertOrLock(d, hash, bytes))
       for (const piece of utf8Pieces(text))
         yield statement(
           `INSERT INTO ${d.table('blob_piece')} (hash, start, bytes) VALUES (?, ?, ?)`,
@@ -67,6 +62,16 @@ export function* saveBlobs(
           piece.bytes,
         )
     yield statement(`INSERT INTO ${d.table('blob_use')} (log, seq, hash) VALUES (?, ?, ?)`, log, seq, hash)
+  }
+}
+
+/** Inserts a blob and returns true, or locks the one that exists: no other transaction may delete it meanwhile. */
+function* insertOrLock(d: Dialect, hash: string, bytes: number): Work<boolean> {
+  const blob = d.table('blob')
+  const insert = `INSERT INTO ${blob} (hash, bytes) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING RETURNING hash`
+  for (;;) {
+    if ((yield* all(insert, hash, bytes)).length > 0) return true
+    if ((yield* all(`SELECT hash FROM ${blob} WHERE hash = ?${d.lock}`, hash)).length > 0) return false
   }
 }
 

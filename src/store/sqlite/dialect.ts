@@ -261,7 +261,7 @@ function* write(
     const { kind, source, message } = searchColumns(placed)
     const { seq, id, parentId, fact } = event
     const place = placeOf(number, seq)
-    const split = splitBody(fact, digests)
+    const split = placed.hasLargeString ? splitBody(fact, digests) : null
     const body = split === null ? JSON.stringify(fact) : split.body
     const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore

@@ -13,7 +13,7 @@ import type { StoredEvent } from '../../contract/query.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/store.ts'
 import { invalidArgument } from '../query/check-value.ts'
 import type { AppendContext, Lane, LogTip } from './append-context.ts'
-import { ownFact, sameBody } from './body.ts'
+import { checkOwnFact, sameBody } from './body.ts'
 import { newAppendDraft, type PlacedEvent, placeNext } from './place.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -48,9 +48,10 @@ export function checkIsFact(given: unknown): void {
  * The fact as the store keeps it. O(size).
  * @throws `invalid_event`; `transient_event`; `invalid_id`, also for a live event without an id.
  */
-function checkedFact(given: Fact, live: boolean): Fact {
+function checkedFact(given: Fact, live: boolean): ReturnType<typeof checkOwnFact> {
   checkIsFact(given)
-  const fact = ownFact(given)
+  const own = checkOwnFact(given)
+  const { fact } = own
   // What JSON made of it may be something else.
   if (fact !== given && !isFact(fact)) refuse(given)
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
@@ -64,7 +65,7 @@ function checkedFact(given: Fact, live: boolean): Fact {
     const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
     throw new ColloquyError('invalid_id', `An event to append needs an id of ${rule}.`, { id: fact.id })
   }
-  return fact
+  return own
 }
 
 function refuse(given: unknown): never {
@@ -141,15 +142,16 @@ export function decideAppend(
   }
   if (createdAt !== undefined && createdAt !== context.createdAt)
     throw versionConflict(context, versionOf(expected))
-  const facts = given.map((fact) => checkedFact(fact, live))
+  const checked = given.map((fact) => checkedFact(fact, live))
+  const facts = checked.map(({ fact }) => fact)
   const known = deduplicate(context, facts, options)
   // A repeated append is not checked again for whether it may be made.
   if (known.includes(null)) checkWriter(context, live ? expected : 'any', options)
   const draft = newAppendDraft(context, live)
   const events: StoredEvent[] = []
-  for (const [i, fact] of facts.entries()) {
+  for (const [i, { fact, hasLargeString }] of checked.entries()) {
     const existing = known[i] ?? null
-    if (existing === null) events.push(placeNext(draft, fact))
+    if (existing === null) events.push(placeNext(draft, fact, hasLargeString))
     else events.push(typeof existing === 'number' ? (events[existing] as StoredEvent) : existing)
   }
   const { added, opened, tip } = draft

@@ -18,6 +18,8 @@ export interface PlacedEvent {
   readonly time: bigint
   /** Its node, which is stored so that later events can refer to it; null for a fact outside of the tree. */
   readonly node: TreeNode | null
+  /** Whether its body may have a string that `splitBody` takes out. */
+  readonly hasLargeString: boolean
 }
 
 /** A log during the decision of an append: the stored log, and the facts added so far. */
@@ -44,7 +46,7 @@ export function newAppendDraft(context: AppendContext, live: boolean): AppendDra
  * Adds the next fact at the end of the log (design D7, D8, D15, D16).
  * @throws for a live append: `unknown_parent`, `unknown_event` for a move of HEAD to an unknown event.
  */
-export function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
+export function placeNext(draft: AppendDraft, fact: Fact, hasLargeString: boolean): StoredEvent {
   const { context, live, tip } = draft
   const { conversationId } = context
   const seq = tip.version
@@ -69,7 +71,7 @@ export function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
   const head = headAfter(draft, event, node)
   const lane = node?.canBeHead === true ? { lane: node.lane, end: seq } : tip.lane
   if (node !== null) draft.nodes.set(node.id, node)
-  draft.added.push({ event: stored, time, node })
+  draft.added.push({ event: stored, time, node, hasLargeString })
   draft.tip = { version: seq + 1, head, time, inOrder, lane }
   return stored
 }
