@@ -237,7 +237,7 @@ describe('a subscription', () => {
     stop.abort()
     expect(seqs(await aborted)).toEqual([0, 1])
     await other.delete()
-    expect(await deleted).toMatch(/no conversation "d"/)
+    expect(await deleted).toMatch(/Unknown conversation "d"/)
     await engine.close()
     expect(seqs(await closed)).toEqual([0, 1])
     await expect(collect(conversation, {}, isCaughtUp)).rejects.toThrow(/closed/)
