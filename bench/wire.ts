@@ -1,13 +1,15 @@
-/** Prints what it costs to prove the prefix of a request while it is written: `npm run bench:wire`. */
+/** Prints what the next request costs, and what it costs to prove its prefix: `npm run bench:wire`. */
 
 import type { Event } from '../src/event/types.ts'
 import { toAnthropic } from '../src/messages/anthropic/write.ts'
 import { toMessages } from '../src/messages/neutral.ts'
+import { requestCache } from '../src/messages/request-cache.ts'
 import { toOpenAIChat } from '../src/messages/openai-chat/write.ts'
-import { replay } from '../src/state/reduce.ts'
+import { WIRES } from '../properties/wire/reply.ts'
+import { reduce, replay } from '../src/state/reduce.ts'
 import { noArguments } from '../test/usage.ts'
 import { machine, median } from './measure.ts'
-import { makeLines } from './workload.ts'
+import { decoded, makeLines } from './workload.ts'
 
 const ROUNDS = 9
 const EVENTS = [2_000, 20_000]
@@ -61,6 +63,46 @@ for (const length of EVENTS) {
         `plain ${median(plain).toFixed(1)} ms`,
         `seen before ${median(ratios).toFixed(2)} (least ${Math.min(...ratios).toFixed(2)}) times plain`,
         `first ${(more / floor).toFixed(2)} times JSON.parse more`,
+      ].join('   '),
+    )
+  }
+}
+
+/** Events of one more turn. */
+const TURN = 4
+const TURNS = 41
+const SMALL = { action: 300, observation: 600, systemPrompt: 1_000, message: 300 }
+
+console.log('\nThe next request after one more turn, with a cache, and copying its list of messages.')
+console.log('Target: at most 3 times `list.slice()`, or a tenth of the list with its JSON.')
+for (const length of [1_000, 100_000]) {
+  const events = makeLines(length + TURN * TURNS, { sizes: SMALL }).map(decoded)
+  for (const [name, { write }] of Object.entries(WIRES)) {
+    const cache = requestCache()
+    const options = { tools: [{ name: 'ls' }], model: 'any', cache }
+    let state = replay(events.slice(0, length))
+    write(toMessages(state, { cache }), options)
+    const next: number[] = []
+    const copy: number[] = []
+    const json: number[] = []
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      for (const event of events.slice(length + turn * TURN, length + (turn + 1) * TURN))
+        state = reduce(state, event)
+      let request: object = {}
+      next.push(timed(() => (request = write(toMessages(state, { cache }), options))))
+      const list = Array.isArray(request)
+        ? request
+        : (Object.values(request).findLast(Array.isArray) as object[])
+      copy.push(timed(() => list.slice()))
+      if (turn % 10 === 0) json.push(timed(() => JSON.stringify(list.slice())))
+    }
+    const [cost, floor] = [median(next), median(copy)]
+    console.log(
+      [
+        `${length.toLocaleString('en')} events, ${name}`.padEnd(34),
+        `next ${cost.toFixed(3)} ms`,
+        `slice ${floor.toFixed(3)} ms (${(cost / floor).toFixed(1)} times)`,
+        `with its JSON ${median(json).toFixed(2)} ms (${(cost / median(json)).toFixed(3)} times)`,
       ].join('   '),
     )
   }

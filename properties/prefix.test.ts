@@ -94,6 +94,6 @@ describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or with
             'another_model',
             'cut_between_calls',
           ]
-    tally.require([...signs, 'steered', 'another_branch', 'mask_moved'])
+    tally.require([...signs, 'steered', 'another_branch', 'mask_moved', 'shared'])
   })
 })

@@ -12,6 +12,7 @@ import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { type Part, recordOf, replyParts, type WireGrammar, WIRES } from '../wire/reply.ts'
+import { checkRequest, frozen, startRequests } from './request-cache.ts'
 import { checkSent, type Given, send, type SentOccurrence } from '../wire/sent.ts'
 
 /** What is done next. */
@@ -43,6 +44,7 @@ export type Occurrence =
   | 'stood_behind_masks'
   | 'mask_moved'
   | 'another_model'
+  | 'shared'
 
 /** A reply, and the calls before it whose results were masked in its request. */
 interface Masked extends Given {
@@ -64,8 +66,9 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   let mask = observationMasking({ stride: Infinity })
   let facts: Event[] = []
   let state: State = initialState()
+  const requests = startRequests()
   const put = (event: Event): void => {
-    facts.push(event)
+    facts.push(frozen(event))
     state = reduce(state, event)
   }
   const next = (): string => `e${facts.length}`
@@ -89,6 +92,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   const ask = (deed: Extract<Deed, { do: 'ask' }>): void => {
     const whole = toMessages(state, options)
     const sent = send(grammar, mask(whole), tools, model)
+    if (checkRequest(requests, grammar, state, options, { tools, model }, mask)) occurred.push('shared')
     occurred.push(...checkSent(grammar, sent, standing(whole, sent.messages)))
     latest = facts.length
     const script = { no: latest, word: `word number ${latest}`, tool: () => 'ls' }

@@ -6,8 +6,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a pending batch is sent',
     file: 'messages/neutral.ts',
-    find: "const units = pending === 'omit' ? [...view.units].filter((unit) => !isPending(unit)) : [...view.units]",
-    replace: 'const units = [...view.units]',
+    find: "if (pending !== 'omit' || !isPending(unit))",
+    replace: 'if (unit.calls.length > 0)',
   },
   {
     name: 'a part that a grammar lacks is left out',
@@ -60,7 +60,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a history may begin with the assistant',
     file: 'messages/turns.ts',
-    find: 'if (last === undefined) turns.push(userTurn(OPENING))',
+    find: 'if (last === undefined) push(userTurn(OPENING))',
     replace: 'if (last === undefined) turns.push()',
   },
   {
@@ -110,31 +110,31 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'user messages do not merge',
     file: 'messages/neutral.ts',
-    find: '} else if (open === null) {',
-    replace: '} else if (open !== undefined) {',
+    find: 'else if (rendered !== null && open === null) {',
+    replace: 'else if (rendered !== null) {',
   },
   {
     name: 'the second of two user messages is lost',
     file: 'messages/neutral.ts',
-    find: '} else for (const part of rendered.message.content) open.push(part)',
-    replace: '}',
+    find: 'for (const part of rendered?.message.content ?? [])',
+    replace: 'for (const part of [] as Content[])',
   },
   {
     name: 'no signed part is ever sent',
     file: 'messages/prefix.ts',
-    find: 'if (isProven || turn.bound === 0) return isProven',
-    replace: 'if (turn.bound === 0) return isProven',
+    find: 'if (state.isProven || turn.bound === 0) return state.isProven',
+    replace: 'if (turn.bound === 0) return state.isProven',
   },
   {
     name: 'after one change no signed part is sent ever again',
     file: 'messages/prefix.ts',
-    find: "else if (typeof prefix === 'string' && (made ?? grammar) === grammar) isProven = true",
+    find: "else if (typeof prefix === 'string' && (made ?? grammar) === grammar) state.isProven = true",
     replace: '',
   },
   {
     name: 'signed parts are sent behind a changed prefix',
     file: 'messages/prefix.ts',
-    find: "if (typeof prefix === 'string' && prefix !== nameOf(digest)) return 'prefix'",
+    find: "if (typeof prefix === 'string' && prefix !== nameOf(state.digest)) return 'prefix'",
     replace: '',
   },
   {
@@ -188,8 +188,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what a user says to Gemini stands beside results',
     file: 'messages/google/write.ts',
-    find: "open = role === 'user' ? content : null",
-    replace: "open = role === 'assistant' ? null : content",
+    find: "state.isOpen = role === 'user'",
+    replace: "state.isOpen = role !== 'assistant'",
   },
   {
     name: 'what a condensation leaves counts as forgotten',

@@ -63,6 +63,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   M18: 'No request lacks a reply because one of its calls works, in any grammar, and a completion is sent where it arrived, in a frame that names its call.',
   M19: "A request to Gemini's Interactions passes an independent validator of its rules.",
   M20: "A request to Amazon Bedrock's Converse does.",
+  M21: 'With a request cache, messages, requests and their records equal those that are written from nothing, however the log grows, HEAD moves, or options change; earlier requests keep their bytes, and messages that requests share are frozen.',
   O1: "The timeline of a state contains each prompt, message, call, condensation, error and stop of HEAD's branch once, in log order, and nothing else; the outcome of each call, and the condensation that removed an item, are those of a naive reading of the log. For an evicted state it is the same, or `evicted` is thrown.",
   O2: "The messages for the AI SDK contain each of these once, without prompts: a user's as a message, all others in the message after the latest user's message that the model had read, otherwise after the one before it.",
   O3: "The AI SDK's own client builds these messages from a streamed reply, whatever text arrived before the events, was corrected at the end, or was missed while the client was away; unless HEAD has left the branch, which is reported. Borders of steps and settled approvals are not compared.",

@@ -7,6 +7,12 @@ export interface CacheControl {
 /** How long the provider keeps a cached prefix. */
 export type CacheTime = '5m' | '1h'
 
+/** Breakpoints that a request can still have. */
+export interface MarkState {
+  remaining: number
+  mayBeLong: boolean
+}
+
 export type Mark = (wanted: boolean, time?: CacheTime | null) => CacheControl
 
 /** Maximum number of breakpoints in a request. */
@@ -19,15 +25,19 @@ const MAX_MARKS = 4
  * The provider refuses a breakpoint of an hour after one of five minutes, so it becomes one of five minutes
  * there. The request's own counts as the last: when it is for an hour, all are.
  */
-export function cacheMarks(tools: readonly object[] = [], requestTime: CacheTime | null = null): Mark {
+export function cacheMarks(
+  state: MarkState,
+  tools: readonly object[] = [],
+  requestTime: CacheTime | null = null,
+): Mark {
   const toolMarks = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])
-  let remaining = MAX_MARKS - toolMarks.length - (requestTime === null ? 0 : 1)
-  let mayBeLong = toolMarks.every(({ ttl }) => ttl === '1h')
+  state.remaining = MAX_MARKS - toolMarks.length - (requestTime === null ? 0 : 1)
+  state.mayBeLong = toolMarks.every(({ ttl }) => ttl === '1h')
   return (wanted, time = null) => {
-    if (!wanted || remaining < 1) return {}
-    remaining -= 1
-    const ttl = requestTime === '1h' ? requestTime : time === '1h' && !mayBeLong ? null : time
-    if (ttl !== '1h') mayBeLong = false
+    if (!wanted || state.remaining < 1) return {}
+    state.remaining -= 1
+    const ttl = requestTime === '1h' ? requestTime : time === '1h' && !state.mayBeLong ? null : time
+    if (ttl !== '1h') state.mayBeLong = false
     return { cache_control: { type: 'ephemeral', ...(ttl === null ? {} : { ttl }) } }
   }
 }

@@ -52,11 +52,13 @@ export type {
   NeutralMessage,
   NeutralToolCall,
   PendingCallHandling,
+  RequestCache,
   SystemMessage,
   ToolMessage,
   UserMessage,
 } from './message.ts'
 export { toMessages } from './neutral.ts'
+export { requestCache } from './request-cache.ts'
 export {
   type CallItem,
   type CondensationItem,

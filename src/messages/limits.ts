@@ -39,13 +39,21 @@ export interface Limits extends GrammarKinds {
    */
   readonly pairOf: (value: JsonObject) => PairHalf | null
   /** Matches the halves of pairs. */
-  readonly pairs: (turns: readonly Turn[], limits: Limits) => readonly Turn[]
+  readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
   readonly hasOutput: (turn: AssistantTurn) => boolean
   /** Whether a paused reply is resumed by sending it back as the last message. */
   readonly pauses: boolean
   /** Whether a system message may follow others. */
   readonly appends: boolean
+}
+
+/** The pairs of earlier turns. */
+export interface PairState {
+  /** Ids of pairs that cannot be sent. */
+  readonly refused: ReadonlySet<string>
+  /** Ids of calls so far. */
+  readonly used: Map<unknown, true>
 }
 
 /** Half of a pair; neither is sent without the other. */
@@ -108,12 +116,6 @@ export interface Result {
 }
 
 export type Turn = UserTurn | SystemTurn | AssistantTurn
-
-/** A conversation that begins with the user and ends with a turn that a model can reply to. */
-export interface Turns {
-  readonly system: readonly TextPiece[]
-  readonly turns: readonly Turn[]
-}
 
 export interface PartsInOrder {
   readonly refs: readonly PartRef[]

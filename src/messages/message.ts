@@ -2,6 +2,7 @@
 
 import type { CompletionOutcome } from '../event/completion.ts'
 import { type ReplyRecord, replyOf } from '../event/reply.ts'
+import type { State } from '../state/state.ts'
 import type { Event } from '../event/types.ts'
 import type {
   Content,
@@ -74,6 +75,17 @@ export interface ToolMessage {
 
 /** A message of any role, discriminated by `role`; each is also a valid wire Message. */
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+/**
+ * Keeps written messages and requests, by conversation, so that the next ones cost what is new; made by `requestCache`.
+ * Nothing is kept longer than the events of the conversation are in memory.
+ */
+export interface RequestCache {
+  /** Returns the messages of a state, as `toMessages` does. */
+  readonly messages: (state: State, options: MessageOptions) => NeutralMessage[]
+  /** Writes a request with a grammar's writer; null if that cannot be continued. */
+  readonly write: (writer: object, messages: readonly NeutralMessage[], options: object) => object | null
+}
 
 /** How pending calls are written (design U4). */
 export type PendingCallHandling =

@@ -1,18 +1,19 @@
 /** Writes a state as neutral messages: the view of the branch at HEAD (design section 5). */
 
 import { isImagePart, isTextPart, type Content, type TextContent } from '../event/shapes.ts'
-import { ColloquyError, unreachable } from '../event/errors.ts'
+import { ColloquyError } from '../event/errors.ts'
 import { completionOf } from '../event/completion.ts'
 import type { EventWith } from '../event/kinds.ts'
-import { quote } from '../event/text.ts'
 import { replyOf } from '../event/reply.ts'
+import { quote } from '../event/text.ts'
 import type { ActionEvent, MessageEvent, SystemPromptEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { type BatchUnit, isPending, type MessageUnit, type Unit } from '../view/unit.ts'
+import { type BatchUnit, isPending, type Unit, type ViewItem } from '../view/unit.ts'
 import {
   type AssistantMessage,
   type MessageOptions,
   type NeutralMessage,
+  type RequestCache,
   type SystemMessage,
   type UserMessage,
   withReply,
@@ -33,31 +34,11 @@ interface RenderedMessage {
  * latest of the branch is sent. O(content).
  */
 export function renderMessage(event: EventWith<'unit', 'message'>): RenderedMessage | null {
-  switch (event.kind) {
-    case 'CondensationSummaryEvent':
-      return renderUser([{ type: 'text', text: event.summary }], null, true)
-    case 'SystemPromptEvent':
-      return null
-    case 'MessageEvent':
-      return messageOf(event)
-    default:
-      return unreachable(event, 'kind')
-  }
-}
-
-function messageOf(event: MessageEvent): RenderedMessage | null {
-  switch (event.llm_message.role) {
-    case 'user':
-    case 'system':
-      // Only one system message exists, at the start. A later one is sent as the user's.
-      return userMessage(event)
-    case 'assistant':
-      return assistantMessage(event)
-    case 'tool':
-      return null
-    default:
-      return unreachable(event.llm_message.role, 'role')
-  }
+  if (event.kind === 'CondensationSummaryEvent')
+    return renderUser([{ type: 'text', text: event.summary }], null, true)
+  if (event.kind === 'SystemPromptEvent' || event.llm_message.role === 'tool') return null
+  // Only one system message exists, at the start. A later one is sent as the user's.
+  return event.llm_message.role === 'assistant' ? assistantMessage(event) : userMessage(event)
 }
 
 /** Whether content has anything except white space and empty lists of images. O(content). */
@@ -125,9 +106,6 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
   return { message, plain: false }
 }
 
-/** Maximum number of calls that an error message names; its data names all. */
-const MAX_NAMED_CALLS = 5
-
 /**
  * Returns the messages for the model: the branch's latest system prompt, then the view's units in order. A
  * batch is one assistant message and one tool message for each call; adjacent plain user messages are merged.
@@ -144,60 +122,88 @@ const MAX_NAMED_CALLS = 5
  *   content: [{ text: 'hi' }] } }])
  * toMessages(state) // [{ role: 'user', content: [{ text: 'hi' }], name: null }]
  */
-export function toMessages(state: State, options: MessageOptions = {}): NeutralMessage[] {
-  const { view, systemPrompt } = state.branch
-  const { pending = 'omit', maxResultLength = Infinity } = options
-  const units = pending === 'omit' ? [...view.units].filter((unit) => !isPending(unit)) : [...view.units]
-  if (pending === 'refuse') refusePending(units)
-  if (units.length === 0) return []
+export function toMessages(state: State, { cache, ...options }: CachedOptions = {}): NeutralMessage[] {
+  const { view } = state.branch
+  const { pending = 'omit' } = options
+  if (pending === 'refuse') refusePending([...view.units].filter(isPendingBatch))
+  if (pending === 'omit' ? view.length === 0 : view.units.length === 0) return []
+  return cache?.messages(state, options) ?? writeAll(state, options)
+}
 
+function writeAll(state: State, options: MessageOptions): NeutralMessage[] {
+  const prompt = promptOf(state, options)
+  return writeUnits(state.branch.view.units, prompt, options, promptMessages(prompt))
+}
+
+type CachedOptions = MessageOptions & {
+  /** Keeps what is written, so that the messages of a later state cost what is new. Default: none. */
+  readonly cache?: RequestCache
+}
+
+/** The system prompt that is first. With `append` it is the first one of the view, and later ones keep their positions. */
+export function promptOf({ branch }: State, { system }: MessageOptions): ViewItem | null {
+  if (system !== 'append' || branch.systemPrompt === null) return branch.systemPrompt
+  for (const unit of branch.view.units)
+    if (unit.type === 'message' && unit.item.event.kind === 'SystemPromptEvent') return unit.item
+  return branch.systemPrompt
+}
+
+/**
+ * Writes units as messages, behind those that are there. `onUnit` is called after each, with whether the
+ * next plain user message is merged with the last message. O(content).
+ */
+export function writeUnits(
+  units: Iterable<Unit>,
+  prompt: ViewItem | null,
+  { pending = 'omit', maxResultLength = Infinity, system }: MessageOptions,
+  messages: NeutralMessage[],
+  onUnit?: (unit: Unit, isOpen: boolean) => void,
+): NeutralMessage[] {
   const batchOptions = { reason: typeof pending === 'object' ? pending.close : '', maxResultLength }
-  // With `append` the first prompt of the view is first, and each later one keeps its position.
-  const first = options.system === 'append' ? (units.find(isPrompt)?.item ?? systemPrompt) : systemPrompt
-  const messages: NeutralMessage[] =
-    first?.event.kind === 'SystemPromptEvent' ? systemMessage(first.event) : []
   // Content of the last message if it is a plain user message, so that the next one can be merged.
   let open: Content[] | null = null
+  const add = (message: NeutralMessage): void => {
+    open = null
+    messages.push(message)
+  }
   for (const unit of units) {
     if (unit.type === 'batch') {
-      for (const message of batchMessages(unit, batchOptions)) messages.push(message)
-      open = null
-      continue
+      if (pending !== 'omit' || !isPending(unit))
+        for (const message of batchMessages(unit, batchOptions)) add(message)
+    } else {
+      const { event, id } = unit.item
+      const rendered = renderMessage(event)
+      if (system === 'append' && event.kind === 'SystemPromptEvent') {
+        open = null
+        if (id !== prompt?.id) systemMessage(event).forEach(add)
+      } else if (unit.completes !== undefined && event.kind === 'MessageEvent')
+        add(completionMessage(event, unit.completes.event))
+      else if (rendered !== null && !rendered.plain) add(rendered.message)
+      else if (rendered !== null && open === null) {
+        const content = [...rendered.message.content]
+        add({ role: 'user', content, name: null })
+        open = content
+      } else for (const part of rendered?.message.content ?? []) (open as Content[] | null)?.push(part)
     }
-    const { event } = unit.item
-    if (options.system === 'append' && event.kind === 'SystemPromptEvent') {
-      if (unit.item.id !== first?.id) messages.push(...systemMessage(event))
-      open = null
-      continue
-    }
-    if (unit.completes !== undefined && event.kind === 'MessageEvent') {
-      messages.push(completionMessage(event, unit.completes.event))
-      open = null
-      continue
-    }
-    const rendered = renderMessage(event)
-    if (rendered === null) continue
-    if (!rendered.plain) {
-      messages.push(rendered.message)
-      open = null
-    } else if (open === null) {
-      open = [...rendered.message.content]
-      messages.push({ role: 'user', content: open, name: null })
-    } else for (const part of rendered.message.content) open.push(part)
+    onUnit?.(unit, open !== null)
   }
   return messages
 }
+
+/** The message of the first prompt. */
+export const promptMessages = (prompt: ViewItem | null): NeutralMessage[] =>
+  prompt?.event.kind === 'SystemPromptEvent' ? systemMessage(prompt.event) : []
 
 function systemMessage({ system_prompt, dynamic_context }: SystemPromptEvent): SystemMessage[] {
   const content: TextContent[] = [system_prompt, ...(dynamic_context ? [dynamic_context] : [])]
   return hasContent(content) ? [{ role: 'system', content }] : []
 }
 
-const isPrompt = (unit: Unit): unit is MessageUnit =>
-  unit.type === 'message' && unit.item.event.kind === 'SystemPromptEvent'
+/** Maximum number of calls that an error message names; its data names all. */
+const MAX_NAMED_CALLS = 5
 
-function refusePending(units: readonly Unit[]): void {
-  const calls = units.filter(isPendingBatch).flatMap(pendingCallsOf)
+function refusePending(batches: readonly BatchUnit[]): void {
+  const calls = batches.flatMap(pendingCallsOf)
   if (calls.length === 0) return
   const named = calls
     .slice(0, MAX_NAMED_CALLS)

@@ -4,23 +4,22 @@
  */
 
 import { signedOf, unsent, textPiecesOf } from './reply-parts.ts'
-import type { OtherRef, BlockPiece, AssistantTurn, Limits, Turn } from './limits.ts'
+import type { OtherRef, BlockPiece, AssistantTurn, Limits, PairState, Turn } from './limits.ts'
 import { itemAsText, isItem } from './pieces.ts'
 
 /**
  * Returns the turns with a placeholder for each half of a pair whose other half is not where its provider
  * expects it: later in the same reply, in a reply that continues it after a pause or while it waited for
  * results, or at the start of the next user turn. A last reply that still waits keeps its calls. Both halves
- * of a pair in `refused` are replaced. Whether a reply waits depends only on what precedes it. O(parts).
+ * of a pair in `refused` are replaced, and calls whose id was `used` before these turns. Whether a reply waits depends only on what precedes it. O(parts).
  */
 export function pairParts(
   turns: readonly Turn[],
   limits: Limits,
-  refused: ReadonlySet<string> = NONE,
+  { refused, used }: PairState,
 ): readonly Turn[] {
   /** Calls that wait for a result, in consecutive replies. */
   const open = new Map<string, { readonly ref: OtherRef; readonly waits: boolean }>()
-  const used = new Set<string>()
   const lost = new Set<OtherRef | BlockPiece>()
   const waiting = new Set<Turn>()
   const lose = (all: boolean): void => {
@@ -52,7 +51,7 @@ export function pairParts(
         if (!open.delete(id)) lost.add(ref)
       } else if (used.has(id) || refused.has(id)) lost.add(ref)
       else {
-        used.add(id)
+        used.set(id, true)
         open.set(id, { ref, waits })
       }
     }
@@ -73,8 +72,6 @@ export function pairParts(
         return { ...turn, pieces }
       })
 }
-
-const NONE: ReadonlySet<string> = new Set()
 
 function withoutLost(turn: AssistantTurn, lost: ReadonlySet<unknown>, limits: Limits): AssistantTurn {
   const { message, refs } = turn

@@ -20,7 +20,7 @@ import {
   nameOf,
   otherDigest,
 } from './digest.ts'
-import type { AssistantMessage } from './message.ts'
+import type { AssistantMessage, RequestCache } from './message.ts'
 import { reasoningItems } from './reply-parts.ts'
 import type { FieldRef, PartRef, PartsInOrder, AssistantTurn, Call, Result } from './limits.ts'
 import { pieceDigest } from './pieces.ts'
@@ -152,6 +152,8 @@ export interface WriteOptions {
    * had no reasoning. `all`: each one that had it. Default: those with calls that had it.
    */
   readonly reasoning?: 'calls' | 'all'
+  /** Keeps what is written, so that the next request costs what is new. Default: none. */
+  readonly cache?: RequestCache
   /** Called for each reply whose signed parts are left out, with the reason. */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
@@ -190,8 +192,12 @@ export interface RequestRecord {
 /** Increases whenever a grammar writes the same turn differently: earlier records then prove nothing. */
 const VERSION = 2
 
+/** Makes the maps of a request. A cache undoes their changes, so that the next request can continue before them. */
+export type NewMap = <V>() => Map<unknown, V>
+
 /** Digest of everything written so far, checked against the records of replies. */
 export interface Proof {
+  readonly state?: object
   /** Adds a written block. */
   readonly add: (role: Role, block: Written<unknown>) => void
   /** Whether the signed parts of the next reply may be sent. */
@@ -259,9 +265,12 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
   if (!prove) return { add: () => undefined, keepsSigned: () => true, record: () => undefined }
   const toolList = tools === undefined ? null : digestOfTools(tools)
   const leftOut: LeftOut[] = []
-  let digest = digestOf(`${grammar} ${VERSION}`)
-  /** Whether the latest reply is where its record says, or no reply so far is elsewhere. */
-  let isProven = true
+  const state = {
+    digest: digestOf(`${grammar} ${VERSION}`),
+    /** Whether the latest reply is where its record says, or no reply so far is elsewhere. */
+    isProven: true,
+    leftOut: 0,
+  }
 
   /** Why the record of a reply forbids sending its signed parts; null if it does not. */
   const reasonAgainst = ({ message, refs, bound }: AssistantTurn): LeftOutReason | null => {
@@ -270,7 +279,7 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
     if (isOther) return bound > 0 ? 'grammar' : null
     if (typeof asked === 'string' && bound > 0 && withoutDate(asked) !== withoutDate(model ?? asked))
       return 'model'
-    if (typeof prefix === 'string' && prefix !== nameOf(digest)) return 'prefix'
+    if (typeof prefix === 'string' && prefix !== nameOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof own !== 'string') return null
     const written = nameOf(boundDigest(message, refs.slice(0, bound)))
@@ -278,23 +287,29 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
   }
 
   return {
+    state,
     add: (role, block) => {
-      digest = followedBy(digest, roleDigest(role, block.digest()))
+      state.digest = followedBy(state.digest, roleDigest(role, block.digest()))
     },
     keepsSigned: (turn) => {
       const reason = reasonAgainst(turn)
       const { grammar: made, prefix } = turn.message.reply ?? {}
-      if (reason !== null) isProven = false
-      else if (typeof prefix === 'string' && (made ?? grammar) === grammar) isProven = true
-      if (isProven || turn.bound === 0) return isProven
+      if (reason !== null) state.isProven = false
+      else if (typeof prefix === 'string' && (made ?? grammar) === grammar) state.isProven = true
+      if (state.isProven || turn.bound === 0) return state.isProven
       const omitted: LeftOut = { message: turn.index, reason: reason ?? 'earlier', parts: turn.signed }
-      leftOut.push(omitted)
+      leftOut[state.leftOut++] = omitted
       onPrefix?.(omitted)
       return false
     },
     record: (request, list) => {
       const known = toolList === null ? {} : { tools: toolList }
-      const record: RequestRecord = { grammar, prefix: nameOf(digest), ...known, leftOut }
+      const record: RequestRecord = {
+        grammar,
+        prefix: nameOf(state.digest),
+        ...known,
+        leftOut: leftOut.slice(0, state.leftOut),
+      }
       RECORDS.set(request, record).set(list, record)
     },
   }

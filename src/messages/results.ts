@@ -7,7 +7,6 @@ import {
   type TextContent,
 } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
-import { unreachable } from '../event/errors.ts'
 import type { BatchUnit } from '../view/unit.ts'
 import { memoize } from './digest.ts'
 import { screenshotUrl } from './files.ts'
@@ -185,18 +184,11 @@ function messageFor(call: ActionEvent, content: readonly Content[], is_error: bo
 }
 
 function contentOf(result: ToolResultEvent): readonly Content[] {
-  switch (result.kind) {
-    case 'ObservationEvent':
-      return [...observationContent(result.observation), ...(result.extended_content ?? [])]
-    case 'UserRejectObservation': {
-      const reason = result.rejection_reason ?? REJECTED
-      return [text(`Action rejected: ${isWhitespace(reason) ? REJECTED : reason}`)]
-    }
-    case 'AgentErrorEvent':
-      return [text(result.error)]
-    default:
-      return unreachable(result, 'kind')
-  }
+  if (result.kind === 'ObservationEvent')
+    return [...observationContent(result.observation), ...(result.extended_content ?? [])]
+  if (result.kind === 'AgentErrorEvent') return [text(result.error)]
+  const reason = result.rejection_reason ?? REJECTED
+  return [text(`Action rejected: ${isWhitespace(reason) ? REJECTED : reason}`)]
 }
 
 const isError = (result: ToolResultEvent): boolean =>

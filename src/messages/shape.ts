@@ -151,7 +151,7 @@ export const imageUrl = /* @__PURE__ */ where(string, (url) => {
 })
 
 /** An id of a provider. */
-export const id = /* @__PURE__ */ where(string, (value) => /^[a-zA-Z0-9_-]{1,128}$/.test(value))
+export const id = /* @__PURE__ */ where(string, (value) => /^[\w-]{1,128}$/.test(value))
 
 export const mediaType = /* @__PURE__ */ where(string, (type) => /^[a-z]+(?:\/[\w.+*-]+)?$/.test(type))
 

@@ -93,7 +93,7 @@ function repaired(value: JsonObject): JsonObject {
  * O(length).
  */
 export function toolName(name: string, maxLength: number): string {
-  return name.replace(/[^a-zA-Z0-9_-]/gu, '_').slice(0, maxLength) || 'tool'
+  return name.replace(/[^\w-]/gu, '_').slice(0, maxLength) || 'tool'
 }
 
 /** Returns the name for grammars that accept dots and colons, and require a letter or an underscore first. */
@@ -147,8 +147,7 @@ export function clip(text: string, limit: number): string {
   return text.slice(0, head) + CLIPPED + text.slice(text.length - (available - head))
 }
 
-const CLIPPED =
-  '\n<response clipped> The middle of this result was left out: it is longer than the limit set for results.\n'
+const CLIPPED = '\n<response clipped> The middle of this result was left out.\n'
 
 /** An object with unknown fields. */
 export type RawObject = Readonly<Record<string, unknown>>

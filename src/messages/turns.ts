@@ -3,23 +3,12 @@
  * two replies are adjacent.
  */
 
-import type {
-  IdForm,
-  Limits,
-  UserTurn,
-  SystemTurn,
-  AssistantTurn,
-  Call,
-  Result,
-  Turn,
-  Turns,
-  TextPiece,
-} from './limits.ts'
-import { ColloquyError } from '../event/errors.ts'
+import type { IdForm, Limits, UserTurn, SystemTurn, AssistantTurn, Call, Result, Turn } from './limits.ts'
 import type { AssistantMessage, NeutralMessage, ToolMessage } from './message.ts'
 import { partsOf, textPiecesOf } from './reply-parts.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
 import { piecesOf, textPiece, textsOf } from './pieces.ts'
+import type { NewMap } from './prefix.ts'
 import { toolName } from './text.ts'
 
 /** Room for the number of a repeated id. */
@@ -35,10 +24,10 @@ const SUFFIX_LENGTH = 8
  * makeId('c') // 'c'
  * makeId('c') // 'c_2'
  */
-export function callIds(form: IdForm): (logId: string) => string {
-  const used = new Set<string>()
+export function callIds(form: IdForm, newMap: NewMap = () => new Map()): (logId: string) => string {
+  const used = newMap<true>()
   // Counted by stem, so that two counters never collide, however ids were cut.
-  const numbers = new Map<string, number>()
+  const numbers = newMap<number>()
   return (logId) => {
     const legal = logId.replace(form.illegal, '_').slice(0, form.maxLength) || 'call'
     let id = legal
@@ -49,84 +38,100 @@ export function callIds(form: IdForm): (logId: string) => string {
       numbers.set(stem, number + 1)
       id = `${stem}_${number}`
     }
-    used.add(id)
+    used.set(id, true)
     return id
   }
 }
 
+/** Reads a list of messages as turns, piece by piece. */
+export interface TurnReader {
+  readonly state: { readonly last: Turn | undefined }
+  /** Reads the message at an index, with the results of a reply; returns the index of the next message. */
+  readonly read: (messages: readonly NeutralMessage[], index: number) => number
+  /** Ends the conversation with a turn that a model can reply to. */
+  readonly close: () => void
+  /** Returns the turns since the last call of this function. */
+  readonly take: () => readonly Turn[]
+}
+
 /**
- * Returns the turns of a list of messages. Each call has one result under its own id: a result without a call
- * is left out, a call without a result gets an error. A reply before another reply, or at the end, is
- * followed by a fixed user turn, except a paused one that continues: so the text before a reply is what it
- * was when the reply was requested. Additions depend only on what precedes them. O(content).
- * @throws ColloquyError `empty_view` when there are no messages.
+ * Returns a reader of turns. Each call has one result under its own id: a result without a call is left out, a call
+ * without a result gets an error. A reply before another reply, or at the end, is followed by a fixed user turn,
+ * except a paused one that continues: so the text before a reply is what it was when the reply was requested.
+ * Additions depend only on what precedes them. O(content).
  */
-export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Turns {
-  if (messages.length === 0)
-    throw new ColloquyError('empty_view', 'there is nothing to send: all messages of the view are empty')
-  const makeId = limits.callIds?.() ?? callIds(limits.callId)
-  let system: readonly TextPiece[] = []
-  /** Whether only system prompts have been read so far. */
-  let isLeading = true
-  const turns: Turn[] = []
-  let waitingPrompts: SystemTurn[] = []
+export function turnReader(
+  limits: Limits,
+  newMap: NewMap,
+  refused: ReadonlySet<string> = new Set(),
+): TurnReader {
+  const makeId = limits.callIds?.() ?? callIds(limits.callId, newMap)
+  const pairState = { refused, used: newMap<true>() }
+  let turns: Turn[] = []
+  const state: { last: Turn | undefined; waiting: readonly SystemTurn[] } = { last: undefined, waiting: [] }
+  const push = (turn: Turn): void => {
+    turns.push((state.last = turn))
+  }
   /**
    * Separates a reply, or the end, from the last reply; also for a reply that is not written, since others
    * followed it.
    */
   const close = (writes: boolean, next?: AssistantTurn): void => {
-    const last = turns.at(-1)
-    if (last === undefined) turns.push(userTurn(OPENING))
+    const { last } = state
+    if (last === undefined) push(userTurn(OPENING))
     else if (last.role === 'assistant' && last.calls.length === 0) {
       if (isPaused(last, limits) && !(next !== undefined && beginsTurn(next, last, limits))) return
-      turns.push(userTurn(GO_ON))
+      push(userTurn(GO_ON))
     }
     // A system message may be before a reply or at the end, nowhere else.
     if (!writes) return
-    turns.push(...waitingPrompts)
-    waitingPrompts = []
+    state.waiting.forEach(push)
+    state.waiting = []
   }
-  for (let index = 0; index < messages.length; index += 1) {
-    const message = messages[index]
-    if (message === undefined || message.role === 'tool') continue
-    if (message.role === 'system') {
-      const texts = textsOf(message.content)
-      if (isLeading) system = [...system, ...texts]
-      else if (!limits.appends) system = texts
-      else if (texts.length > 0) waitingPrompts.push({ role: 'system', texts })
-      continue
-    }
-    isLeading = false
-    if (message.role === 'user') {
-      const pieces = piecesOf(message.content, limits, 'user')
-      const { completes } = message
-      if (pieces.length > 0)
-        turns.push({
-          role: 'user',
-          pieces,
-          name: message.name,
-          ...(completes !== undefined && {
-            completes: {
-              callId: completes.tool_call_id,
-              pieces: piecesOf(completes.content, limits, 'result'),
-            },
-          }),
-        })
-    } else {
-      const results: ToolMessage[] = []
-      const first = index
-      for (let next = messages[index + 1]; next?.role === 'tool'; next = messages[index + 1]) {
-        results.push(next)
-        index += 1
+  return {
+    state,
+    read(messages, index) {
+      const message = messages[index]
+      let next = index + 1
+      if (message === undefined || message.role === 'tool') return next
+      if (message.role === 'system') {
+        const texts = textsOf(message.content)
+        if (limits.appends && texts.length > 0) state.waiting = [...state.waiting, { role: 'system', texts }]
+      } else if (message.role === 'user') {
+        const pieces = piecesOf(message.content, limits, 'user')
+        const { completes } = message
+        if (pieces.length > 0)
+          push({
+            role: 'user',
+            pieces,
+            name: message.name,
+            ...(completes !== undefined && {
+              completes: {
+                callId: completes.tool_call_id,
+                pieces: piecesOf(completes.content, limits, 'result'),
+              },
+            }),
+          })
+      } else {
+        const results: ToolMessage[] = []
+        for (let result = messages[next]; result?.role === 'tool'; result = messages[next]) {
+          results.push(result)
+          next += 1
+        }
+        const turn = assistantTurn(message, index, results, makeId, limits)
+        const writes = turn.calls.length > 0 || limits.hasOutput(turn)
+        close(writes, turn)
+        if (writes) push(turn)
       }
-      const turn = assistantTurn(message, first, results, makeId, limits)
-      const writes = turn.calls.length > 0 || limits.hasOutput(turn)
-      close(writes, turn)
-      if (writes) turns.push(turn)
-    }
+      return next
+    },
+    close: () => close(true),
+    take() {
+      const taken = turns
+      turns = []
+      return limits.pairs(taken, limits, pairState)
+    },
   }
-  close(true)
-  return { system, turns: limits.pairs(turns, limits) }
 }
 
 const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })

@@ -3,10 +3,11 @@
  * writer makes the blocks, and adds the blocks of a role to its request.
  */
 
+import { ColloquyError } from '../event/errors.ts'
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import { type Digest, followedBy, otherDigest } from './digest.ts'
 import type { NeutralMessage } from './message.ts'
-import { type Moved, pieceDigest, textPiece } from './pieces.ts'
+import { type Moved, pieceDigest, textPiece, textsOf } from './pieces.ts'
 import type {
   Piece,
   TextPiece,
@@ -17,11 +18,10 @@ import type {
   Limits,
   Result,
   Turn,
-  Turns,
 } from './limits.ts'
 import {
   callDigest,
-  type Proof,
+  type NewMap,
   resultDigest,
   type Role,
   startProof,
@@ -30,10 +30,17 @@ import {
   type Written,
 } from './prefix.ts'
 import { textsOfPart } from './reply-parts.ts'
-import { turnsOf } from './turns.ts'
+import { type TurnReader, turnReader } from './turns.ts'
+
+/** Adds to a list in the last message. A frozen message is shared by requests, so it is replaced. */
+export function extend<M extends object>(messages: M[], field: keyof M, blocks: readonly object[]): void {
+  const last = messages.at(-1) as M
+  const list = last[field] as object[]
+  if (Object.isFrozen(list)) messages.splice(-1, 1, { ...last, [field]: [...list, ...blocks] })
+  else for (const block of blocks) list.push(block)
+}
 
 export interface Writer<Block extends object> {
-  readonly limits: Limits
   /** Makes the block of a text, an image or a part of another kind. */
   readonly piece: (piece: Piece) => Block
   /** Makes the blocks of a reply; `keepsSigned`: whether its signed parts may be sent. */
@@ -43,20 +50,64 @@ export interface Writer<Block extends object> {
   readonly result: (result: Result, turn: AssistantTurn) => Block
   /** Adds blocks, at least one, to the request; `turn` is null for content moved out of results. */
   readonly add: (role: Role, blocks: Block[], turn: Turn | null) => void
+  /** Adds what waits for the end of the conversation. */
+  readonly close?: () => void
+  /** Values that change as the request is written. */
+  readonly state?: object
+}
+
+/** How a grammar writes requests. */
+export interface RequestWriter<Request extends object, Block extends object, M extends object> {
+  readonly limits: Limits
+  /** Ids of pairs that cannot be sent. */
+  readonly refused?: ReadonlySet<string>
+  /** Starts a writer. What it changes is in its state, its maps, or the list of messages. */
+  readonly start: (
+    messages: M[],
+    newMap: NewMap,
+  ) => Writer<Block> & { readonly request: (messages: M[]) => Request }
 }
 
 /**
- * Writes a conversation, and proves for each reply that its prefix is unchanged. `turns`: the conversation,
- * if it was read already.
+ * Writes a request, and proves for each reply that its prefix is unchanged.
  * @throws ColloquyError `empty_view` when there are no messages.
  */
-export function writeConversation<Block extends object>(
+export function writeRequest<Request extends object, Block extends object, M extends object>(
+  writer: RequestWriter<Request, Block, M>,
+  messages: readonly NeutralMessage[],
+  { cache, ...options }: WriteOptions,
+): Request {
+  if (messages.length === 0) throw new ColloquyError('empty_view', 'Nothing to send: the view is empty.')
+  return (
+    (cache?.write(writer, messages, options) as Request | null | undefined) ??
+    startRequest(writer, messages, options).finish(messages)
+  )
+}
+
+/** A request on its way. */
+export interface OpenRequest<Request> {
+  /** Number of leading system messages, which are written. */
+  readonly lead: number
+  readonly reader: TurnReader
+  /** What changes as messages are read. */
+  readonly parts: readonly { readonly state?: object }[]
+  /** Writes the turns that were read. */
+  readonly writeTurns: () => void
+  /** Reads the messages from an index, by default the first after the leading ones, and ends the request. */
+  readonly finish: (messages: readonly NeutralMessage[], index?: number) => Request
+}
+
+/** Starts a request with the system prompt: the first, or for a grammar that accepts no later one the last. */
+export function startRequest<Request extends object, Block extends object, M extends object>(
+  { limits, start, refused }: RequestWriter<Request, Block, M>,
   messages: readonly NeutralMessage[],
   options: WriteOptions,
-  writer: Writer<Block>,
-  { system, turns }: Turns = turnsOf(messages, writer.limits),
-): { readonly record: Proof['record']; readonly turns: readonly Turn[] } {
-  const proof = startProof(writer.limits.grammar, options)
+  list: M[] = [],
+  newMap: NewMap = () => new Map(),
+): OpenRequest<Request> {
+  const writer = start(list, newMap)
+  const proof = startProof(limits.grammar, options)
+  const reader = turnReader(limits, newMap, refused)
   const writeBlocks = (role: Role, written: readonly Written<Block>[], turn: Turn | null): void => {
     for (const one of written) proof.add(role, one)
     const blocks = written.map(({ block }) => block)
@@ -68,22 +119,47 @@ export function writeConversation<Block extends object>(
       pieces.map((piece) => ({ block: writer.piece(piece), digest: () => pieceDigest(piece) })),
       turn,
     )
-  writePieces('front', system, null)
-  for (const turn of turns) {
-    if (turn.role !== 'assistant') {
-      writePieces(turn.role, turn.role === 'user' ? turn.pieces : turn.texts, turn)
-      continue
+  const writeTurns = (): void => {
+    for (const turn of reader.take()) {
+      if (turn.role !== 'assistant') {
+        writePieces(turn.role, turn.role === 'user' ? turn.pieces : turn.texts, turn)
+        continue
+      }
+      writeBlocks('assistant', writer.reply(turn, proof.keepsSigned(turn)), turn)
+      const { results, pieces } = writer.move(turn)
+      const written = results.map((result) => ({
+        block: writer.result(result, turn),
+        digest: () => resultDigest(result),
+      }))
+      writeBlocks('result', written, turn)
+      writePieces('user', pieces, null)
     }
-    writeBlocks('assistant', writer.reply(turn, proof.keepsSigned(turn)), turn)
-    const { results, pieces } = writer.move(turn)
-    const written = results.map((result) => ({
-      block: writer.result(result, turn),
-      digest: () => resultDigest(result),
-    }))
-    writeBlocks('result', written, turn)
-    writePieces('user', pieces, null)
   }
-  return { record: proof.record, turns }
+  let lead = 0
+  while (messages[lead]?.role === 'system') lead += 1
+  const late = limits.appends ? -1 : messages.findLastIndex(({ role }) => role === 'system')
+  const prompts = messages.slice(late > lead ? late : 0, late > lead ? late + 1 : lead)
+  writePieces(
+    'front',
+    prompts.flatMap(({ content }) => textsOf(content)),
+    null,
+  )
+  return {
+    lead,
+    reader,
+    parts: [proof, reader, writer],
+    writeTurns,
+    finish(all, from = lead) {
+      for (let index = from; index < all.length;) index = reader.read(all, index)
+      reader.close()
+      writeTurns()
+      writer.close?.()
+      const written = list.slice()
+      const request = writer.request(written)
+      proof.record(request, written)
+      return request
+    },
+  }
 }
 
 type Thinking = ThinkingBlock | RedactedThinkingBlock

@@ -9,6 +9,7 @@ import { OPENING } from '../messages/phrases.ts'
 import { toMessages } from '../messages/neutral.ts'
 import type { Limits } from '../messages/limits.ts'
 import { modelName, type WriteOptions } from '../messages/prefix.ts'
+import { requestCache } from '../messages/request-cache.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
 import { completionFrom, executeCalls } from './execute.ts'
@@ -94,8 +95,9 @@ export const toolList = ({ tools }: WriteOptions): { readonly tools?: readonly o
 export function stepOf(
   provider: Provider,
   { known }: SortedTools,
-  { system, write = toMessages, prove = true }: StepOptions,
+  { system, write, prove = true }: StepOptions,
 ): Step {
+  const cache = requestCache()
   const names = [...known.keys()].map((name) => ({ name }))
   const prompt: SystemPromptEvent | null =
     system === undefined
@@ -118,9 +120,10 @@ export function stepOf(
       state = reduce(state, prompt)
     }
     const model = modelName(provider.model)
-    const messages = write(state)
+    const messages = write === undefined ? toMessages(state, { cache }) : write(state)
     const tools = provider.tools.length > 0 ? provider.tools : toolsOfHistory(messages, provider)
     const request = provider.write(messages.length === 0 ? EMPTY : messages, {
+      cache,
       onPrefix,
       prove,
       ...(model === null ? {} : { model }),

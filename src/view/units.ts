@@ -8,7 +8,7 @@ import { eventCount, type Unit } from './unit.ts'
 const WIDTH = 32
 
 /** A block of units, or two subtrees whose heights differ by one at most. */
-type Node = Block | Inner
+export type Node = Block | Inner
 
 interface Totals {
   /** Events in the view of all units below. */
@@ -72,6 +72,11 @@ export class Units implements Iterable<Unit> {
       }
     }
     return (node as Block).units[rest]
+  }
+
+  /** The tree of all units before the tail: versions are compared by the nodes that they share. */
+  get tree(): Node | null {
+    return this.#tree
   }
 
   /** Returns the last unit, or undefined. O(1). */

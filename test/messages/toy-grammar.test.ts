@@ -14,7 +14,7 @@ import { argumentObject, halves, messageSight, type ProviderGrammar } from '../p
 import { replyEvents } from '../reply.ts'
 import { objectsOf, stringOf } from '../text.ts'
 import type { Limits } from '../limits.ts'
-import { replyBlocks, writeConversation } from '../write.ts'
+import { replyBlocks, type Writer, writeRequest } from '../write.ts'
 
 const LIMITS: Limits = {
   grammar: 'toy', namedBy: 'type', origin: 'completion', table: {},
@@ -42,9 +42,7 @@ const PROVIDER: ProviderGrammar = {
 export const TOY = defineGrammar({
   name: 'toy', title: 'Toy', law: 'M1', limits: LIMITS, list: 'lines', provider: PROVIDER,
   write(messages, options = {}) {
-    const lines: { role: string; content: Line[] }[] = []
-    const { record } = writeConversation<Line>(messages, options, {
-      limits: LIMITS,
+    const start = (list: { role: string; content: Line[] }[]): Writer<Line> & { request: (lines: object[]) => { lines: object[] } } => ({
       piece: (piece) => ({ type: 'text', text: piece.type === 'text' ? piece.text : '' }),
       reply: (turn, keeps) => replyBlocks<Line>(turn, keeps, {
         text: ({ text }) => ({ type: 'text', text }),
@@ -54,11 +52,10 @@ export const TOY = defineGrammar({
       }),
       move: ({ results }) => ({ results, pieces: [] }),
       result: ({ call, pieces }) => ({ result: pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''), id: call.id }),
-      add: (role, content) => lines.push({ role, content }),
+      add: (role, content) => list.push({ role, content }),
+      request: (lines) => ({ lines }),
     })
-    const request = { lines }
-    record(request, lines)
-    return request
+    return writeRequest({ limits: LIMITS, start }, messages, options)
   },
   reply: (reply: { readonly said: readonly object[] }, options = {}) => replyEvents({
     id: '', model: 'toy', stopReason: '', usage: {}, reasoning: '', ending: null,

@@ -130,7 +130,7 @@ export const LIMITS: Limits = {
   namedBy: 'type',
   origin: 'completion',
   table: KINDS,
-  callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 40 },
+  callId: { illegal: /[^\w-]/gu, maxLength: 40 },
   toolNameLength: 64,
   acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,

@@ -7,10 +7,10 @@ import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts, pieceDigest, textPiece } from '../pieces.ts'
 import type { Piece, FieldRef, OtherRef, PartRef, AssistantTurn, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
-import type { WriteOptions, Written } from '../prefix.ts'
+import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { returnable, textsOfPart } from '../reply-parts.ts'
 import { argumentObject, isWhitespace, wellFormed } from '../text.ts'
-import { replyBlocks, writeConversation } from '../write.ts'
+import { replyBlocks, writeRequest } from '../write.ts'
 import {
   type AiSdkAssistantMessage,
   type AiSdkCustom,
@@ -38,22 +38,21 @@ import {
  * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
  */
 export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptions = {}): AiSdkMessage[] {
-  const out: AiSdkMessage[] = []
-  const { record } = writeConversation<Part>(messages, options, {
-    limits: LIMITS,
-    piece: pieceBlock,
-    reply,
-    result: resultBlock,
-    move: (turn) => moveParts(turn, ({ image }) => image.from === 'web', 'words'),
-    add(role, parts) {
-      if (role === 'front')
-        out.push({ role: 'system', content: (parts as AiSdkText[]).map(({ text }) => text).join('\n') })
-      else out.push({ role: role === 'result' ? 'tool' : role, content: parts } as AiSdkMessage)
-    },
-  })
-  record(out, out)
-  return out
+  return writeRequest({ limits: LIMITS, start }, messages, options)
 }
+
+const start = (list: AiSdkMessage[]) => ({
+  piece: pieceBlock,
+  reply,
+  result: resultBlock,
+  move: (turn: AssistantTurn) => moveParts(turn, ({ image }) => image.from === 'web', 'words'),
+  add(role: Role, parts: Part[]) {
+    if (role === 'front')
+      list.push({ role: 'system', content: (parts as AiSdkText[]).map(({ text }) => text).join('\n') })
+    else list.push({ role: role === 'result' ? 'tool' : role, content: parts } as AiSdkMessage)
+  },
+  request: (messages: AiSdkMessage[]) => messages,
+})
 
 type Part = AiSdkAssistantMessage['content'][number] | AiSdkUserMessage['content'][number] | AiSdkToolResult
 

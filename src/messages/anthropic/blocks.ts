@@ -62,9 +62,9 @@ const documentBlock = record({
       content: either([visibleText, listOf(either([textBlock, imageBlock]), 1)]),
     }),
   ]),
-  citations: optional(nullable(citations)),
-  context: optional(nullable(visibleText)),
-  title: optional(nullable(where(visibleText, (title) => title.length <= MAX_TITLE))),
+  citations: absent(citations),
+  context: absent(visibleText),
+  title: absent(where(visibleText, (title) => title.length <= MAX_TITLE)),
 })
 
 const searchResultBlock = record({
@@ -79,7 +79,7 @@ const containerUpload = record({ type: oneOf('container_upload'), file_id: visib
 
 const toolReference = record({
   type: oneOf('tool_reference'),
-  tool_name: where(string, (name) => /^[a-zA-Z0-9_-]{1,256}$/.test(name)),
+  tool_name: where(string, (name) => /^[\w-]{1,256}$/.test(name)),
 })
 
 const browserState = record({
@@ -98,14 +98,14 @@ const browserState = record({
             type: oneOf('download_completed'),
             download_id: visibleText,
             url: text,
-            path: optional(nullable(text)),
-            size_bytes: optional(nullable(integer)),
+            path: absent(text),
+            size_bytes: absent(integer),
           }),
           record({
             type: oneOf('download_failed'),
             download_id: visibleText,
             url: text,
-            error: optional(nullable(text)),
+            error: absent(text),
           }),
         ]),
         1,
@@ -156,11 +156,11 @@ function sourceOf(file: FileRef): JsonObject | null {
   return isAddress(from.url, true) ? { type: 'url', url: from.url } : null
 }
 
+const PART = { in: 'part', side: 'assistant' } as const
 const CALLER = { caller: absent(object) } as const
 const CALL = { id: id, name: string, input: object } as const
 const RESULT = {
-  in: 'part',
-  side: 'assistant',
+  ...PART,
   needs: { tool_use_id: id, content: anything, ...CALLER },
 } as const
 
@@ -169,7 +169,7 @@ export const KINDS = {
   thinking: { in: 'standard', side: 'assistant' },
   redacted_thinking: { in: 'standard', side: 'assistant' },
   tool_use: { in: 'standard', side: 'assistant', more: { caller: object, toolset_name: string } },
-  server_tool_use: { in: 'part', side: 'assistant', needs: { ...CALL, ...CALLER } },
+  server_tool_use: { ...PART, needs: { ...CALL, ...CALLER } },
   web_search_tool_result: RESULT,
   web_fetch_tool_result: RESULT,
   advisor_tool_result: RESULT,
@@ -178,24 +178,20 @@ export const KINDS = {
   text_editor_code_execution_tool_result: RESULT,
   tool_search_tool_result: RESULT,
   mcp_tool_use: {
-    in: 'part',
-    side: 'assistant',
+    ...PART,
     needs: { ...CALL, server_name: string },
   },
   mcp_tool_result: {
-    in: 'part',
-    side: 'assistant',
+    ...PART,
     needs: { tool_use_id: id, is_error: absent(boolean) },
   },
   mcp_tool_listing: {
-    in: 'part',
-    side: 'assistant',
+    ...PART,
     needs: { mcp_server_name: string, tools: objects },
   },
   container_upload: { in: 'part', side: 'both', needs: { file_id: string } },
   compaction: {
-    in: 'part',
-    side: 'assistant',
+    ...PART,
     needs: {
       content: absent(string),
       encrypted_content: absent(string),
@@ -205,7 +201,7 @@ export const KINDS = {
     },
     signed: 'encrypted_content',
   },
-  fallback: { in: 'part', side: 'assistant', needs: { from: object, to: object } },
+  fallback: { ...PART, needs: { from: object, to: object } },
 } as const satisfies Kinds
 
 export const LIMITS: Limits = {
@@ -213,7 +209,7 @@ export const LIMITS: Limits = {
   namedBy: 'type',
   origin: 'completion',
   table: KINDS,
-  callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 64 },
+  callId: { illegal: /[^\w-]/gu, maxLength: 64 },
   toolNameLength: 128,
   acceptsImage: (image) => image.from === 'data' || image.secure,
   parts: PARTS,

@@ -2,16 +2,16 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { isSealed, sentMore } from '../blocks.ts'
-import { cacheMarks, type CacheTime, type Mark } from '../cache-marks.ts'
+import { cacheMarks, type CacheTime, type Mark, type MarkState } from '../cache-marks.ts'
 import type { NeutralMessage } from '../message.ts'
 import { moveParts, pieceDigest, placeholderOf, textPiece } from '../pieces.ts'
 import type { Piece, AssistantTurn, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
-import { isOfModel, type WriteOptions, type Written } from '../prefix.ts'
+import { isOfModel, type NewMap, type Role, type WriteOptions, type Written } from '../prefix.ts'
 import { callsLast, endsInThinking, returnable } from '../reply-parts.ts'
 import { argumentObject, objectOf, trimTrailing, wellFormed } from '../text.ts'
 import { isPaused } from '../turns.ts'
-import { replyBlocks, writeConversation } from '../write.ts'
+import { extend, replyBlocks, writeRequest } from '../write.ts'
 import {
   type AnthropicBlock,
   type AnthropicMessage,
@@ -37,57 +37,75 @@ export function toAnthropic(
   messages: readonly NeutralMessage[],
   options: WriteOptions = {},
 ): AnthropicRequest {
-  const mark = cacheMarks(options.tools, options.cached)
-  const cite = citing()
+  const start = (list: OpenMessage[], newMap: NewMap) => startWriter(options, list, newMap)
+  return writeRequest({ limits: LIMITS, start }, messages, options)
+}
+
+interface AnthropicState extends MarkState {
+  /** Whether documents are cited; null before the first one. */
+  cites: boolean | null
+  /** A system message precedes a reply or is last: it waits if the reply is not written. */
+  waiting: AnthropicBlock[]
+  last: AssistantTurn | undefined
+}
+
+interface OpenMessage {
+  readonly role: AnthropicMessage['role']
+  readonly content: AnthropicBlock[]
+}
+
+function startWriter(options: WriteOptions, list: OpenMessage[], newMap: NewMap) {
+  const state: AnthropicState = { remaining: 0, mayBeLong: true, cites: null, waiting: [], last: undefined }
+  const mark = cacheMarks(state, options.tools, options.cached)
+  const cite = citing(state)
   const tools: readonly { readonly name?: unknown }[] = options.tools ?? [{}]
   // All tools exist if the list is unknown, or has a set without names.
   const hasTool = (name: unknown): boolean => tools.some((tool) => (tool.name ?? name) === name)
-  const callers = new Set<unknown>()
-  const out: { readonly role: AnthropicMessage['role']; readonly content: AnthropicBlock[] }[] = []
+  const callers = newMap<true>()
   let front: AnthropicBlock[] = []
-  /** A system message precedes a reply or is last: it waits if the reply is not written. */
-  let waiting: AnthropicBlock[] = []
-  const settle = (): void => {
-    if (waiting.length > 0) out.push({ role: 'system', content: waiting })
-    waiting = []
+  const close = (): void => {
+    if (state.waiting.length > 0) list.push({ role: 'system', content: state.waiting })
+    state.waiting = []
   }
-  const { record, turns } = writeConversation<AnthropicBlock>(messages, options, {
-    limits: LIMITS,
-    piece: (piece) => ({ ...pieceBlock(piece, cite), ...mark(piece.cache, timeOf(piece)) }),
-    reply: (turn, keeps) => reply(turn, keeps, mark, callers, options.model),
-    move: (turn) => moveParts(turn, () => false, 'words'),
+  return {
+    state,
+    piece: (piece: Piece) => ({ ...pieceBlock(piece, cite), ...mark(piece.cache, timeOf(piece)) }),
+    reply(turn: AssistantTurn, keepsSigned: boolean) {
+      state.last = turn
+      return reply(turn, keepsSigned, mark, callers, options.model)
+    },
+    move: (turn: AssistantTurn) => moveParts(turn, () => false, 'words'),
     // A mark inside of a result marks the whole.
-    result: (result) => ({
+    result: (result: Result) => ({
       ...resultBlock(result, cite, hasTool),
       ...mark(
         result.pieces.some(({ cache }) => cache),
         result.pieces.map(timeOf).find((time) => time !== null),
       ),
     }),
-    add(given, blocks) {
-      const role = given === 'assistant' ? given : 'user'
-      const last = out.at(-1)
-      if (given === 'front') front = blocks
-      else if (given === 'system') waiting.push(...blocks)
-      else if (last?.role === role && (role === 'user' || waiting.length === 0)) last.content.push(...blocks)
+    add(source: Role, blocks: AnthropicBlock[]) {
+      const role = source === 'assistant' ? source : 'user'
+      if (source === 'front') front = blocks
+      else if (source === 'system') state.waiting = [...state.waiting, ...blocks]
+      else if (list.at(-1)?.role === role && (role === 'user' || state.waiting.length === 0))
+        extend(list, 'content', blocks)
       else {
-        if (role === 'assistant') settle()
-        out.push({ role, content: blocks })
+        if (role === 'assistant') close()
+        list.push({ role, content: blocks })
       }
     },
-  })
-  settle()
-  const last = turns.findLast((turn) => turn.role === 'assistant')
-  // The container in which the calls of the last reply wait.
-  const container = last?.waits === true && last.message.reply?.container
-  const request: AnthropicRequest = {
-    // System messages have only texts.
-    ...(front.length > 0 && { system: front as AnthropicText[] }),
-    messages: out as AnthropicMessage[],
-    ...(typeof container === 'string' && { container }),
+    close,
+    request(messages: OpenMessage[]): AnthropicRequest {
+      // The container in which the calls of the last reply wait.
+      const container = state.last?.waits === true && state.last.message.reply?.container
+      return {
+        // System messages have only texts.
+        ...(front.length > 0 && { system: front as AnthropicText[] }),
+        messages: messages as AnthropicMessage[],
+        ...(typeof container === 'string' && { container }),
+      }
+    },
   }
-  record(request, out)
-  return request
 }
 
 /** Thinking must not end a message, so a fixed sentence follows it there. */
@@ -95,7 +113,7 @@ function reply(
   turn: AssistantTurn,
   keepsSigned: boolean,
   mark: Mark,
-  callers: Set<unknown>,
+  callers: Map<unknown, true>,
   model = '',
 ): Written<AnthropicBlock>[] {
   const refs = keepsSigned ? turn.refs : callsLast(turn.refs)
@@ -128,7 +146,7 @@ function reply(
     other(value) {
       if (!keepsSigned && isSealed(LIMITS, value)) return null
       const sent = withKnownCaller(value, callers)
-      if (value['type'] === 'server_tool_use') callers.add(value['id'])
+      if (value['type'] === 'server_tool_use') callers.set(value['id'], true)
       return sent
     },
     more: ({ kind, more }) => sentMore(more && withKnownCaller(more, callers), LIMITS.more[kind]),
@@ -152,7 +170,7 @@ function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock
 }
 
 /** Removes the caller of a part whose server tool call is not in the history. */
-function withKnownCaller(value: JsonObject, callers: ReadonlySet<unknown>): JsonObject {
+function withKnownCaller(value: JsonObject, callers: ReadonlyMap<unknown, true>): JsonObject {
   const { caller, ...rest } = value
   const { tool_id } = objectOf(caller)
   return tool_id === undefined || callers.has(tool_id) ? value : rest
@@ -208,14 +226,13 @@ type Cite = (block: AnthropicPart) => AnthropicPart
  * none: the first document decides. A longer history has the same first document, so earlier blocks stay the
  * same. O(1) for each block.
  */
-function citing(): Cite {
-  let cites: boolean | null = null
-  return (block) => {
+const citing =
+  (state: AnthropicState): Cite =>
+  (block) => {
     // Results can have other kinds.
     if (block.type !== 'document' && block.type !== 'search_result') return block
     const { citations, ...rest } = block
     const isCited = citations?.enabled === true
-    cites ??= isCited
-    return isCited === cites ? block : { ...rest, ...(cites && { citations: { enabled: true } }) }
+    state.cites ??= isCited
+    return isCited === state.cites ? block : { ...rest, ...(state.cites && { citations: { enabled: true } }) }
   }
-}

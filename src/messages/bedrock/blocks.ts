@@ -58,7 +58,7 @@ export const LIMITS: Limits = {
   namedBy: 'field',
   origin: 'completion',
   table: KINDS,
-  callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 64 },
+  callId: { illegal: /[^\w-]/gu, maxLength: 64 },
   toolNameLength: 64,
   acceptsImage: (image) => image.from === 'data',
   parts: PARTS,

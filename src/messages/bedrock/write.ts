@@ -6,10 +6,10 @@ import type { AssistantTurn, Piece, Result } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { moveParts, pieceDigest, textPiece } from '../pieces.ts'
-import type { WriteOptions, Written } from '../prefix.ts'
+import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { bytesOf } from '../text-files.ts'
 import { argumentObject } from '../text.ts'
-import { replyBlocks, writeConversation } from '../write.ts'
+import { extend, replyBlocks, writeRequest } from '../write.ts'
 import {
   type BedrockBlock,
   type BedrockMessage,
@@ -37,37 +37,35 @@ const EMPTY_RESULT = '[The result is empty.]'
  * messages // [{ role: 'user', content: [{ text: 'hi' }] }]
  */
 export function toBedrock(messages: readonly NeutralMessage[], options: WriteOptions = {}): BedrockRequest {
-  const list: BedrockMessage[] = []
+  return writeRequest({ limits: LIMITS, start }, messages, options)
+}
+
+function start(list: BedrockMessage[]) {
   let system: BedrockBlock[] = []
-  let documents = 0
-  const { record } = writeConversation<BedrockBlock>(messages, options, {
-    limits: LIMITS,
-    piece(piece) {
+  const state = { documents: 0 }
+  return {
+    state,
+    piece(piece: Piece): BedrockBlock {
       const block = blockOf(piece)
       if (!('document' in block)) return block
-      documents += 1
-      return { document: { ...block.document, name: `document ${documents}` } }
+      state.documents += 1
+      return { document: { ...block.document, name: `document ${state.documents}` } }
     },
     reply,
     result: resultBlock,
-    move: (turn) => moveParts(turn, () => false, 'any'),
-    add(by, blocks) {
-      if (by === 'front') {
-        system = blocks
-        return
-      }
-      const role = by === 'assistant' ? by : 'user'
+    move: (turn: AssistantTurn) => moveParts(turn, () => false, 'any'),
+    add(source: Role, blocks: BedrockBlock[]) {
+      const role = source === 'assistant' ? source : 'user'
       const last = list.at(-1)
-      if (last?.role === role) last.content.push(...withFileText(blocks, last.content))
+      if (source === 'front') system = blocks
+      else if (last?.role === role) extend(list, 'content', withFileText(blocks, last.content))
       else list.push({ role, content: withFileText(blocks, []) })
     },
-  })
-  const request: BedrockRequest = {
-    ...(system.length === 0 ? {} : { system: system as { readonly text: string }[] }),
-    messages: list,
+    request: (messages: BedrockMessage[]): BedrockRequest => ({
+      ...(system.length === 0 ? {} : { system: system as { readonly text: string }[] }),
+      messages,
+    }),
   }
-  record(request, list)
-  return request
 }
 
 const isText = (block: BedrockBlock): boolean => 'text' in block

@@ -9,9 +9,9 @@ import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts, pieceDigest, textPiece } from '../pieces.ts'
 import type { Piece, FieldRef, AssistantTurn, Call, Result } from '../limits.ts'
 import { NO_ANSWER } from '../phrases.ts'
-import type { WriteOptions, Written } from '../prefix.ts'
+import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName, wellFormed } from '../text.ts'
-import { replyBlocks, writeConversation } from '../write.ts'
+import { extend, replyBlocks, writeRequest } from '../write.ts'
 import {
   type GoogleContent,
   type GoogleFileData,
@@ -43,33 +43,35 @@ export const NO_SIGNATURE = 'skip_thought_signature_validator'
  * contents // [{ role: 'user', parts: [{ text: 'hi' }] }]
  */
 export function toGoogle(messages: readonly NeutralMessage[], options: WriteOptions = {}): GoogleRequest {
-  const contents: GoogleContent[] = []
+  return writeRequest({ limits: LIMITS, start }, messages, options)
+}
+
+function start(list: GoogleContent[]) {
   let front: GooglePart[] = []
-  /** The user content that later user parts are added to; never one with results. */
-  let open: GoogleContent | null = null
-  const { record } = writeConversation<GooglePart>(messages, options, {
-    limits: LIMITS,
+  const state = {
+    /** Whether later user parts are added to the last content, which then has no results. */
+    isOpen: false,
+  }
+  return {
+    state,
     piece: pieceBlock,
     reply,
     result: resultBlock,
-    move: (turn) =>
+    move: (turn: AssistantTurn) =>
       moveParts({ ...turn, results: inOrder(turn) }, ({ image }) => image.from === 'web', 'any'),
-    add(role, parts) {
+    add(role: Role, parts: GooglePart[]) {
       if (role === 'front') front = parts
-      else if (role === 'user' && open !== null) open.parts.push(...parts)
+      else if (role === 'user' && state.isOpen) extend(list, 'parts', parts)
       else {
-        const content: GoogleContent = { role: role === 'assistant' ? 'model' : 'user', parts }
-        contents.push(content)
-        open = role === 'user' ? content : null
+        list.push({ role: role === 'assistant' ? 'model' : 'user', parts })
+        state.isOpen = role === 'user'
       }
     },
-  })
-  const request: GoogleRequest = {
-    ...(front.length === 0 ? {} : { systemInstruction: { parts: front as GoogleText[] } }),
-    contents,
+    request: (contents: GoogleContent[]): GoogleRequest => ({
+      ...(front.length === 0 ? {} : { systemInstruction: { parts: front as GoogleText[] } }),
+      contents,
+    }),
   }
-  record(request, contents)
-  return request
 }
 
 /** Sorts the results in the order of their calls, because the provider may match them by order alone. */

@@ -7,9 +7,9 @@ import { typeOfUrl } from '../files.ts'
 import type { AssistantTurn, Piece, Result, TextPiece } from '../limits.ts'
 import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts } from '../pieces.ts'
-import type { WriteOptions, Written } from '../prefix.ts'
+import type { Role, WriteOptions, Written } from '../prefix.ts'
 import { argumentObject, functionName, wellFormed } from '../text.ts'
-import { replyBlocks, writeConversation } from '../write.ts'
+import { replyBlocks, writeRequest } from '../write.ts'
 import {
   type InteractionsContent,
   type InteractionsMedia,
@@ -42,23 +42,26 @@ export function toInteractions(
   messages: readonly NeutralMessage[],
   options: WriteOptions = {},
 ): InteractionsRequest {
-  const input: InteractionsStep[] = []
+  return writeRequest({ limits: LIMITS, start }, messages, options)
+}
+
+function start(list: InteractionsStep[]) {
   let system: string | null = null
-  const { record } = writeConversation<Block>(messages, options, {
-    limits: LIMITS,
+  return {
     piece: contentOf,
     reply: replySteps,
     result: resultStep,
-    move: ({ results }) => ({ results, pieces: [] }),
-    add(role, blocks) {
+    move: ({ results }: AssistantTurn) => ({ results, pieces: [] }),
+    add(role: Role, blocks: Block[]) {
       if (role === 'front') system = joinTexts(blocks as object[] as TextPiece[])
-      else if (role === 'user') input.push({ type: 'user_input', content: blocks as InteractionsContent[] })
-      else input.push(...(role === 'assistant' ? joinContents(blocks) : (blocks as InteractionsStep[])))
+      else if (role === 'user') list.push({ type: 'user_input', content: blocks as InteractionsContent[] })
+      else list.push(...(role === 'assistant' ? joinContents(blocks) : (blocks as InteractionsStep[])))
     },
-  })
-  const request: InteractionsRequest = { ...(system === null ? {} : { system_instruction: system }), input }
-  record(request, input)
-  return request
+    request: (input: InteractionsStep[]): InteractionsRequest => ({
+      ...(system === null ? {} : { system_instruction: system }),
+      input,
+    }),
+  }
 }
 
 /** Adjacent contents are one output, unless one begins another. */

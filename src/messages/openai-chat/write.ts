@@ -6,11 +6,10 @@ import { memoize } from '../digest.ts'
 import { urlOf } from '../files.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { isText, joinTexts, moveParts } from '../pieces.ts'
-import type { Piece, Call } from '../limits.ts'
-import { isOfModel, type WriteOptions } from '../prefix.ts'
+import type { AssistantTurn, Call, Piece, Result, Turn } from '../limits.ts'
+import { isOfModel, type Role, type WriteOptions } from '../prefix.ts'
 import { argumentText, wellFormed } from '../text.ts'
-import { turnsOf } from '../turns.ts'
-import { replyBlocks, writeConversation } from '../write.ts'
+import { replyBlocks, writeRequest } from '../write.ts'
 import {
   type ChatImage,
   type ChatMessage,
@@ -20,7 +19,7 @@ import {
   LIMITS,
 } from './blocks.ts'
 
-const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+const NAME = /^[\w-]{1,64}$/
 
 /** A piece of an assistant message: text, a refusal, a call, or fields of its server. */
 type ReplyPart =
@@ -40,49 +39,47 @@ type ReplyPart =
  * toOpenAIChat([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
  */
 export function toOpenAIChat(messages: readonly NeutralMessage[], options: WriteOptions = {}): ChatMessage[] {
-  const out: ChatMessage[] = []
-  const { record } = writeConversation<ChatText | ChatImage | ChatPart | ChatMessage | ReplyPart>(
-    messages,
-    options,
-    {
-      limits: LIMITS,
-      piece: pieceBlock,
-      reply: ({ message, ...turn }, keepsSigned) =>
-        replyBlocks<ReplyPart>({ message, ...turn }, keepsSigned, {
-          text: ({ text }, more) =>
-            text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { said: text },
-          call: (call, more) => ({ call: toolCall(call, more) }),
-          other: (value) =>
-            !keepsSigned && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options),
-          more: ({ kind, more }) => sentMore(more, LIMITS.more[kind]),
-        }),
-      result: ({ call, pieces }) => ({
-        role: 'tool',
-        tool_call_id: call.id,
-        content: joinTexts(pieces.filter(isText)),
-      }),
-      move: (turn) => moveParts(turn, () => true, 'any'),
-      add(role, blocks, turn) {
-        if (role === 'result') out.push(...(blocks as ChatMessage[]))
-        else if (role === 'assistant') out.push(assistantMessage(blocks as ReplyPart[], options))
-        else {
-          const parts = blocks as (ChatText | ChatImage | ChatPart)[]
-          const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
-          const name = turn?.role === 'user' ? (turn.name ?? '') : ''
-          out.push({
-            role: role === 'user' ? role : 'system',
-            content: isPlain ? joined(parts.map(({ text }) => text)) : parts,
-            // System prompts have only texts, and no name.
-            ...(NAME.test(name) && { name }),
-          } as ChatMessage)
-        }
-      },
-    },
-    turnsOf(messages, { ...LIMITS, ...(options.callIds && { callIds: options.callIds }) }),
-  )
-  record(out, out)
-  return out
+  const limits = options.callIds === undefined ? LIMITS : { ...LIMITS, callIds: options.callIds }
+  const start = (list: ChatMessage[]) => startWriter(options, list)
+  return writeRequest({ limits, start }, messages, options)
 }
+
+type Block = ChatText | ChatImage | ChatPart | ChatMessage | ReplyPart
+
+const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
+  piece: pieceBlock,
+  reply: ({ message, ...turn }: AssistantTurn, keepsSigned: boolean) =>
+    replyBlocks<ReplyPart>({ message, ...turn }, keepsSigned, {
+      text: ({ text }, more) =>
+        text === '' ? null : more?.['type'] === 'refusal' ? { refused: text } : { said: text },
+      call: (call, more) => ({ call: toolCall(call, more) }),
+      other: (value) =>
+        !keepsSigned && isSealed(LIMITS, value) ? null : reasoningIn(value, message, options),
+      more: ({ kind, more }) => sentMore(more, LIMITS.more[kind]),
+    }),
+  result: ({ call, pieces }: Result): Block => ({
+    role: 'tool',
+    tool_call_id: call.id,
+    content: joinTexts(pieces.filter(isText)),
+  }),
+  move: (turn: AssistantTurn) => moveParts(turn, () => true, 'any'),
+  add(role: Role, blocks: Block[], turn: Turn | null) {
+    if (role === 'result') list.push(...(blocks as ChatMessage[]))
+    else if (role === 'assistant') list.push(assistantMessage(blocks as ReplyPart[], options))
+    else {
+      const parts = blocks as (ChatText | ChatImage | ChatPart)[]
+      const isPlain = options.plainText === true && parts.every((part) => part.type === 'text')
+      const name = turn?.role === 'user' ? (turn.name ?? '') : ''
+      list.push({
+        role: role === 'user' ? role : 'system',
+        content: isPlain ? joined(parts.map(({ text }) => text)) : parts,
+        // System prompts have only texts, and no name.
+        ...(NAME.test(name) && { name }),
+      } as ChatMessage)
+    }
+  },
+  request: (messages: ChatMessage[]) => messages,
+})
 
 /** A reply as one message: its texts, refusal, calls, and fields of its server. */
 function assistantMessage(

@@ -38,7 +38,6 @@ import {
   imageUrl,
   integer,
   listOf,
-  nullable,
   object,
   objects,
   oneOf,
@@ -228,8 +227,8 @@ const inputFile = either([
 ])
 
 /** An item from a response has an id, which is not sent back. */
-const itemOf = { id: optional(nullable(text)) }
-const status = optional(nullable(oneOf('in_progress', 'completed', 'incomplete')))
+const itemOf = { id: absent(text) }
+const status = absent(oneOf('in_progress', 'completed', 'incomplete'))
 const called = { ...itemOf, call_id: visibleText }
 
 const approvalResponse = record({
@@ -237,7 +236,7 @@ const approvalResponse = record({
   type: oneOf('mcp_approval_response'),
   approval_request_id: visibleText,
   approve: boolean,
-  reason: optional(nullable(text)),
+  reason: absent(text),
 })
 
 const toolSearchOutput = record({
@@ -262,7 +261,7 @@ const outcome = either([
 const shellOutput = record({
   ...called,
   type: oneOf('shell_call_output'),
-  max_output_length: optional(nullable(where(integer, (length) => length >= 0))),
+  max_output_length: absent(where(integer, (length) => length >= 0)),
   output: listOf(record({ stdout: text, stderr: text, outcome }), 1),
   status,
 })
@@ -277,15 +276,15 @@ const localShellOutput = record({
 const patchOutput = record({
   ...called,
   type: oneOf('apply_patch_call_output'),
-  output: optional(nullable(text)),
+  output: absent(text),
   status: oneOf('completed', 'failed'),
 })
 
 const screenshot = { type: oneOf('computer_screenshot') }
 const check = record({
   id: visibleText,
-  code: optional(nullable(text)),
-  message: optional(nullable(text)),
+  code: absent(text),
+  message: absent(text),
 })
 
 const computerOutput = record({
@@ -295,7 +294,7 @@ const computerOutput = record({
     record({ ...screenshot, image_url: imageUrl }),
     record({ ...screenshot, file_id: visibleText }),
   ]),
-  acknowledged_safety_checks: optional(nullable(listOf(check))),
+  acknowledged_safety_checks: absent(listOf(check)),
   status,
 })
 
@@ -435,7 +434,7 @@ export const KINDS = {
   additional_tools: CLIENT_ITEM,
 } as const satisfies Kinds
 
-const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
+const REASONING_ID = /^rs[\w-]{0,62}$/
 
 /** Additional fields of calls; typed calls have their item's id here too. */
 const CALL_MORE = {

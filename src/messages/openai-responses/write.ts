@@ -1,25 +1,25 @@
 /** Writes neutral messages as OpenAI Responses. */
 
-import {
-  isTextPart,
-  type Content,
-  type JsonObject,
-  type JsonValue,
-  type ReasoningItemModel,
-} from '../../event/shapes.ts'
+import { isTextPart, type Content, type JsonObject, type ReasoningItemModel } from '../../event/shapes.ts'
 import { without } from '../../event/json.ts'
 import { argumentText, wellFormed } from '../text.ts'
 import { isSealed, kindName, kindOf, sentMore } from '../blocks.ts'
 import { digestOf, digestOfAll, followedBy, otherDigest } from '../digest.ts'
 import type { NeutralMessage } from '../message.ts'
-import { callDigest, reasoningDigest, requestRecord, type WriteOptions, type Written } from '../prefix.ts'
-import { pairParts } from '../pairs.ts'
+import {
+  callDigest,
+  type NewMap,
+  reasoningDigest,
+  requestRecord,
+  type Role,
+  type WriteOptions,
+  type Written,
+} from '../prefix.ts'
 import { id as anyId } from '../shape.ts'
 import { reasoningItems, textsOfPart, unsent } from '../reply-parts.ts'
-import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turns } from '../limits.ts'
+import type { PartRef, Piece, TextPiece, AssistantTurn, Call, Result, Turn } from '../limits.ts'
 import { itemAsText, isItem, joinTexts, pieceDigest, textPiece, textsOf } from '../pieces.ts'
-import { turnsOf } from '../turns.ts'
-import { writeConversation } from '../write.ts'
+import { writeRequest } from '../write.ts'
 import {
   contentOf,
   typedForm,
@@ -35,9 +35,9 @@ import {
   type ResponsesRequest,
 } from './blocks.ts'
 
-const MESSAGE_ID = /^msg[a-zA-Z0-9_-]{0,61}$/
-const CALL_ID = /^fc[a-zA-Z0-9_-]{0,62}$/
-const ANY = /^[a-zA-Z0-9_-]{1,64}$/
+const MESSAGE_ID = /^msg[\w-]{0,61}$/
+const CALL_ID = /^fc[\w-]{0,62}$/
+const ANY = /^[\w-]{1,64}$/
 
 /** A text with its additional fields. */
 interface MessageText {
@@ -49,22 +49,24 @@ interface MessageText {
 interface ReplyItems {
   readonly items: readonly Written<ResponsesItem>[]
   readonly outputs: ReadonlyMap<Call, JsonObject>
-  /** Halves of pairs among the parts, by the id of the pair. */
-  readonly halves: readonly { readonly id: string; readonly isSent: boolean }[]
 }
 
 /**
  * Returns the items of a reply. An item after reasoning that is not sent must not have its id, or the
  * provider misses the reasoning; reasoning without a following item is refused.
  */
-function replyItems(turn: AssistantTurn, keepsSigned: boolean, isNew: (id: string) => boolean): ReplyItems {
+function replyItems(
+  turn: AssistantTurn,
+  keepsSigned: boolean,
+  isNew: (id: string) => boolean,
+  onHalf: (id: string, isSent: boolean) => void,
+): ReplyItems {
   const { message, refs, bound, calls } = turn
   const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
   const reasoning = reasoningItems(message)
   const results = new Map(turn.results.map((result) => [result.call, result]))
   const items: Written<ResponsesItem>[] = []
   const outputs = new Map<Call, JsonObject>()
-  const halves: { readonly id: string; readonly isSent: boolean }[] = []
   let texts: MessageText[] = []
   let isReasoningLost = false
   let reasonedUpTo = 0
@@ -107,7 +109,7 @@ function replyItems(turn: AssistantTurn, keepsSigned: boolean, isNew: (id: strin
         if (isSealed(LIMITS, value) && !keepsSigned) continue
         sent = withLegalId(value, (id) => mayName(id, ANY))
         const pair = LIMITS.pairOf(value)
-        if (pair !== null) halves.push({ id: pair.id, isSent: sent !== null })
+        if (pair !== null) onHalf(pair.id, sent !== null)
         words = unsent(ref)[0]?.placeholder
       }
       if (sent === null) {
@@ -132,7 +134,7 @@ function replyItems(turn: AssistantTurn, keepsSigned: boolean, isNew: (id: strin
     }
   }
   addMessage()
-  return { items, outputs, halves }
+  return { items, outputs }
 }
 
 /** Whether reasoning may precede a part. */
@@ -241,20 +243,20 @@ function callItem(
   }
 }
 
-/** Returns a key for an item that waits for a settlement; null for other items. O(1). */
-function requestKey({ type, id, call_id }: JsonObject): string | null {
-  if (type === 'mcp_approval_request') return keyOf('approval', id)
-  return type === 'tool_search_call' ? keyOf('search', call_id) : null
+/** Fields with the id of a request, in the item that makes it and in the one that settles it. */
+const REQUEST_IDS: Readonly<Record<string, string | undefined>> = {
+  mcp_approval_request: 'id',
+  mcp_approval_response: 'approval_request_id',
+  tool_search_call: 'call_id',
+  tool_search_output: 'call_id',
 }
 
-/** Returns the same key for an item that settles one. O(1). */
-function settlementKey({ type, approval_request_id, call_id }: JsonObject): string | null {
-  if (type === 'mcp_approval_response') return keyOf('approval', approval_request_id)
-  return type === 'tool_search_output' ? keyOf('search', call_id) : null
+/** Returns the key of a request for an item that makes or settles one; null for other items. O(1). */
+function requestKey(item: JsonObject): string | null {
+  const field = REQUEST_IDS[String(item['type'])]
+  const id = item[String(field)]
+  return typeof id === 'string' ? `${field === 'call_id'} ${id}` : null
 }
-
-const keyOf = (name: string, id: JsonValue | undefined): string | null =>
-  typeof id === 'string' ? `${name} ${id}` : null
 
 /**
  * Returns the instructions and the input of a Responses request; valid for any log (law M). A reasoning item
@@ -272,101 +274,99 @@ export function toOpenAIResponses(
   messages: readonly NeutralMessage[],
   options: WriteOptions = {},
 ): ResponsesRequest {
-  const { onPrefix, ...proving } = options
-  let turns = turnsOf(messages, LIMITS)
-  let draft = draftOf(turns, proving)
-  // Whether an item's id may be sent is known only when it is written; then the other half of its pair may
-  // have been written already.
-  while (draft.split.size > 0) {
-    turns = { ...turns, turns: pairParts(turns.turns, LIMITS, draft.split) }
-    draft = draftOf(turns, proving)
+  const { onPrefix, ...others } = options
+  for (let refused: ReadonlySet<string> = new Set(); ;) {
+    const request = writeRequest({ limits: LIMITS, start, refused }, messages, others)
+    // Whether an item's id may be sent is known only when it is written; then the other half of its pair may have
+    // been written already.
+    if (latestSplit.length > 0) refused = new Set([...refused, ...latestSplit])
+    else {
+      if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((left) => onPrefix(left))
+      return request
+    }
   }
-  const { request } = draft
-  if (onPrefix !== undefined) for (const omitted of requestRecord(request)?.leftOut ?? []) onPrefix(omitted)
-  return request
 }
 
-/** A request, and the ids of pairs of which only one half could be sent. */
-interface Draft {
-  readonly request: ResponsesRequest
-  readonly split: ReadonlySet<string>
-}
+/** Ids of pairs of which only one half could be sent in the latest request. */
+let latestSplit: readonly string[] = []
 
-function draftOf(turns: Turns, options: WriteOptions): Draft {
-  const isNew = firstUse()
-  const input: ResponsesItem[] = []
+function start(input: ResponsesItem[], newMap: NewMap) {
+  const ids = newMap<true>()
   let instructions: string | null = null
-  const sent = new Set<string>()
-  const asText = new Set<string>()
+  /** Halves of pairs, and whether they are sent. */
+  const pairs = newMap<boolean>()
+  const split = newMap<boolean>()
   /** Requests of the items so far that are not settled. */
-  const openRequests = new Set<string>()
+  const requests = newMap<true>()
   /** Calls sent as `async`, without a result yet, by their ids in the log. */
-  const working = new Map<string, ResponsesItem[]>()
+  const working = newMap<readonly ResponsesItem[]>()
   /** Results in the form of their calls. */
   let outputs: ReplyItems['outputs'] = new Map()
-  const { record } = writeConversation<Piece | ResponsesItem>(
-    [],
-    options,
-    {
-      limits: LIMITS,
-      piece: (piece) => piece,
-      // The provider knows that an async call is still working: it has no output until it is completed.
-      move: ({ results }) => ({
-        results: results.filter(({ call, isWorking }) => !(isWorking && isAsync(working, call))),
-        pieces: [],
-      }),
-      reply(turn, keepsSigned) {
-        const { items, halves, ...rest } = replyItems(turn, keepsSigned, isNew)
-        for (const { id, isSent } of halves) (isSent ? sent : asText).add(id)
-        outputs = rest.outputs
-        for (const { call, isWorking } of turn.results) {
-          const sent = items.find(({ block }) => isAsyncCall(block, call.id))?.block
-          if (isWorking && sent !== undefined)
-            working.set(call.source.id, [...(working.get(call.source.id) ?? []), sent])
-        }
-        return items
-      },
-      result: ({ call, pieces }) =>
-        (outputs.get(call) as object as ResponsesItem | undefined) ?? {
-          type: 'function_call_output',
-          call_id: call.id,
-          output: contentOf(pieces),
-        },
-      add(role, blocks, turn) {
-        if (role === 'front') instructions = joinTexts(blocks as TextPiece[])
-        else if (role === 'system')
-          input.push({ type: 'message', role: 'developer', content: (blocks as TextPiece[]).map(textPart) })
-        else if (role === 'user') {
-          const completes = turn?.role === 'user' ? turn.completes : undefined
-          const call = completes === undefined ? undefined : working.get(completes.callId)?.pop()
-          input.push(
-            ...(completes === undefined || call === undefined
-              ? userItems(blocks as Piece[], openRequests)
-              : [outputOf(call, completes.pieces)]),
-          )
-        } else input.push(...(blocks as ResponsesItem[]))
-        if (role !== 'assistant') return
-        for (const item of blocks) {
-          const key = requestKey(item as object as JsonObject)
-          if (key !== null) openRequests.add(key)
-        }
-      },
+  return {
+    piece: (piece: Piece): Piece | ResponsesItem => piece,
+    // The provider knows that an async call is still working: it has no output until it is completed.
+    move: ({ results }: AssistantTurn) => ({
+      results: results.filter(
+        ({ call, isWorking }) =>
+          !(
+            isWorking &&
+            working.get(call.source.id)?.some((item) => 'call_id' in item && item.call_id === call.id)
+          ),
+      ),
+      pieces: [],
+    }),
+    reply(turn: AssistantTurn, keepsSigned: boolean) {
+      const written = replyItems(
+        turn,
+        keepsSigned,
+        (id) => !ids.has(id) && ids.set(id, true) === ids,
+        (id, isSent) => (pairs.get(id) === !isSent ? split : pairs).set(id, isSent),
+      )
+      const { items } = written
+      outputs = written.outputs
+      for (const { call, isWorking } of turn.results) {
+        const item = items.find(
+          ({ block }) =>
+            'async' in block && block.async === true && 'call_id' in block && block.call_id === call.id,
+        )?.block
+        if (isWorking && item !== undefined)
+          working.set(call.source.id, [...(working.get(call.source.id) ?? []), item])
+      }
+      return items
     },
-    turns,
-  )
-  const request = { instructions, input }
-  record(request, input)
-  return { request, split: new Set([...asText].filter((id) => sent.has(id))) }
+    result: ({ call, pieces }: Result) =>
+      (outputs.get(call) as object as ResponsesItem | undefined) ?? {
+        type: 'function_call_output' as const,
+        call_id: call.id,
+        output: contentOf(pieces),
+      },
+    add(role: Role, blocks: (Piece | ResponsesItem)[], turn: Turn | null) {
+      if (role === 'front') instructions = joinTexts(blocks as TextPiece[])
+      else if (role === 'system')
+        input.push({ type: 'message', role: 'developer', content: (blocks as TextPiece[]).map(textPart) })
+      else if (role === 'user') {
+        const completes = turn?.role === 'user' ? turn.completes : undefined
+        const calls = completes === undefined ? [] : (working.get(completes.callId) ?? [])
+        const call = calls.at(-1)
+        if (completes === undefined || call === undefined)
+          input.push(...userItems(blocks as Piece[], requests))
+        else {
+          working.set(completes.callId, calls.slice(0, -1))
+          input.push(outputOf(call, completes.pieces))
+        }
+      } else input.push(...(blocks as ResponsesItem[]))
+      if (role !== 'assistant') return
+      for (const item of blocks) {
+        const key = requestKey(item as object as JsonObject)
+        if (key !== null) requests.set(key, true)
+      }
+    },
+    request(items: ResponsesItem[]): ResponsesRequest {
+      latestSplit = [...split.keys()] as string[]
+      return { instructions, input: items }
+    },
+  }
 }
-
-/** Whether an item is this call, sent as async. */
-const isAsyncCall = (item: ResponsesItem, callId: string): boolean => {
-  const { type, call_id, async } = item as object as JsonObject
-  return (type === 'function_call' || type === 'custom_tool_call') && call_id === callId && async === true
-}
-
-const isAsync = (working: ReadonlyMap<string, readonly ResponsesItem[]>, { id, source }: Call): boolean =>
-  (working.get(source.id) ?? []).some((item) => isAsyncCall(item, id))
 
 /** The output of a completed async call. */
 function outputOf(call: ResponsesItem, pieces: readonly Piece[]): ResponsesItem {
@@ -376,7 +376,7 @@ function outputOf(call: ResponsesItem, pieces: readonly Piece[]): ResponsesItem 
 }
 
 /** Writes a user's pieces: messages, and between them settlements of sent items. */
-function userItems(pieces: readonly Piece[], openRequests: Set<string>): ResponsesItem[] {
+function userItems(pieces: readonly Piece[], requests: Map<unknown, true>): ResponsesItem[] {
   const items: ResponsesItem[] = []
   let messagePieces: Piece[] = []
   const addMessage = (): void => {
@@ -385,18 +385,12 @@ function userItems(pieces: readonly Piece[], openRequests: Set<string>): Respons
     messagePieces = []
   }
   for (const piece of pieces) {
-    const key = isItem(piece) ? settlementKey(piece.block) : null
-    if (isItem(piece) && key !== null && openRequests.delete(key)) {
+    const key = isItem(piece) ? requestKey(piece.block) : null
+    if (isItem(piece) && key !== null && requests.delete(key)) {
       addMessage()
       items.push(without(piece.block, 'id') as unknown as ResponsesItem)
     } else messagePieces.push(itemAsText(piece, LIMITS))
   }
   addMessage()
   return items
-}
-
-/** Whether an id is new: no two items of a request may share one. */
-function firstUse(): (id: string) => boolean {
-  const seen = new Set<string>()
-  return (id) => seen.size < seen.add(id).size
 }

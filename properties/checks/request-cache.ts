@@ -1,0 +1,94 @@
+/** M21: requests that continue earlier ones, compared with requests that are written from nothing. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import type { MessageOptions, NeutralMessage, RequestCache } from '../../src/messages/message.ts'
+import { type LeftOut, requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
+import { requestCache } from '../../src/messages/request-cache.ts'
+import { reduce } from '../../src/state/reduce.ts'
+import { initialState, type State } from '../../src/state/state.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
+import { type WireGrammar, WIRES } from '../wire/reply.ts'
+
+type Write = (messages: readonly NeutralMessage[], options: WriteOptions) => object
+
+/** Freezes a fact as loading does. */
+export function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value))
+    Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}
+
+/** The earlier requests of a cache, with the bytes that they had. */
+export interface Requests {
+  readonly cache: RequestCache
+  readonly earlier: { readonly request: object; readonly text: string }[]
+}
+
+export const startRequests = (): Requests => ({ cache: requestCache(), earlier: [] })
+
+/** Compares a request with one that is written from nothing; `change` is what a step does with the messages. */
+export function checkRequest(
+  { cache, earlier }: Requests,
+  grammar: WireGrammar,
+  state: State,
+  options: MessageOptions = {},
+  writing: WriteOptions = {},
+  change: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[] = (messages) => messages,
+): boolean {
+  const write: Write = WIRES[grammar].write
+  const plain = toMessages(state, options)
+  const messages = total('M21', 'toMessages', () => toMessages(state, { ...options, cache }))
+  same('M21', 'messages', messages, plain)
+  if (messages.length === 0) return false
+  const left: LeftOut[] = []
+  const cachedLeft: LeftOut[] = []
+  const request = write(change(plain), { ...writing, onPrefix: (each) => left.push(each) })
+  const cached = total('M21', grammar, () =>
+    write(change(messages), { ...writing, cache, onPrefix: (each) => cachedLeft.push(each) }),
+  )
+  const text = JSON.stringify(request)
+  same('M21', `${grammar}: the request`, JSON.stringify(cached), text)
+  same('M21', `${grammar}: its record`, requestRecord(cached), requestRecord(request))
+  same('M21', `${grammar}: replies without signed parts`, cachedLeft, left)
+  for (const each of earlier) same('M21', 'an earlier request', JSON.stringify(each.request), each.text)
+  const before = earlier.at(-1)?.request
+  earlier.splice(0, Math.max(0, earlier.length - 3))
+  earlier.push({ request: cached, text })
+  return before !== undefined && sharesMessages(before, cached)
+}
+
+const listIn = (request: object): readonly unknown[] =>
+  Array.isArray(request) ? request : Object.values(request).flatMap((value: unknown) => value)
+
+/** Whether two requests share a message, which then must be frozen. */
+function sharesMessages(one: object, other: object): boolean {
+  const earlier = new Set(listIn(one))
+  const shared = listIn(other).filter((message) => typeof message === 'object' && earlier.has(message))
+  for (const message of shared) hold('M21', isDeepFrozen(message), 'a shared message is not frozen')
+  return shared.length > 0
+}
+
+const isDeepFrozen = (value: unknown): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  ArrayBuffer.isView(value) ||
+  (Object.isFrozen(value) && Object.values(value).every(isDeepFrozen))
+
+/** M21: all requests of a log as it grows, with two option sets in turn, and some facts that may still change. */
+export function checkCached(facts: readonly Fact[], grammar: WireGrammar, stride: number): boolean {
+  const requests = startRequests()
+  const modes: readonly MessageOptions[] = [
+    {},
+    {},
+    { pending: { close: 'interrupted' } },
+    { system: 'append' },
+  ]
+  let state = initialState()
+  let shares = false
+  for (const [index, fact] of facts.entries()) {
+    state = reduce(state, stride > 1 && index % stride === 0 ? fact : frozen(fact))
+    shares = checkRequest(requests, grammar, state, modes[index % stride] ?? {}) || shares
+  }
+  return shares
+}

@@ -1,0 +1,20 @@
+/** M21: requests that continue earlier ones. */
+
+import * as fc from 'fast-check'
+import { describe, it } from 'vitest'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { checkCached } from './checks/request-cache.ts'
+import { always, RUNS } from './run.ts'
+import { Tally } from './tally.ts'
+import { type WireGrammar, WIRES } from './wire/reply.ts'
+
+describe('M21: with a cache a request has the bytes that it has without', () => {
+  it.each(Object.keys(WIRES) as WireGrammar[])('on growing logs, %s', (grammar) => {
+    const tally = new Tally<'shared'>()
+    const check = ([facts, stride]: [Parameters<typeof checkCached>[0], number]): void =>
+      tally.count(checkCached(facts, grammar, stride) ? ['shared'] : [])
+    always(fc.tuple(hostileLog(), fc.integer({ min: 1, max: 4 })), check, RUNS / 2)
+    always(fc.tuple(legalLog(), fc.integer({ min: 1, max: 4 })), check, RUNS / 10)
+    tally.require(['shared'])
+  })
+})

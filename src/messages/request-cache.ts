@@ -1,0 +1,234 @@
+/** Continues requests where the last one ended, so that the next prompt costs what is new. */
+
+import type { Event } from '../event/types.ts'
+import type { State } from '../state/state.ts'
+import { type Unit, unitEvents } from '../view/unit.ts'
+import type { Node, Units } from '../view/units.ts'
+import type { MessageOptions, NeutralMessage, RequestCache } from './message.ts'
+import { promptMessages, promptOf, writeUnits } from './neutral.ts'
+import { requestRecord, type WriteOptions } from './prefix.ts'
+import { type OpenRequest, type RequestWriter, startRequest } from './write.ts'
+
+/** The messages of a view, and how many there are after each unit. */
+interface KnownMessages {
+  readonly key: string
+  readonly prompt: Event | undefined
+  readonly units: Units
+  readonly messages: NeutralMessage[]
+  readonly ends: number[]
+}
+
+/** In place of a count: the next plain user message is merged with the last one. */
+const OPEN = -1
+
+/** A request, the messages that cannot be written in another way, and how to return to its state after them. */
+interface KnownRequest {
+  readonly key: string
+  readonly request: OpenRequest<object>
+  /** The messages of the request; the first `shared` ones are settled. */
+  readonly list: object[]
+  shared: number
+  last: object | undefined
+  readonly settled: NeutralMessage[]
+  readonly undos: (() => void)[]
+  /** The states of the request after the settled messages. */
+  saved: readonly object[]
+}
+
+/** Maximum number of requests for one first message: options and grammars differ. */
+const MAX_REQUESTS = 4
+
+/**
+ * Returns a cache for `toMessages` and for the writers of requests. With it, a state or a request that continues an
+ * earlier one with the same options costs O(what is new), and a copy of the list of messages; all else costs what it
+ * costs without. The bytes are the same. Messages of frozen events (decoded, loaded or appended ones) and what is
+ * written of them are frozen and shared; the lists are the caller's. One cache serves any number of conversations.
+ *
+ * @example
+ * const cache = requestCache()
+ * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user',
+ *   content: [{ text: 'hi' }] } }])
+ * toAnthropic(toMessages(state, { cache }), { cache }).messages.length // 1
+ */
+export function requestCache(): RequestCache {
+  const known = new WeakMap<Unit, KnownMessages>()
+  const requests = new WeakMap<NeutralMessage, readonly KnownRequest[]>()
+  return {
+    messages: (state, options) => continueMessages(known, state, options),
+    write(untyped, messages, allOptions) {
+      const writer = untyped as RequestWriter<object, object, object>
+      const { onPrefix, ...options } = allOptions as WriteOptions
+      const [first] = messages
+      // The ids of a caller's function cannot be undone.
+      if (first === undefined || writer.limits.callIds !== undefined) return null
+      const key = JSON.stringify([writer.limits.grammar, options, [...(writer.refused ?? [])]])
+      const all = requests.get(first) ?? []
+      const others = all.filter((each) => each.key !== key)
+      requests.set(first, others)
+      const earlier = all.find((each) => each.key === key && begins(messages, each.settled))
+      // A late prompt replaces the first one, where a grammar accepts one only.
+      const open = earlier ?? startKnown(key, writer, messages, options)
+      const from = Math.max(open.request.lead, open.settled.length)
+      if (!writer.limits.appends && hasPrompt(messages, from)) return null
+      const request = continueRequest(open, messages)
+      if (open.settled.length > 0) requests.set(first, [open, ...others].slice(0, MAX_REQUESTS))
+      if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((left) => onPrefix(left))
+      return request
+    },
+  }
+}
+
+function begins(messages: readonly NeutralMessage[], settled: readonly NeutralMessage[]): boolean {
+  for (let index = 0; index < settled.length; index += 1) if (settled[index] !== messages[index]) return false
+  return true
+}
+
+function hasPrompt(messages: readonly NeutralMessage[], from: number): boolean {
+  for (let index = from; index < messages.length; index += 1)
+    if (messages[index]?.role === 'system') return true
+  return false
+}
+
+function startKnown<Request extends object, Block extends object, M extends object>(
+  key: string,
+  writer: RequestWriter<Request, Block, M>,
+  messages: readonly NeutralMessage[],
+  options: WriteOptions,
+): KnownRequest {
+  const undos: (() => void)[] = []
+  const list: M[] = []
+  const request = startRequest(writer, messages, options, list, () => new UndoMap(undos))
+  return { key, request, list, shared: 0, last: undefined, settled: [], undos, saved: [] }
+}
+
+/** A map that registers how each change is undone. */
+class UndoMap<V> extends Map<unknown, V> {
+  readonly #undos: (() => void)[]
+
+  constructor(undos: (() => void)[]) {
+    super()
+    this.#undos = undos
+  }
+
+  override set(key: unknown, value: V): this {
+    this.#register(key)
+    return super.set(key, value)
+  }
+
+  override delete(key: unknown): boolean {
+    this.#register(key)
+    return super.delete(key)
+  }
+
+  #register(key: unknown): void {
+    const before = super.get(key)
+    this.#undos.push(before === undefined ? () => super.delete(key) : () => super.set(key, before))
+  }
+}
+
+/** Writes what is new, and undoes all after the last settled message. */
+function continueRequest(open: KnownRequest, messages: readonly NeutralMessage[]): object {
+  const { request, list, settled, undos } = open
+  const { reader, lead } = request
+  let index = Math.max(lead, settled.length)
+  let isFrozen = messages.slice(0, lead).every(isShared)
+  while (index < messages.length) {
+    if (isFrozen && messages[index]?.role === 'assistant' && reader.state.last?.role === 'user') {
+      request.writeTurns()
+      freezeNew(open)
+      open.shared = list.length
+      open.last = list.at(-1)
+      undos.length = 0
+      open.saved = request.parts.map(({ state }) => ({ ...state }))
+      while (settled.length < index) settled.push(messages[settled.length] as NeutralMessage)
+    }
+    const next = reader.read(messages, index)
+    for (; index < next; index += 1) isFrozen &&= isShared(messages[index] as NeutralMessage)
+  }
+  const written = request.finish(messages, index)
+  freezeNew(open)
+  // The system prompt is shared too; the list of messages is the caller's.
+  for (const value of Object.values(written) as unknown[])
+    if (!Array.isArray(value) || value[0] !== list[0]) freeze(value)
+  for (const undo of undos.toReversed()) undo()
+  undos.length = 0
+  list.length = open.shared
+  if (open.last !== undefined) list[open.shared - 1] = open.last
+  for (const [at, state] of open.saved.entries()) Object.assign(request.parts[at]?.state ?? {}, state)
+  return written
+}
+
+/** Freezes the messages that are not settled, and the last settled one, which may have been replaced. */
+function freezeNew({ list, shared }: KnownRequest): void {
+  for (let index = Math.max(0, shared - 1); index < list.length; index += 1) freeze(list[index])
+}
+
+const isShared = (message: NeutralMessage): boolean =>
+  Object.isFrozen(message) && Object.isFrozen(message.content)
+
+/** Freezes what is not frozen yet; bytes cannot be. */
+function freeze(value: unknown): void {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && !ArrayBuffer.isView(value))
+    Object.values(Object.freeze(value)).forEach(freeze)
+}
+
+function continueMessages(
+  known: WeakMap<Unit, KnownMessages>,
+  state: State,
+  options: MessageOptions,
+): NeutralMessage[] {
+  const { units } = state.branch.view
+  const first = units.get(0) as Unit
+  const prompt = promptOf(state, options)
+  const key = JSON.stringify(options)
+  const latest = known.get(first)
+  const isSame = latest?.key === key && latest.prompt === prompt?.event
+  const ends = isSame ? latest.ends : []
+  let from = isSame ? sharedPrefix(latest.units, units) : 0
+  while (from > 0 && ends[from - 1] === OPEN) from -= 1
+  ends.length = from
+  const messages = isSame && from > 0 ? latest.messages : promptMessages(prompt)
+  if (from > 0) messages.length = ends[from - 1] ?? 0
+  let isFrozen = prompt === null || Object.isFrozen(prompt.event)
+  let frozen = Math.max(0, messages.length - 1)
+  writeUnits(units.slice(from), prompt, options, messages, (unit, isOpen) => {
+    isFrozen &&= [...unitEvents(unit)].every(({ event }) => Object.isFrozen(event))
+    if (!isFrozen) return
+    ends.push(isOpen ? OPEN : messages.length)
+    // The last message may still grow.
+    for (; frozen < messages.length - (isOpen ? 1 : 0); frozen += 1) freezeMessage(messages[frozen])
+  })
+  if (isFrozen) freezeMessage(messages.at(-1))
+  if (ends.length > 0)
+    known.set(first, { key, prompt: prompt?.event, units: units.range(0, ends.length), messages, ends })
+  return messages.slice()
+}
+
+/** Number of leading units that two versions share. O(log n) where they share nodes, else O(result). */
+function sharedPrefix(one: Units, other: Units): number {
+  const end = Math.min(one.length, other.length)
+  const [rest, others] = [one, other].map(({ tree }) => (tree === null ? [] : [tree])) as [Node[], Node[]]
+  let index = 0
+  for (;;) {
+    // The last nodes of both begin at the index.
+    const [node, otherNode] = [rest.at(-1), others.at(-1)]
+    if (node === undefined || otherNode === undefined) break
+    if (node === otherNode) {
+      index += node.size
+      rest.pop()
+      others.pop()
+    } else if ('left' in node && (node.size >= otherNode.size || !('left' in otherNode)))
+      rest.splice(-1, 1, node.right, node.left)
+    else if ('left' in otherNode) others.splice(-1, 1, otherNode.right, otherNode.left)
+    else break
+  }
+  while (index < end && one.get(index) === other.get(index)) index += 1
+  return Math.min(index, end)
+}
+
+/** Freezes a message of frozen events, so that a later request can rely on it. */
+function freezeMessage(message: NeutralMessage | undefined): void {
+  if (message === undefined || Object.isFrozen(message)) return
+  for (const value of Object.values(message)) if (Array.isArray(value)) Object.freeze(value)
+  Object.freeze(message)
+}
