@@ -309,7 +309,7 @@ export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Op
     },
     async ({ path, body }) => {
       const { conversation } = await openConversation(lifecycle, path.conversation_id)
-      const title = body.title ?? null
+      const title = body.title?.trim() ?? null
       const tags = body.tags ?? null
       const patch = { ...(title !== null && { title }), ...(tags !== null && { tags }) }
       await lifecycle.engine.store.updateConversation(conversation.id, patch)

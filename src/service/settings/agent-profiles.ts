@@ -82,9 +82,14 @@ export class AgentProfiles {
     })
   }
 
-  /** Does nothing for an unknown name. */
-  async remove(name: string): Promise<void> {
-    await this.#stored.change((all) => void all.delete(name))
+  /** Returns the id of the removed profile; undefined for an unknown name. */
+  async remove(name: string): Promise<unknown> {
+    let id: unknown
+    await this.#stored.change((all) => {
+      id = all.get(name)?.['id']
+      all.delete(name)
+    })
+    return id
   }
 
   /** @throws HttpProblem 404, 409 when the new name is in use. */
@@ -252,7 +257,9 @@ export const agentProfileOperations = ({
       replies: { 200: { description: 'Deleted', schema: RESULT }, ...SEALED },
     },
     async ({ path: { name } }) => {
-      await agentProfiles.remove(name)
+      const id = await agentProfiles.remove(name)
+      if (id !== undefined && (await settings.read()).active_agent_profile_id === id)
+        await settings.change({ active_agent_profile_id: null })
       return { body: { name, message: 'The agent profile was deleted.' } }
     },
   ),

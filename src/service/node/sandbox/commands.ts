@@ -77,6 +77,7 @@ export class SandboxCommands {
     if (this.#running.size === 0) process.once('exit', this.#killAll)
     this.#running.add(running)
     signal?.addEventListener('abort', end)
+    if (signal?.aborted === true) end()
     try {
       await this.#watchdog.add(pid)
       gate.end('go\n')
