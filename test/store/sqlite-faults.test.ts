@@ -165,7 +165,7 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     await store.append('c', [pause('b')])
     const other = holder(driver, file)
     other.exec(`UPDATE colloquy_event SET body = '{"kind' WHERE id = 'a'`)
-    await fails(store.get('c', 'a'), 'store_unavailable', /position 0 of "c" is no JSON/)
+    await fails(store.get('c', 'a'), 'store_unavailable', /position 0 of "c" is not a JSON/)
     expect((await store.get('c', 'b'))?.seq).toBe(1)
     other.close()
   })

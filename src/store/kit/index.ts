@@ -88,6 +88,7 @@ export { countWithin, pageOf } from './query/page.ts'
 // Texts of all conversations: what is indexed of an event, and how a search becomes a page.
 export {
   MAX_RANKED,
+  TEXT_ROLES,
   type TextFilter,
   type TextHit,
   type TextIndex,
