@@ -9,7 +9,7 @@ import { stateAt } from '../state/at.ts'
 import type { State, StateTree } from '../state/state.ts'
 import { isStatus, type Status, STATUSES } from '../state/status.ts'
 import type { AppendOptions } from '../store/contract/store.ts'
-import { invalidArgument } from '../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { EventQuery, Page } from '../store/contract/query.ts'
 import { type BranchInfo, listBranches, listWorkingCalls } from '../state/read.ts'
@@ -27,7 +27,7 @@ import {
   policyUpdate,
 } from './decide.ts'
 import { checkDelta, checkEvents, keyedId } from './stamp.ts'
-import { type ForkOptions, planFork, writeFork } from './fork.ts'
+import { FORK_OPTIONS, type ForkOptions, planFork, writeFork } from './fork.ts'
 import {
   type CallCompletion,
   decideProgress,
@@ -159,6 +159,7 @@ export class Conversation {
     input: Event | readonly Event[],
     options: Pick<AppendOptions, 'expected' | 'within'> = {},
   ): Promise<readonly LoggedEvent[]> {
+    checkOptionNames(options, { expected: true, within: true })
     const events = checkEvents(Array.isArray(input) ? Array.from(input) : [input])
     return this.#engine.use(this.id, (replica) =>
       replica.commit((state) => attachLateResults(state, events), {
@@ -170,6 +171,10 @@ export class Conversation {
 
   /** Appends a user's message: text, or a whole message. */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
+    checkOptionNames(options, { key: true, sender: true, within: true } satisfies Record<
+      keyof SendOptions,
+      true
+    >)
     const { key, sender, within } = options
     const id = key === undefined ? undefined : keyedId('message', this.id, key)
     const message = {
@@ -190,6 +195,7 @@ export class Conversation {
    * reply continue, unless `working` is true: then they are cancelled.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
+    checkOptionNames(options, { working: true })
     // Another process may hold the run: its lease exists until the run has ended.
     const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
@@ -262,6 +268,7 @@ export class Conversation {
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
+    checkOptionNames(options, FORK_OPTIONS)
     const { store, stamp } = this.#engine
     const id = options.id ?? stamp.newId()
     await this.#engine.use(this.id, async (replica) => {
@@ -283,6 +290,7 @@ export class Conversation {
     status: Status | readonly Status[],
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<State> {
+    checkOptionNames(options, { signal: true })
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
     // An unknown status would never be reached.
     if (!wanted.every(isStatus)) invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)

@@ -30,6 +30,17 @@ export interface ForkOptions extends Partial<
   readonly from?: string
 }
 
+export const FORK_OPTIONS = {
+  id: true,
+  title: true,
+  public: true,
+  tags: true,
+  metadata: true,
+  sandboxId: true,
+  owner: true,
+  from: true,
+} satisfies Record<keyof ForkOptions, true>
+
 /** What a fork copies, and what is appended to it. */
 export interface ForkPlan {
   /** Positions to copy, ascending; null for all. */

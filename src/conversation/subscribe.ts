@@ -5,7 +5,7 @@
 
 import type { Fact } from '../event/quarantine.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
-import { invalidArgument } from '../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../store/kit/query/check-value.ts'
 import type { Store } from '../store/contract/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'
@@ -50,6 +50,13 @@ export interface SubscribeOptions {
   readonly replyOffset?: ReplyOffset
 }
 
+const OPTIONS = {
+  after: true,
+  afterId: true,
+  signal: true,
+  replyOffset: true,
+} satisfies Record<keyof SubscribeOptions, true>
+
 const PAGE = 256
 
 /**
@@ -63,6 +70,7 @@ export async function* subscribe(
   id: string,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
+  checkOptionNames(options, OPTIONS)
   const { after = -1, afterId, signal, replyOffset: offset = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')

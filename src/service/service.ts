@@ -59,6 +59,7 @@ import { countLeftOut, createMetrics, type Metrics } from './observe/metrics.ts'
 import { inspectorOperations, serverOperations, showMetrics } from './observe/server-operations.ts'
 import { type RequestLog, observeRequests } from './observe/request-log.ts'
 import { tracing } from './observe/tracing.ts'
+import { checkOptionNames } from '../store/kit/query/check-value.ts'
 import { VERSION } from './version.ts'
 
 export interface ServiceOptions {
@@ -114,6 +115,32 @@ export interface ServiceOptions {
   readonly log?: RequestLog
 }
 
+const OPTIONS = {
+  engine: true,
+  keys: true,
+  agent: true,
+  run: true,
+  maxRuns: true,
+  live: true,
+  controlPlane: true,
+  webhooks: true,
+  webhookDispatcher: true,
+  secret: true,
+  quota: true,
+  credits: true,
+  maxProfiles: true,
+  askLlm: true,
+  publicRedaction: true,
+  workspace: true,
+  editor: true,
+  allowOrigins: true,
+  inspector: true,
+  version: true,
+  maxBodyBytes: true,
+  onFailure: true,
+  log: true,
+} satisfies Record<keyof ServiceOptions, true>
+
 /** A service: mount `app` anywhere, or pass requests to `fetch`. */
 export interface Service {
   readonly app: Hono
@@ -156,6 +183,7 @@ export interface Service {
  * await engine.close()
  */
 export function createService(options: ServiceOptions): Service {
+  checkOptionNames(options, OPTIONS)
   const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
   const report = (error: unknown): void => onFailure(error, null, '')
   const storedKeys = apiKeys(engine.store)

@@ -5,6 +5,9 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import { receiveUIMessages } from '../../src/conversation/ui-messages.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { shellHook } from '../../src/conversation/shell/index.ts'
+import { createService } from '../../src/service/service.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { says } from './script.ts'
 
@@ -31,6 +34,50 @@ const CALLS: readonly (readonly [string, string, string, (store: Store, more: ob
       return conversation.run(() => [says('Hi')], more)
     },
   ],
+  ['createConversation', 'titel', 'title', (store, more) => store.createConversation({ id: 'c', ...more })],
+  [
+    'read',
+    'form',
+    'from',
+    async (store, more) => {
+      await store.createConversation({ id: 'c' })
+      return store.read('c', more)
+    },
+  ],
+  ['listItems', 'desending', 'descending', (store, more) => store.listItems('things', more)],
+  ['create', 'tag', 'tags', async (store, more) => createEngine({ store }).create(more)],
+  ['openOrCreate', 'titles', 'title', async (store, more) => createEngine({ store }).openOrCreate('c', more)],
+  [
+    'follow',
+    'leaseTTL',
+    'leaseTtl',
+    async (store, more) => createEngine({ store }).follow({ name: 'f', ...more }, () => undefined),
+  ],
+  ...(
+    [
+      ['append', 'expects', 'expected', (c, more) => c.append({ kind: 'PauseEvent' }, more)],
+      ['sendMessage', 'keys', 'key', (c, more) => c.sendMessage('Hi', more)],
+      ['interrupt', 'works', 'working', (c, more) => c.interrupt(more)],
+      ['fork', 'form', 'from', (c, more) => c.fork(more)],
+      ['waitFor', 'signals', 'signal', (c, more) => c.waitFor('idle', more)],
+      ['subscribe', 'aftr', 'after', (c, more) => c.subscribe(more).next()],
+    ] satisfies [string, string, string, (c: Conversation, more: object) => unknown][]
+  ).map(
+    ([name, option, meant, call]) =>
+      [
+        name,
+        option,
+        meant,
+        async (store: Store, more: object) => call(await createEngine({ store }).openOrCreate('c'), more),
+      ] as const,
+  ),
+  [
+    'createService',
+    'maxRun',
+    'maxRuns',
+    (store, more) => createService({ engine: createEngine({ store }), ...more }),
+  ],
+  ['shellHook', 'timeouts', 'timeout', (_, more) => shellHook({ on: 'Stop', command: 'true', ...more })],
   [
     'receiveUIMessages',
     'pageTool',

@@ -8,7 +8,7 @@ import { type LoggedEvent, toLogged } from '../logged-event.ts'
 import { type HeldShard, storeStart, Share } from './shards.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
-import { invalidArgument } from '../../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 import type { EngineContext } from '../engine-context.ts'
 
 /** Options of a follower. */
@@ -60,6 +60,19 @@ export interface Follower {
   close(): Promise<void>
 }
 
+const OPTIONS = {
+  name: true,
+  from: true,
+  limit: true,
+  concurrency: true,
+  leaseTtl: true,
+  pollInterval: true,
+  retryDelay: true,
+  maxRetryDelay: true,
+  onError: true,
+  signal: true,
+} satisfies Record<keyof FollowOptions, true>
+
 const COUNTS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
 /** Maximum milliseconds of a timer. */
 const MAX_DELAY = 2 ** 31 - 1
@@ -75,6 +88,7 @@ export async function follow(
   handler: FollowHandler,
 ): Promise<Follower> {
   context.check()
+  checkOptionNames(options, OPTIONS)
   const all = {
     from: 'start' as const,
     limit: MAX_PAGE_SIZE,

@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { type HookOutcome, type Hook, HOOK_MOMENTS } from '../run/hooks.ts'
 import { type Command, type Ended, runCommand } from './command.ts'
 import type { HookEventType } from '../../event/types.ts'
-import { invalidArgument } from '../../store/kit/query/check-value.ts'
+import { checkOptionNames, invalidArgument } from '../../store/kit/query/check-value.ts'
 
 /** Which command to run, and when. */
 export interface ShellHookOptions {
@@ -20,6 +20,15 @@ export interface ShellHookOptions {
   /** Added to this process's environment. Undefined removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
+
+const OPTIONS = {
+  on: true,
+  command: true,
+  tools: true,
+  timeout: true,
+  cwd: true,
+  env: true,
+} satisfies Record<keyof ShellHookOptions, true>
 
 /**
  * Creates a hook that runs a command. The command reads the `HookInput` as one line of JSON from its standard
@@ -43,6 +52,7 @@ export interface ShellHookOptions {
  * reason // 'no deleting here'
  */
 export function shellHook(options: ShellHookOptions): Hook {
+  checkOptionNames(options, OPTIONS)
   const { on, command, tools, timeout = 60_000, cwd, env = {} } = options
   if (!HOOK_MOMENTS.includes(on)) invalidArgument('on', `must be one of ${HOOK_MOMENTS.join(', ')}`)
   if (!isCommand(command))

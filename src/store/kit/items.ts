@@ -10,6 +10,7 @@ import { MAX_PAGE_SIZE, type Page } from '../contract/query.ts'
 import {
   checkBoolean,
   checkInteger,
+  checkOptionNames,
   checkText,
   type Given,
   invalidArgument,
@@ -114,8 +115,19 @@ export function checkClaim(collection: string, { ttl, limit }: ItemClaim): Requi
   return { ttl, limit: checkInteger('limit', limit, 1, MAX_PAGE_SIZE, MAX_PAGE_SIZE, invalidArgument) }
 }
 
+const QUERY = {
+  by: true,
+  value: true,
+  from: true,
+  below: true,
+  descending: true,
+  cursor: true,
+  limit: true,
+} satisfies Record<keyof ItemQuery, true>
+
 /** Checks which items a caller wants. O(length). @throws `invalid_query`, `invalid_cursor`. */
 export function checkItemQuery(collection: string, query: ItemQuery = {}): CheckedItemQuery {
+  checkOptionNames(query, QUERY)
   if (!isLegalId(collection)) invalidQuery('collection', 'must be 1 to 200 characters, as an id')
   const by = checkText('by', query.by)
   if (by !== null && !KEY_NAME.test(by)) invalidQuery('by', 'must be the name of a key')

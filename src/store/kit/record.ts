@@ -18,6 +18,7 @@ import {
   checkBoolean,
   checkId,
   checkInteger,
+  checkOptionNames,
   checkText,
   type Given,
   invalidArgument,
@@ -152,6 +153,20 @@ export function formatInstant(micros: bigint): string {
   return `${date.slice(0, -1)}${String(below).padStart(3, '0')}Z`
 }
 
+const FIELDS = {
+  id: true,
+  title: true,
+  public: true,
+  tags: true,
+  metadata: true,
+  timeZone: true,
+  parentConversationId: true,
+  sandboxId: true,
+  owner: true,
+  createdAt: true,
+  status: true,
+} satisfies Record<keyof NewConversation, true>
+
 /**
  * Returns the record of a new conversation with an empty log, a frozen copy. O(size).
  * @throws `invalid_id`; `invalid_argument` for any other invalid field, named in `data.field`.
@@ -159,6 +174,7 @@ export function formatInstant(micros: bigint): string {
  * newRecord({ id: 'c' }, 0n).createdAt // '1970-01-01T00:00:00.000000Z'
  */
 export function newRecord(conversation: NewConversation, now: bigint): ConversationRecord {
+  checkOptionNames(conversation, FIELDS)
   const { id, parentConversationId: parent = null } = conversation
   checkConversationId('id', id)
   if (parent !== null) checkConversationId('parentConversationId', parent)
