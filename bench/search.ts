@@ -238,7 +238,7 @@ try {
     holds = (await measurePages(measured)) && holds
     await measured.store.close()
     const isSqlite = measured.name === 'SQLite'
-    const [indexed, plain] = [true, false].map((fullText) =>
+    const [indexed, plain] = [true, false].map((fullText): Store =>
       isSqlite
         ? sqliteStore({ file: join(folder, `append-${fullText}.db`), synchronous: 'normal', fullText })
         : postgresStore({ url, schema: `bench_search_append_${fullText}`, fullText }),

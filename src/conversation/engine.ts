@@ -150,6 +150,8 @@ export interface Engine {
   follow(options: FollowOptions, handler: FollowHandler): Promise<Follower>
   /** Interrupts runs, ends subscriptions and followers, and waits for pending work. The store stays open. */
   close(): Promise<void>
+  /** Closes the engine, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
@@ -231,6 +233,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     follow: (query, handler) => follow(context, query, handler),
     close: () => context.close(),
+    [Symbol.asyncDispose]: () => context.close(),
   }
 }
 

@@ -34,7 +34,7 @@ const CALLS: readonly (readonly [string, string, string, (store: Store, more: ob
       return conversation.run(() => [says('Hi')], more)
     },
   ],
-  ['createConversation', 'titel', 'title', (store, more) => store.createConversation({ id: 'c', ...more })],
+  ['createConversation', 'titl', 'title', (store, more) => store.createConversation({ id: 'c', ...more })],
   [
     'read',
     'form',

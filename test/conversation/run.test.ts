@@ -264,7 +264,10 @@ describe('a run ends', () => {
     const { step, asked } = script([
       [call('a'), { kind: 'ConversationErrorEvent', source: 'agent', code: 'Budget', detail: 'spent' }],
     ])
-    expect((await conversation.run(step)).status).toBe('error')
+    expect(await conversation.run(step)).toMatchObject({
+      status: 'error',
+      error: { name: 'Budget', message: 'spent' },
+    })
     expect(asked).toHaveLength(1)
     expect((await logOf(conversation)).slice(-2)).toEqual(['failed Budget', 'error a'])
   })
@@ -273,7 +276,11 @@ describe('a run ends', () => {
     const { conversation } = await begun()
     const replies = ['a', 'b', 'c', 'd'].map((id) => [call(id, 'work', { llm_response_id: id })])
     const { step, asked } = script(replies)
-    expect(await conversation.run(step, { maxIterations: 2 })).toEqual({ status: 'error', iterations: 2 })
+    expect(await conversation.run(step, { maxIterations: 2 })).toEqual({
+      status: 'error',
+      iterations: 2,
+      error: expect.objectContaining({ name: 'MaxIterationsReached' }),
+    })
     expect(asked).toHaveLength(2)
     expect((await logOf(conversation)).filter((line) => line.startsWith('failed'))).toHaveLength(1)
     const { header } = await conversation.state()

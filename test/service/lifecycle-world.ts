@@ -3,6 +3,7 @@
 import { afterEach } from 'vitest'
 import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
 import type { Event } from '../../src/event/types.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 import { gate } from './gate.ts'
@@ -28,10 +29,7 @@ export const BASE = '/api/conversations'
 /** The service of the test that runs. */
 export interface LifecycleWorld {
   client: Client
-  readonly begin: (
-    replies?: readonly ScriptedReply[],
-    store?: ReturnType<typeof memoryStore>,
-  ) => Promise<void>
+  readonly begin: (replies?: readonly ScriptedReply[], store?: Store) => Promise<void>
   /** Gives the id of a new conversation. */
   readonly create: (body?: object) => Promise<string>
   readonly info: (id: string) => Promise<Info>
@@ -63,7 +61,7 @@ export function lifecycleWorld(): LifecycleWorld {
     set client(next) {
       client = next
     },
-    async begin(replies = [], store = memoryStore()) {
+    async begin(replies = [], store: Store = memoryStore()) {
       client = await clientOver(store, { agent: scriptedAgent(replies) })
     },
     create,

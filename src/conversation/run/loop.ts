@@ -64,7 +64,7 @@ export async function runLoop(parts: RunParts, options: RunOptions = {}): Promis
     ? await awaitLease(store, replica, owner, leaseTtl, signal, () => void (isAfterCrash = true))
     : await holdLease(store, replica.id, owner, leaseTtl)
   let iterations = 0
-  if (first === null) return { status: replica.state.header.status, iterations }
+  if (first === null) return toResult({ replica, iterations })
   let lease = first
   for (;;) {
     const { length } = replica.state.log.entries
@@ -210,10 +210,10 @@ async function runUnderLease(
     const isAbortedEarly = signal?.aborted === true && !interrupted.signal.aborted
     if (isAfterCrash && !isAbortedEarly) await add(run, decideRunLost)
     if (!isAbortedEarly) await takeOverWork((decide) => add(run, decide))
-    const result = isAbortedEarly ? toResult(run) : await loop(run, options)
+    const thrown = isAbortedEarly ? undefined : await loop(run, options)
     // The interrupt's events are in the log before the run returns.
     await interrupting
-    return { ...result, status: replica.state.header.status }
+    return toResult(run, thrown)
   } finally {
     for (const end of ends) end()
     await interrupting
@@ -239,13 +239,30 @@ function listen(signal: AbortSignal | undefined, call: () => void): () => void {
   return () => signal?.removeEventListener('abort', call)
 }
 
-const toResult = ({ replica: { state }, iterations }: RunContext, error?: unknown): RunResult => ({
-  status: state.header.status,
-  iterations,
-  ...(error !== undefined && { error }),
-})
+/** The result of a run. Errors that were not thrown are those of the log. */
+function toResult(
+  { replica: { state }, iterations }: Pick<RunContext, 'replica' | 'iterations'>,
+  thrown?: unknown,
+): RunResult {
+  const { status, error } = state.header
+  if (thrown !== undefined) return { status: 'error', iterations, error: thrown }
+  if (status !== 'error' && status !== 'stuck') return { status, iterations }
+  const { code, detail } = error ?? { code: 'Stuck', detail: stuckReason(state) }
+  return { status, iterations, error: Object.assign(new Error(detail), { name: code }) }
+}
 
-async function loop(run: RunContext, options: RunOptions): Promise<RunResult> {
+/** Why a conversation is stuck, from its log. O(events since). */
+function stuckReason({ log: { entries } }: State): string {
+  for (let seq = entries.length - 1; seq >= 0; seq -= 1) {
+    const event = entries.get(seq)?.event
+    if (event?.kind === 'ConversationStateUpdateEvent' && event.key === 'stuck_reason')
+      return String(event.value)
+  }
+  return 'The conversation is stuck.'
+}
+
+/** Returns what was thrown, if that ended the run. */
+async function loop(run: RunContext, options: RunOptions): Promise<unknown> {
   let begun = false
   try {
     begun = await startRun(run)
@@ -253,13 +270,13 @@ async function loop(run: RunContext, options: RunOptions): Promise<RunResult> {
   } catch (error) {
     if (isOfStore(run, error)) throw error
     // The interrupt ended the step, whatever it throws now.
-    if (run.signal.aborted) return toResult(run)
+    if (run.signal.aborted) return undefined
     await add(run, (state) => failureOf(run, state, error))
-    return toResult(run, error)
+    return error
   } finally {
     if (begun) await runSessionHooks(run, 'SessionEnd')
   }
-  return toResult(run)
+  return undefined
 }
 
 /**

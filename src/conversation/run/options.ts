@@ -56,15 +56,23 @@ export interface RunOptions {
   readonly leaseTtl?: number
 }
 
-/** How a run ended. */
-export interface RunResult {
-  /** `running` only when the signal was aborted before the run began, or another run is active. */
-  readonly status: Status
+interface RunEnd {
   /** Number of model calls. */
   readonly iterations: number
-  /** What the step threw, if that ended the run. */
-  readonly error?: unknown
 }
+
+/** How a run ended: well, or with an error that has to be handled. */
+export type RunResult =
+  | (RunEnd & {
+      /** `running` only when the signal was aborted before the run began, or another run is active. */
+      readonly status: Exclude<Status, 'error' | 'stuck'>
+      readonly error?: undefined
+    })
+  | (RunEnd & {
+      readonly status: 'error' | 'stuck'
+      /** What the step threw; else an `Error` with the code and detail that the log has, or why it is stuck. */
+      readonly error: unknown
+    })
 
 /** A condenser's decision on a state, as those of `colloquy/context` return it. */
 export type RunCondenserDecision =

@@ -100,7 +100,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     const close = async (): Promise<void> => {
       await (closing ??= server.close().then(() => within(RELEASE_TIMEOUT, releaseLeases())))
     }
-    return { ...server, close }
+    return { ...server, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     // Everything that was started would keep the process alive.
     await within(shutdownTimeout, onShutdown())

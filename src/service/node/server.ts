@@ -48,6 +48,8 @@ export interface Listening {
    * again.
    */
   readonly close: () => Promise<void>
+  /** Closes it, for `await using`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 const json = (status: number, detail: string): Response =>
@@ -159,10 +161,12 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     await closed
   }
   let ending: Promise<void> | null = null
+  const end = (): Promise<void> => (ending ??= close())
   return {
     url: `http://${nameOf(host, address, family)}:${bound}`,
     port: bound,
-    close: () => (ending ??= close()),
+    close: end,
+    [Symbol.asyncDispose]: end,
   }
 }
 

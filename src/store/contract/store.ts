@@ -271,6 +271,12 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   close(): Promise<void>
 }
 
+/** A store that `await using` closes at the end of its block, as those of this package. */
+export interface DisposableStore extends Store {
+  /** Closes the store. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
 /** From where to read, and which way. */
 export interface ReadOptions {
   /** A position, from 0. It may be behind the last. */

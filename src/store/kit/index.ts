@@ -38,7 +38,7 @@ export {
   type Page,
 } from '../contract/query.ts'
 export type { SaveSnapshotOptions, SnapshotPart } from '../contract/store.ts'
-export type { ReadOptions, Store, Unwatch } from '../contract/store.ts'
+export type { DisposableStore, ReadOptions, Store, Unwatch } from '../contract/store.ts'
 export type { StoredEvent } from '../contract/query.ts'
 
 // Appends: what the transaction reads of the log, and what it then writes.

@@ -153,6 +153,7 @@ export function formatInstant(micros: bigint): string {
   return `${date.slice(0, -1)}${String(below).padStart(3, '0')}Z`
 }
 
+/** Fields of a new conversation, and of a record, which can be passed to copy one. */
 const FIELDS = {
   id: true,
   title: true,
@@ -164,8 +165,11 @@ const FIELDS = {
   sandboxId: true,
   owner: true,
   createdAt: true,
+  updatedAt: true,
   status: true,
-} satisfies Record<keyof NewConversation, true>
+  version: true,
+  headId: true,
+} satisfies Record<keyof NewConversation | keyof ConversationRecord, true>
 
 /**
  * Returns the record of a new conversation with an empty log, a frozen copy. O(size).

@@ -3,7 +3,7 @@
 import type { GetOptions } from '../contract/blobs.ts'
 import { SHARDS } from '../contract/feed.ts'
 import type { StoredEvent } from '../contract/query.ts'
-import type { AppendResult, Store } from '../contract/store.ts'
+import type { AppendResult, DisposableStore } from '../contract/store.ts'
 import { decideAppend } from '../kit/append/decide-append.ts'
 import { checkGetOptions, type Digests } from '../kit/blobs.ts'
 import { checkReplaced, checkReplacements } from '../kit/append/replace.ts'
@@ -134,7 +134,7 @@ export interface MemoryStoreOptions {
  * headId // 'p1'
  * await store.close()
  */
-export function memoryStore(options: MemoryStoreOptions = {}): Store {
+export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
   const clock = options.clock ?? microsNow
   const conversations = new Conversations()
   const items = memoryItems(clock)
@@ -388,6 +388,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     async close() {
       closed = true
       watches.clear()
+    },
+
+    [Symbol.asyncDispose]() {
+      return this.close()
     },
   }
 }

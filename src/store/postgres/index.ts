@@ -1,6 +1,6 @@
 /** `colloquy/postgres`: a store over PostgreSQL, for any number of processes. */
 
-import type { Store } from '../contract/store.ts'
+import type { DisposableStore } from '../contract/store.ts'
 import type { Work } from '../sql/dialect.ts'
 import { eventReads } from '../sql/events.ts'
 import { lockLog, replaceEvents } from '../sql/replace.ts'
@@ -42,7 +42,7 @@ export type {
  * store.name // 'postgres'
  * await store.close()
  */
-export function postgresStore(options: PostgresStoreOptions): Store {
+export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const connection = new Connection(options)
   const watcher = new Watcher(connection, options)
   const { schema, run } = connection

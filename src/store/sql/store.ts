@@ -3,7 +3,7 @@
 import { isLegalId } from '../../event/ids.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
-import type { AppendOptions, AppendResult, Store, Unwatch, Wake } from '../contract/store.ts'
+import type { AppendOptions, AppendResult, DisposableStore, Unwatch, Wake } from '../contract/store.ts'
 import type { FeedPage } from '../contract/feed.ts'
 import type { Item } from '../contract/items.ts'
 import { checkGetOptions } from '../kit/blobs.ts'
@@ -57,7 +57,7 @@ export interface OwnWork {
 }
 
 /** The store of an engine. */
-export function sqlStore(engine: Engine, own: OwnWork): Store {
+export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
   const events = eventReads(engine.dialect)
   const blobs = blobReads(engine.dialect)
   const conversations = conversationWork(engine.dialect, engine.clock)
@@ -187,6 +187,9 @@ export function sqlStore(engine: Engine, own: OwnWork): Store {
     close: () => {
       indexer?.close()
       return own.close()
+    },
+    [Symbol.asyncDispose]() {
+      return this.close()
     },
   }
 }

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { ColloquyError } from '../../event/errors.ts'
 import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import { type Clock, microsNow } from '../kit/record.ts'
-import type { Store } from '../contract/store.ts'
+import type { DisposableStore } from '../contract/store.ts'
 import { sqlStore } from '../sql/store.ts'
 import { resultOf } from '../sql/append.ts'
 import { eventReads } from '../sql/events.ts'
@@ -74,7 +74,7 @@ export type SqliteStoreOptions = (
  * headId // 'p1'
  * await store.close()
  */
-export function sqliteStore(options: SqliteStoreOptions): Store {
+export function sqliteStore(options: SqliteStoreOptions): DisposableStore {
   const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, fullText = false } = options ?? {}
   const pollInterval = checkPollInterval(options?.pollInterval, 50)
   if (synchronous !== 'full' && synchronous !== 'normal')
