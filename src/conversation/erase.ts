@@ -37,10 +37,12 @@ export function planErasure(state: State, id: string): PlannedReplacement[] {
   const plan: PlannedReplacement[] = []
   const replace = (entry: Entry, after: Fact): void => {
     const before = factOf(entry)
-    if (before !== after) plan.push({ seq: entry.seq, before, after })
+    if (before === after) return
+    // An id that was derived from the body must stay.
+    const hasId = after.id !== undefined || entry.id === null
+    plan.push({ seq: entry.seq, before, after: hasId ? after : { ...after, id: entry.id } })
   }
   const fact = factOf(erased)
-  // Its id may be derived from the body that goes.
   replace(erased, erasedFact(fact.id === undefined ? { ...fact, id } : fact))
   const response = responseOf(erased)
   for (const entry of log.entries) {

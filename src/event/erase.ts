@@ -3,13 +3,15 @@
 import { isObject } from './json.ts'
 import { type Fact, isQuarantined } from './quarantine.ts'
 import { replyOf } from './reply.ts'
-import type { JsonObject, JsonValue, Message, TextContent } from './shapes.ts'
+import { isTextPart, type JsonObject, type JsonValue, type Message, type TextContent } from './shapes.ts'
+import { hasText } from './text.ts'
 import type { ActionEvent, Event, EventOf, MessageEvent } from './types.ts'
 
 /** The placeholder in place of erased text. */
 export const ERASED = '[erased]'
 
 const TEXT: readonly TextContent[] = [{ type: 'text', text: ERASED }]
+const SILENCE: readonly TextContent[] = [{ type: 'text', text: '' }]
 
 /** Keys of state updates from which a state is folded: they hold ids, a status or a policy, and no content. */
 const FOLDED: ReadonlySet<unknown> = new Set([
@@ -134,12 +136,16 @@ function actionContent(event: ActionEvent): object {
 
 function messageContent(event: MessageEvent): object {
   const { llm_message, llm_response_id, activated_skills } = event
-  const { role, content, completes } = llm_message as Message & { readonly completes?: JsonValue }
+  const { role, content, tool_calls, completes } = llm_message as Message & { readonly completes?: JsonValue }
   const { action_id, tool_call_id, tool_name, outcome } = (isObject(completes) ? completes : {}) as JsonObject
+  // Only a reply with text is final.
+  const speaks =
+    event.source !== 'agent' || content?.some((part) => isTextPart(part) && hasText(part.text)) === true
   return defined({
     llm_message: defined({
       role,
-      content: content === undefined || content.length === 0 ? content : TEXT,
+      content: content === undefined || content.length === 0 ? content : speaks ? TEXT : SILENCE,
+      tool_calls: tool_calls?.map(({ id, name, origin }) => ({ id, name, arguments: '{}', origin })),
       thinking_blocks: thinkingOf(llm_message),
       completes: isObject(completes) ? defined({ action_id, tool_call_id, tool_name, outcome }) : undefined,
       reply: recordOf(event),
