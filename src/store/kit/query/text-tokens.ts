@@ -149,7 +149,8 @@ export function lineOf(text: string): string {
 const MAX_PLAIN = 20_000
 
 const units = new Uint8Array(MAX_PLAIN + 2)
-const decoder = new TextDecoder()
+/** Made by the first use: a runtime with the language alone loads this module. */
+let decoder: InstanceType<typeof TextDecoder> | null = null
 
 /**
  * Returns the line of an ASCII text with one term per word, the usual case; null for another text. O(length).
@@ -182,7 +183,7 @@ function plainLine(text: string): string | null {
   }
   if (length > 0) units[size] = 32
   size += length > 0 ? 1 : 0
-  return size === 1 ? '' : decoder.decode(units.subarray(0, size))
+  return size === 1 ? '' : (decoder ??= new TextDecoder()).decode(units.subarray(0, size))
 }
 
 /** Returns the number of terms in a line. O(length). */
