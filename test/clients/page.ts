@@ -16,6 +16,13 @@ const NOTES = `
 Files, git and commands of a workspace belong to sandboxes and require \`"sandbox_workspaces": true\` in \`serve.json\`. The \`cwd\` of a command is the
 folder of a sandbox.
 
+Newer clients name the conversation instead: \`/api/conversations/{id}/bash/…\`, \`/file/…\`, \`/git/…\` and \`/vscode/…\`, or \`?cid={id}\` on the paths
+without it. Commands then start in the folder of the conversation (\`workspace.working_dir\`), and each conversation has its own history of
+commands, which lives as long as the process. \`GET /server_info\` lists \`conversation_runtime_routes_v1\` in its \`capabilities\` where these paths exist.
+
+\`POST /api/conversations/{id}/archive\` and \`/unarchive\` set \`archived\` in the information of a conversation. \`archived=true\` or \`false\` filters
+the search and the count.
+
 A WebSocket of this client puts its key in the URL, which logs and proxies record: with keys it is closed with 4001 and a reason. Listen without
 keys on this machine, over server-sent events, or with a client that sends the key in the first frame, as the Python SDK and the web page do.
 `

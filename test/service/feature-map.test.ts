@@ -1722,6 +1722,7 @@ const MCP: readonly Row[] = [
   ],
   ['F19.settings-validation', `POST ${S}/mcp/two`, 422, { body: { command: 5 } }],
   ['F19.settings-validation', `POST ${S}/mcp/two`, 422, { body: { url: 'https://x.example', unknown: 1 } }],
+  ['F19.settings-empty-server', `POST ${S}/mcp/two`, 422, { body: { env: {} } }],
   [
     'F19.settings-patch',
     `PATCH ${S}/mcp/one`,
@@ -2092,7 +2093,6 @@ const NOT_HERE: Readonly<Record<string, string>> = {
     'F04.create-worktree F04.create-observability F04.create-observability-precedence F15.repo-search-token F15.repo-search-errors F15.repo-search-unreachable F15.repo-search-timeout F15.repo-search-github',
   'not there: tests of MCP connections, and their OAuth':
     'F19.test-stdio F19.test-tool-errors F19.test-connect-failures F19.test-timeout F19.test-validation F19.oauth-start-errors F19.oauth-unknown-job F19.oauth-flow',
-  'open: a server of MCP without `command` and `url` is stored': 'F19.settings-empty-server',
 }
 
 const ROWS = [

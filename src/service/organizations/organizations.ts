@@ -11,6 +11,8 @@ import { type Records, recordsOf } from '../records.ts'
 
 interface User {
   readonly user_id: string
+  /** The identity provider's name for the user; null if the user was provisioned without one. */
+  readonly subject?: string | null
   /** In lowercase. */
   readonly email: string
   readonly org_id: string
@@ -31,18 +33,27 @@ export class Users {
   }
 
   /**
-   * Creates a user with an API key that is bound to the organization. An existing user is unchanged and
-   * receives no second key. The key is returned only once.
+   * Creates a user with an API key that is bound to the organization. An existing user receives no second
+   * key. The key is returned only once. The subject alone identifies a user: a new e-mail address replaces the
+   * old one, and users with the same address are different users. A user without a subject is identified by the
+   * address, among others without one.
    */
   async provision(
     org_id: string,
     address: string,
+    subject: string | null,
     keyName: string | null,
   ): Promise<{ readonly user: User; readonly key: string | null; readonly isNew: boolean }> {
     const email = address.toLowerCase()
-    const id = await sha256(`${org_id}\n${email}`)
+    // No address contains a line break.
+    const id = await sha256(subject === null ? `${org_id}\n${email}` : `${org_id}\n\n${subject}`)
     const known = await this.#records.find(id)
-    if (known !== null) return { user: known.record, key: null, isNew: false }
+    if (known !== null) {
+      const user = await this.#records.update(id, (before) =>
+        before === null || before.email === email ? undefined : { ...before, email },
+      )
+      return { user: user ?? known.record, key: null, isNew: false }
+    }
     const created = await this.#keys.create({
       name: keyName ?? email.slice(0, 255),
       not_before: null,
@@ -52,7 +63,7 @@ export class Users {
     let isNew = false
     const user = await this.#records.update(id, (before) => {
       isNew = before === null
-      return before ?? { user_id: crypto.randomUUID(), email, org_id, key_id: created.id }
+      return before ?? { user_id: crypto.randomUUID(), subject, email, org_id, key_id: created.id }
     })
     // Another request was faster: the user has one key.
     if (!isNew) await this.#keys.remove(created.id)
@@ -100,6 +111,7 @@ export async function organizationOf({ headers }: Request, caller: Caller): Prom
 
 const USER = objectOf({
   email: string,
+  subject: maybe(string),
   password: { type: 'null' },
   api_key: maybe(string),
   user_id: string,
@@ -148,16 +160,17 @@ export const organizationListOperations = ({ users, identify, credits }: Organiz
         404: { description: 'No organization was named, in X-Org-Id' },
       },
     },
-    async ({ body: { email, api_key_name }, request }) => {
+    async ({ body: { email, subject = null, api_key_name }, request }) => {
       const caller = await identify(request)
       if (caller.type === 'api_key')
         throw new HttpProblem(403, 'An API key cannot provision users. Use a session key.')
       const org = await organizationOf(request, caller)
       if (org === null) throw new HttpProblem(404, 'Name the organization in X-Org-Id.')
-      const { user, key, isNew } = await users.provision(org, email, api_key_name ?? null)
+      const { user, key, isNew } = await users.provision(org, email, subject, api_key_name ?? null)
       const { user_id, org_id } = user
       // No password is stored: there is no login, only keys.
-      const reply = { email: user.email, password: null, api_key: key, user_id, org_id }
+      const named = { email: user.email, subject: user.subject ?? null }
+      const reply = { ...named, password: null, api_key: key, user_id, org_id }
       return { status: isNew ? 201 : 200, body: reply }
     },
   ),

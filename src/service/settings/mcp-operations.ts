@@ -7,7 +7,7 @@ import type { Parameter } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SETTINGS, shownSettings } from './operations.ts'
 import type { Settings, SettingsValues } from './settings.ts'
-import { serverBody } from './settings-schema.ts'
+import { newServerBody, serverBody } from './settings-schema.ts'
 
 const tag = 'Settings'
 
@@ -51,7 +51,7 @@ export const mcpOperations = (settings: Settings): Operation[] => {
         tag,
         summary: 'Create Mcp Server',
         params,
-        body: serverBody,
+        body: newServerBody,
         replies: { 201: NOW, 409: { description: 'The server already exists, or secrets cannot be stored' } },
       },
       async ({ path: { settings_key: key }, body, request }) => {

@@ -139,6 +139,15 @@ const server = z.strictObject({
   enabled: flag,
 })
 
+export const newServerBody = silent(
+  bodyOf(
+    server.refine(({ command, url }) => (command ?? url ?? null) !== null, {
+      error: 'Name a `command` or a `url`.',
+      params: { type: 'value_error' },
+    }),
+  ),
+)
+
 export const serverBody = silent(bodyOf(server))
 
 /** All other fields belong to the client. */
