@@ -72,10 +72,6 @@ export const erasureRecord = (
   value: { event_id: eventId, reason, placeholder: ERASED, unsigned_event_ids: unsignedIds },
 })
 
-/** Whether an event records that a body of the log has been replaced. */
-export const isErasure = (fact: Fact): boolean =>
-  'key' in fact && fact.kind === 'ConversationStateUpdateEvent' && fact.key === ERASURE
-
 function factOf({ event, quarantined }: Entry): Fact {
   const fact = event ?? quarantined
   if (fact === null) throw new ColloquyError('evicted', 'The body of the event is not in memory.')

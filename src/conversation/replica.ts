@@ -18,7 +18,7 @@ import { versionOf } from '../store/kit/append/decide-append.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import { type Unit, unitEvents } from '../view/unit.ts'
-import { erasureRecord, isErasure, isPendingCall, planErasure } from './erase.ts'
+import { ERASURE, erasureRecord, isPendingCall, planErasure } from './erase.ts'
 import { backOff, Listeners, serialQueue } from './async.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import { type Stamp, stampEvents, stampUnknown } from './stamp.ts'
@@ -399,7 +399,7 @@ export class Replica {
   async #fold(events: readonly StoredEvent[]): Promise<void> {
     if (events.length === 0) return
     // Bodies before it were replaced: those in memory and in a snapshot that was written meanwhile are the old ones.
-    if (events.some(({ fact }) => isErasure(fact))) {
+    if (events.some(({ fact }) => 'key' in fact && fact.key === ERASURE)) {
       await this.#store.deleteSnapshot(this.id)
       return this.#startOver()
     }
