@@ -110,11 +110,12 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
   const sandbox = checkId('sandboxId', filter.sandboxId)
   const owner = checkId('owner', filter.owner)
   const tags = tagList(filter.tags)
+  // Lists walk along the first key. A conversation has few children, and a tag may be on all conversations.
   const keys: readonly (ListKey | false)[] = [
+    parent !== null && parent !== '' && ['parent', parent],
     ...tags.map(([key, value]): ListKey => [`tag.${key}`, value]),
     sandbox !== null && ['sandbox', sandbox],
     owner !== null && ['owner', owner],
-    parent !== null && parent !== '' && ['parent', parent],
     status !== null && ['status', status],
     open === true && ['public', 'true'],
     parent === '' && ['parent', ''],

@@ -1,0 +1,12 @@
+/** A list of children walks the children, not all conversations with their tag. */
+
+import { expect, it } from 'vitest'
+import { checkConversationFilter } from '../../src/store/kit/index.ts'
+
+it('walks along the parent', () => {
+  const { keys } = checkConversationFilter({ parentConversationId: 'p', tags: { subagent: 'true' } })
+  expect(keys).toEqual([
+    ['parent', 'p'],
+    ['tag.subagent', 'true'],
+  ])
+})
