@@ -8,6 +8,13 @@ import {
   type JsonValue,
   type Observation,
 } from '../event/shapes.ts'
+import {
+  type CallProgress,
+  completionOf,
+  type CompletionOutcome,
+  progressOf,
+  WORKING,
+} from '../event/completion.ts'
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'
 import type { Quarantined } from '../event/quarantine.ts'
@@ -82,8 +89,11 @@ export function describeEvent(original: Event): Described {
       return described('failure', 'bad', event.code, event.detail)
     case 'ServerErrorEvent':
       return described('server', 'bad', event.code, event.detail)
-    case 'ConversationStateUpdateEvent':
+    case 'ConversationStateUpdateEvent': {
+      const progress = progressOf(event)
+      if (progress !== null) return described('progress', 'dim', '', progressText(progress))
       return described('state', 'dim', event.key ?? '', valueText(event.value))
+    }
     case 'HookExecutionEvent': {
       const outcome =
         event.blocked === true ? 'blocked: ' : event.success ? '' : `failed (${event.exit_code}): `
@@ -112,7 +122,28 @@ function described(role: string, tone: Tone, subject: string, text: string): Des
   return { role, tone, subject: glimpse(subject), text: glimpse(text) }
 }
 
-function message({ source, llm_message }: MessageEvent): Described {
+/** Progress as text: a share in percent, and what the tool reported. */
+function progressText({ progress, content }: CallProgress): string {
+  const share = typeof progress === 'number' && progress >= 0 && progress <= 1
+  const amount = progress === undefined ? '' : share ? `${Math.round(progress * 100)}%` : valueText(progress)
+  const more = content === undefined ? '' : typeof content === 'string' ? content : valueText(content)
+  return [amount, more].filter((text) => text !== '').join(' ') || '(empty)'
+}
+
+const OUTCOMES: Readonly<Record<CompletionOutcome, { readonly role: string; readonly tone: Tone }>> = {
+  done: { role: 'completed', tone: 'tool' },
+  failed: { role: 'failed', tone: 'bad' },
+  cancelled: { role: 'cancelled', tone: 'warn' },
+  lost: { role: 'lost', tone: 'bad' },
+}
+
+function message(event: MessageEvent): Described {
+  const { source, llm_message } = event
+  const completes = completionOf(event)
+  if (completes !== null) {
+    const { role, tone } = OUTCOMES[completes.outcome]
+    return described(role, tone, completes.tool_name, contentText(llm_message.content ?? []) || '(empty)')
+  }
   const calls = (llm_message.tool_calls ?? []).map((call) => call.name)
   const text =
     contentText(llm_message.content ?? []) || (calls.length > 0 ? `(calls ${calls.join(', ')})` : '')
@@ -123,6 +154,7 @@ function message({ source, llm_message }: MessageEvent): Described {
 
 function observation({ tool_name, observation }: ObservationEvent): Described {
   const text = outcome(observation) || '(empty)'
+  if (observation.kind === WORKING) return described('working', 'tool', tool_name, text)
   return observation.is_error === true
     ? described('failed', 'bad', tool_name, text)
     : described('result', 'tool', tool_name, text)
