@@ -1,7 +1,7 @@
 /**
  * A store that keeps conversations as JSON files in a folder, for any number of processes of one machine. Each file is
  * one change, and is never written half. All that the folder holds is in memory, and lists and searches look at each
- * of what they search: it is for small things, and to be read. docs/writing-a-store.md walks through it.
+ * of what they search: it is for small things, and to be read. docs/testing.md walks through it.
  */
 
 import type { Store } from 'colloquy'

@@ -270,6 +270,6 @@ it('the help page names every field of the file', async () => {
 })
 
 it('the file on the page is one', () => {
-  const [{ code: file = '' } = {}] = blocks('json', 'docs/operating.md')
+  const [{ code: file = '' } = {}] = blocks('json', 'docs/service.md')
   expect(checkSettings(JSON.parse(file))).toEqual({ settings: JSON.parse(file) })
 })

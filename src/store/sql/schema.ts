@@ -37,7 +37,7 @@ export interface ColumnTypes {
  *   their paths, and `blob_use`
  * the events of a string: a trigger deletes a string with its last use.
  * - `lane`: where each run of the tree branches off.
- * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/own-rows.md
+ * - `conversations`, `events`: views for the caller's own queries. Their columns are stable; docs/stores.md
  *   lists them.
  * - `feed`: the changes of all conversations, one row for each append and each change.
  * - `text`: the indexed line of each event that a text search finds; `number` orders such searches.
