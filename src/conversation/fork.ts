@@ -2,21 +2,21 @@
 
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { requestHeadOf } from '../event/reply.ts'
-import type { Event } from '../event/types.ts'
+import type { ActionEvent, Event } from '../event/types.ts'
 import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
-import { anchorOf, type Entry, eventKindOf } from '../log/entry.ts'
+import { anchorOf, type Entry, type EventEntry, eventKindOf } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import { pendingCallCount } from '../log/open-calls.ts'
+import { listPendingCallsIn, pendingCallCount } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
 import type { Branch, DroppedEntry } from '../state/branch.ts'
-import { GRANT_KEYS } from '../state/call-status.ts'
-import { branchOf, type State } from '../state/state.ts'
+import { GRANT_KEYS, granted, type PendingCallStatus } from '../state/call-status.ts'
+import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import type { StoredEvent } from '../store/contract/query.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
 import type { Status } from '../state/status.ts'
-import { policyUpdate, statusUpdate } from './decide.ts'
+import { errorResults, policyUpdate, statusUpdate } from './decide.ts'
 
 /** Options of a fork. */
 export interface ForkOptions extends Partial<
@@ -45,7 +45,7 @@ export const FORK_OPTIONS = {
 export interface ForkPlan {
   /** Positions to copy, ascending; null for all. */
   readonly positions: ReadonlySet<number> | null
-  /** The policy, never less strict than the source's, and the status. Open calls stay open and wait. */
+  /** The policy, never less strict than the source's, results of begun calls, and the status. Other open calls wait. */
   readonly appended: readonly Event[]
   /** The fork's status. */
   readonly status: Status
@@ -65,10 +65,15 @@ export function planFork(state: State, from?: string): ForkPlan {
   const { confirmationPolicy, callStatuses } = state.header
   if (from === undefined) {
     const hasApprovals = callStatuses.some(({ grant }) => grant !== 'started')
+    const { branch } = state
+    const begun = begunCalls(callStatuses, branch)
     return {
       positions: null,
-      appended: statusesOf(state.branch, hasApprovals),
-      status: statusOf(state.branch),
+      appended: [
+        ...errorResults(begun, CONTINUES_IN_SOURCE),
+        ...statusesOf(branch, begun.length, hasApprovals),
+      ],
+      status: statusOf(branch, begun.length),
     }
   }
   const end = anchorOf(entryOf(state.log, from))
@@ -85,14 +90,17 @@ export function planFork(state: State, from?: string): ForkPlan {
   const hasNoPolicy =
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
+  const { header } = (end as Checkpoint | null) ?? state
+  const begun = begunCalls([...callStatuses, ...header.callStatuses], branch)
   const copied: readonly Entry[] = refersElsewhere ? state.log.entries.slice(0, end.seq + 1) : path
   return {
     positions: new Set(copied.map(({ seq }) => seq)),
     appended: [
       ...(hasNoPolicy ? [] : [policyUpdate(confirmationPolicy)]),
-      ...statusesOf(branch, copied.some(mayApprove)),
+      ...errorResults(begun, CONTINUES_IN_SOURCE),
+      ...statusesOf(branch, begun.length, copied.some(mayApprove)),
     ],
-    status: statusOf(branch),
+    status: statusOf(branch, begun.length),
   }
 }
 
@@ -127,13 +135,32 @@ function mayApprove(entry: Entry): boolean {
  * Status events at the end of a copy. Approvals hold for the source alone, also on branches without HEAD:
  * waiting once ends them.
  */
-function statusesOf(branch: Branch, hasApprovals: boolean): Event[] {
-  const [status, waits] = [statusUpdate(statusOf(branch)), statusUpdate('waiting_for_confirmation')]
-  return hasApprovals && statusOf(branch) === 'idle' ? [waits, status] : [status]
+function statusesOf(branch: Branch, begun: number, hasApprovals: boolean): Event[] {
+  const status = statusOf(branch, begun)
+  const waits = statusUpdate('waiting_for_confirmation')
+  return hasApprovals && status === 'idle' ? [waits, statusUpdate(status)] : [statusUpdate(status)]
 }
 
-const statusOf = ({ pendingCalls }: Branch): Status =>
-  pendingCallCount(pendingCalls) > 0 ? 'waiting_for_confirmation' : 'idle'
+/** Status of a copy in which some of the pending calls, those that have begun, get a result. */
+const statusOf = ({ pendingCalls }: Branch, begun: number): Status =>
+  pendingCallCount(pendingCalls) > begun ? 'waiting_for_confirmation' : 'idle'
+
+/** Pending calls that have begun: the source executes them, so the copy must not. */
+function begunCalls(
+  callStatuses: readonly PendingCallStatus[],
+  { pendingCalls }: Branch,
+): EventEntry<ActionEvent>[] {
+  const started = granted(callStatuses, 'started')
+  if (started.size === 0) return []
+  const open = listPendingCallsIn(pendingCalls).map(({ entry }) => entry)
+  // A result names a call id, so calls that share one end together.
+  const callIds = new Set(open.flatMap(({ id, event }) => (started.has(id) ? [event.tool_call_id] : [])))
+  return open.filter(({ event }) => callIds.has(event.tool_call_id))
+}
+
+/** Result of a begun call in the copy. */
+const CONTINUES_IN_SOURCE =
+  'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'
 
 /** Events per read. */
 const PAGE = 500
