@@ -103,7 +103,7 @@ export function textWork(schema: string): TextWork {
       ]
     const newest = statement(
       `SELECT t.number, t.log, t.seq${columns.sql} FROM (
-        SELECT * FROM ${text} AS t WHERE t.number < ? AND t.number >= ? ORDER BY t.number DESC LIMIT ${NEWEST}
+        SELECT * FROM ${text} AS t WHERE t.number < ? AND t.number >= ? ORDER BY t.number DESC LIMIT ${Math.max(NEWEST, 20 * limit)}
       ) AS t WHERE ${fits.sql} ORDER BY t.number DESC LIMIT ?`,
       ...columns.values,
       below,

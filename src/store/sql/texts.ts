@@ -132,34 +132,35 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       },
       *ranked({ top, bottom, after }, limit) {
         const columns = statement(`, ${score(query).sql} AS score`, ...score(query).values)
-        const last = work
-          .match({
-            query,
-            log,
-            columns,
-            fits,
-            fitsFound,
-            below: lower(top === null ? null : top + 1n),
-            least: bottom === null || bottom < least ? least : bottom,
-            limit: MAX_RANKED,
-          })
-          .at(-1)
-        if (last === undefined) return null
+        const passes = work.match({
+          query,
+          log,
+          columns,
+          fits,
+          fitsFound,
+          below: lower(top === null ? null : top + 1n),
+          least: bottom === null || bottom < least ? least : bottom,
+          limit: MAX_RANKED,
+        })
         const beyond = statement(
           after === null ? '1 = 1' : '(w.score < ? OR (w.score = ? AND w.number < ?))',
           ...(after === null ? [] : [after.score, after.score, after.place]),
         )
-        const rows = yield* all<RankedRow>(
-          // SQLite's driver is told by the first words that rows are returned.
-          `WITH RECURSIVE w AS MATERIALIZED (${last.sql})
+        let rows: readonly RankedRow[] = []
+        for (const pass of passes) {
+          rows = yield* all<RankedRow>(
+            // SQLite's driver is told by the first words that rows are returned.
+            `WITH RECURSIVE w AS MATERIALIZED (${pass.sql})
           SELECT CAST(h.number AS text) AS number, h.score, (SELECT CAST(max(w.number) AS text) FROM w) AS top,
             (SELECT CAST(min(w.number) AS text) FROM w) AS bottom, (SELECT count(*) FROM w) AS count, ${event}
           FROM (SELECT w.* FROM w WHERE ${beyond.sql} ORDER BY w.score DESC, w.number DESC LIMIT ?) AS h ${joins}
           ORDER BY h.score DESC, h.number DESC`,
-          ...last.values,
-          ...beyond.values,
-          limit,
-        )
+            ...pass.values,
+            ...beyond.values,
+            limit,
+          )
+          if (Number(rows[0]?.count ?? 0) === MAX_RANKED) break
+        }
         const [best] = rows
         if (best === undefined) return null
         return {
