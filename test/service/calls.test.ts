@@ -354,7 +354,7 @@ describe('over two processes', () => {
       if (works) expect(replies.at(-1)).toMatch(/Done\.|Continued\./)
       await keeper.close()
     }
-  })
+  }, 60_000)
 
   it('a completion over HTTP is followed by one run, though the process that took it dies', async () => {
     for (let calls = 1; calls < 24; calls += 1) {
