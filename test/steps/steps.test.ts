@@ -214,6 +214,8 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
         heard.push(signal)
         return (async function* () {
           yield* streamed(wire.stream({ text: 'Once upon' }, 1).slice(0, -1))
+          // The AI SDK passes an event on some ticks later.
+          await new Promise((resolve) => setTimeout(resolve, 5))
           await conversation.interrupt()
           yield* streamed(wire.stream({ text: 'unheard' }, 1))
         })()
