@@ -7,7 +7,6 @@ import type { JsonValue } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { UIChunk } from '../messages/ui/types.ts'
 
-/** The key of the state update that holds the state which a page and its agent share. */
 export const SHARED_STATE = 'ag_ui.state'
 
 /**
@@ -103,7 +102,6 @@ const resultOf = (toolCallId: string, content: string): AGUIEvent => ({
   content,
 })
 
-/** What else a page may be sent of a log. */
 export type LogDetail = 'encrypted' | 'raw' | 'updates'
 
 /** The events of what a reply's chunks do not show: activities, shared state, other updates, signatures. O(event). */

@@ -12,14 +12,12 @@ import type { ConversationRecord } from '../store/contract/conversation-record.t
 import { chunkTranslator } from './ag-ui-events.ts'
 import { agUiMessages } from './ag-ui-messages.ts'
 
-/** How far a page has followed a subagent. */
 interface Followed {
   readonly translate: ReturnType<typeof chunkTranslator>
   parts: readonly UIPart[]
   isFinished: boolean
 }
 
-/** Follows the subagents of a conversation, and their subagents. */
 export class Subagents {
   readonly #engine: Pick<Engine, 'open'>
   readonly #conversation: Conversation
@@ -114,7 +112,6 @@ export class Subagents {
 interface Child {
   readonly record: ConversationRecord
   readonly state: State
-  /** The subagent that opened it, or null. */
   readonly parent: string | null
   readonly status: string
 }
@@ -122,7 +119,6 @@ interface Child {
 /** Whether a subagent has stopped, or waits for a user. */
 const isEnded = (status: string): boolean => status !== 'idle' && status !== 'running'
 
-/** The call that opened a subagent; null when the record does not name it. */
 function callOf({ metadata: { subagent } }: ConversationRecord): string | null {
   const call = isObject(subagent) ? subagent['action_id'] : null
   return typeof call === 'string' ? call : null

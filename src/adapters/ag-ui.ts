@@ -21,7 +21,6 @@ export { agUiMessages }
 
 /** Which run to stream. */
 export interface AgUiOptions extends Pick<UIStreamOptions, 'run' | 'signal' | 'onError'> {
-  /** The ids of the client's input: {@link receiveRunInput} checks them. */
   readonly input: { readonly threadId: string; readonly runId: string }
   /** The conversation's engine. The stream shows subagents when it is passed. */
   readonly engine?: Pick<Engine, 'open'>
@@ -71,7 +70,6 @@ export async function* agUiEvents(
     const from = await conversation.read((latest) => replyParts(latest, to))
     const translate = chunkTranslator(to)
     let length = state.log.entries.length
-    /** Events of the log that the reply's chunks do not show. */
     const logged = async (): Promise<AGUIEvent[]> => {
       const found = await conversation.read((latest) => {
         const events = loggedSince(latest, length, new Set(details))
@@ -111,7 +109,7 @@ export async function* agUiEvents(
   yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: outcomeOf(state) }
 }
 
-/** The events of the log from a position on, as far as the chunks of a reply do not show them. */
+/** Events from a position on, without what chunks of a reply show. */
 function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail>): AGUIEvent[] {
   const { entries } = state.log
   if (entries.length === start) return []
@@ -124,7 +122,6 @@ function loggedSince(state: State, start: number, details: ReadonlySet<LogDetail
   }).flat()
 }
 
-/** Milliseconds between two reads of subagents while their parent waits for them. */
 const PAUSE = 200
 
 /** Yields the items of a generator, and null after each pause without one. */

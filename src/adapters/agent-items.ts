@@ -8,7 +8,7 @@ import { toMessages } from '../messages/neutral.ts'
 import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
 import { replay } from '../state/reduce.ts'
 
-/** The field of an event that has the items which it was made of: all of a reply on its first event, none on the others. */
+/** Field with the items of an event: all of a reply on its first event, none on the others. */
 export const ITEMS = 'openai_agents'
 
 /**
@@ -28,7 +28,6 @@ export function eventsOfItems(items: readonly AgentInputItem[], actions: Map<str
   return events
 }
 
-/** Whether an item is part of a reply. Others are input of a run or results of tools. */
 const isOfReply = (item: AgentInputItem | undefined): boolean => {
   if (item === undefined) return false
   if (item.type === undefined || item.type === 'message') return 'role' in item && item.role === 'assistant'
@@ -52,7 +51,7 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
   })
 }
 
-/** The event of an item that no model wrote. A result without its call is a message, which shows in no request as a result. */
+/** The event of an item that no model wrote. A result without its call becomes a message. */
 function inputEvent(item: AgentInputItem | undefined, actions: Map<string, string>): Event {
   const items = item === undefined ? [] : [item]
   const fields = item as unknown as JsonObject
@@ -197,7 +196,6 @@ function toWire(item: AgentInputItem): object | null {
   }
 }
 
-/** What a message or a tool's output shows: texts and images as they are, anything else as JSON. */
 function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return [{ text: value }]
   const parts = Array.isArray(value) ? value : value === undefined ? [] : [value]

@@ -11,12 +11,11 @@ import type { Items } from '../store/contract/items.ts'
 /** A value as the serializer wrote it: JSON as text, other bytes in hexadecimal digits. */
 export type SerializedValue = readonly [type: string, text: string]
 
-/** An item to write: its id and its body. */
 export type ItemPart = readonly [id: string, body: JsonObject]
 
 /**
- * A list is stored as a tree of chunks, which later versions of it share. A version has, for each level, what is behind the last
- * full chunk: elements on level 0, and names of chunks of the level below on all others.
+ * A list is a tree of chunks, shared by later versions. A version has, for each level, what is behind the
+ * last full chunk: elements on level 0, else names of chunks below.
  */
 type StoredValue = { readonly value: SerializedValue } | { readonly levels: readonly (readonly string[])[] }
 
@@ -25,7 +24,6 @@ const CHUNK = 8
 /** Maximum number of characters of chunks whose names are in memory. */
 const MAX_TEXT = 2 ** 24
 
-/** Writes values of channels as items, and reads them. */
 export class ChannelValues {
   readonly #items: Items
   readonly #serde: SerializerProtocol
@@ -64,7 +62,6 @@ export class ChannelValues {
     return [...chunks, [id, { levels }]]
   }
 
-  /** Remembers which chunks were written. */
   markStored(epoch: string, parts: readonly ItemPart[]): void {
     for (const [id, { elements }] of parts)
       if (elements !== undefined) this.#stored.set(textOf(epoch, elements as readonly string[]), id)

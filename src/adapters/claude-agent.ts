@@ -27,7 +27,6 @@ import {
 
 export { conversationIdOf }
 
-/** The tag of sessions, and the collection of their summaries. */
 const [PROJECT, SUMMARIES] = ['claudeproject', 'claude-agent']
 
 interface Session {
@@ -59,7 +58,6 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
   const transcripts = new LRUCache<string, Transcript>({ max: 100 })
   const queues = new Map<string, Promise<unknown>>()
 
-  /** Runs the calls for a session one after the other. */
   const inOrder = <T>(key: SessionKey, task: (id: string) => Promise<T>): Promise<T> => {
     const id = conversationIdOf(key)
     const run = (): Promise<T> => task(id)
@@ -72,7 +70,6 @@ export function sessionStore({ store }: { readonly store: Store }): Required<Ses
     return done
   }
 
-  /** Reads what others appended to a session. */
   const transcriptOf = async (record: ConversationRecord, key: SessionKey): Promise<Transcript> => {
     const { id, createdAt, version } = record
     let transcript = transcripts.get(id)
@@ -220,7 +217,6 @@ async function listAll(store: Store, query: ConversationQuery): Promise<Conversa
   return pages.flat()
 }
 
-/** The sessions of a project that have entries. */
 async function listSessions(store: Store, projectKey: string): Promise<Session[]> {
   const records = await listAll(store, { tags: { [PROJECT]: digest(projectKey) } })
   return records.flatMap((record) => {

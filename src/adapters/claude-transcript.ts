@@ -15,9 +15,7 @@ import type { StoredEvent } from '../store/contract/query.ts'
 import type { Store } from '../store/contract/store.ts'
 import { digest } from './channel-values.ts'
 
-/** The key of the event that holds the lines of one append, as they were appended. */
 const LINES = 'claude_agent.lines'
-/** Number of events in one read. */
 const PAGE = 1_000
 
 /**
@@ -32,7 +30,6 @@ export function conversationIdOf({ projectKey, sessionId, subpath }: SessionKey)
   return `${name.replaceAll(/[^\w-]/g, '').slice(0, 60)}-${id}`
 }
 
-/** The key of a subagent's transcript. */
 export const subagentKey = ({ projectKey, sessionId }: SessionKey, agent: string): SessionKey => ({
   projectKey,
   sessionId,
@@ -44,15 +41,12 @@ export interface Transcript {
   readonly createdAt: string
   readonly read: ReturnType<typeof growingClaudeCode>
   version: number
-  /** Number of lines read. */
   count: number
   readonly uuids: Set<unknown>
-  /** The events that its lines became. */
   readonly ids: Set<string>
   /** The latest of them that can be HEAD. */
   head: string | null
   title: string | null
-  /** Subagents of the latest lines, with the actions that opened them. */
   subagents: ReadLines['subagents']
 }
 
@@ -82,7 +76,6 @@ export async function readEvents(
   return pages.flat()
 }
 
-/** Reads more lines of a transcript, and returns the events of the conversation that they are. */
 export function addLines(transcript: Transcript, text: string): Event[] {
   const records = parseLines(text).map((entry, index) => {
     if (entry.uuid !== undefined) transcript.uuids.add(entry.uuid)
@@ -204,6 +197,5 @@ function entriesOfOthers(
   })
 }
 
-/** The same UUID for the same texts. */
 const uuidOf = (...texts: readonly string[]): string =>
   digest(...texts).replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, '$1-$2-8$3-8$4-$5')

@@ -32,7 +32,6 @@ interface WritesBody {
 }
 
 const THREADS = 'langgraph'
-/** Maximum number of changes of one call of a store. */
 const BATCH = 100
 
 /**
@@ -58,7 +57,7 @@ export function colloquySaver(options: ColloquySaverOptions): langgraph.BaseChec
 class ColloquySaver extends langgraph.BaseCheckpointSaver {
   readonly #items: Items
   readonly #values: ChannelValues
-  /** Latest checkpoints that were returned: a run that continues from one must find it to be the latest still. */
+  /** Latest returned checkpoints: a run may only continue from the latest. */
   readonly #returned = new LRUCache<string, true>({ max: 10_000 })
 
   constructor(items: Items, serde?: langgraph.SerializerProtocol) {
@@ -241,7 +240,6 @@ const configOf = (thread_id: string, checkpoint_ns: string, checkpoint_id: strin
   configurable: { thread_id, checkpoint_ns, checkpoint_id },
 })
 
-/** Bodies of items that only this file writes. */
 const bodyOf = <T>(item: Item): T => item.body as unknown as T
 const collectionOf = (thread: string): string => `${THREADS}/${digest(thread)}`
 const headId = (namespace: string): string => `head/${digest(namespace)}`

@@ -18,10 +18,8 @@ import { eventsOfItems, itemsIn, itemsOfEvents } from './agent-items.ts'
 /** A session that can also change its history in one step. */
 export type ColloquySession = SessionHistoryTransactionAwareSession & SessionHistoryRewriteAwareSession
 
-/** The key of the state update that names an operation which was carried out. */
 const OPERATION = 'openai_agents.operation'
 
-/** The key of the state update that a cleared session has. */
 const CLEARED = 'openai_agents.cleared'
 
 /** Items that were appended together, and where HEAD is without them. */
@@ -199,7 +197,7 @@ const stateUpdate = (key: string, value: JsonValue): Event => ({
 
 const itemsOf = (history: readonly Segment[]): AgentInputItem[] => history.flatMap(({ items }) => items)
 
-/** Removes the last items, and appends others: HEAD moves in front of the segment that the first of them is in. */
+/** Replaces the last items: HEAD moves before the segment of the first one. */
 function replaceLast(
   history: readonly Segment[],
   count: number,
@@ -215,7 +213,6 @@ function replaceLast(
   return { items }
 }
 
-/** The branch of HEAD in segments: what this session appended, and runs of events that others appended. */
 function segmentsOf(state: State): Segment[] {
   const segments: { parentId: string | null; items: AgentInputItem[]; others: Event[] | null }[] = []
   for (const { event, parent } of pathTo(state)) {
@@ -236,7 +233,6 @@ function segmentsOf(state: State): Segment[] {
   }))
 }
 
-/** The actions of a branch that have no result, by call id. */
 function actionIds(path: ReturnType<typeof pathTo>): Map<string, string> {
   const ids = new Map<string, string>()
   for (const { event, id } of path) {

@@ -11,7 +11,6 @@ import { rolldown } from 'rolldown'
 
 const PAGE = resolve(import.meta.dirname, '../inspector/page')
 
-/** Starts the compressed script. */
 const START = `(async () => {
   const text = document.getElementById('program').textContent
   const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
@@ -21,7 +20,6 @@ const START = `(async () => {
   document.body.append(script)
 })().catch((error) => { document.getElementById('page').textContent = 'The inspector does not start here: ' + error.message })`
 
-/** Notice for the libraries in the script. */
 const NOTICE =
   '<!-- With Preact (c) Jason Miller, Immer (c) Michel Weststrate, zod (c) Colin McDonnell; MIT License, as Colloquy itself. -->'
 
@@ -52,7 +50,6 @@ export async function buildInspector(): Promise<string> {
     )
 }
 
-/** Allows only this script and the script that it starts, this style, and the server of the page. */
 function policyOf(style: string): string {
   return [
     "default-src 'none'",
@@ -66,7 +63,6 @@ function policyOf(style: string): string {
 
 const digestOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`
 
-/** A style sheet without its comments and its white space. */
 const minified = (css: string): string =>
   css
     .replaceAll(/\/\*[^]*?\*\//g, '')

@@ -27,11 +27,8 @@ export const entries = (): Map<string, string> =>
   )
 
 interface BundleOptions {
-  /** Ending of the written files. */
   readonly ending: 'js' | 'ts'
-  /** More files to build, by the path to write. */
   readonly more?: Readonly<Record<string, string>>
-  /** Packages that stay imports. */
   readonly external: readonly (string | RegExp)[]
   readonly banner?: OutputOptions['banner']
 }
@@ -56,7 +53,6 @@ export async function bundleLibrary(folder: string, options: BundleOptions): Pro
   copyFileSync(join(ROOT, 'src/cli/sample.jsonl'), join(folder, 'cli/sample.jsonl'))
 }
 
-/** Removes the declarations that no entry refers to, and folders that are empty then. */
 function pruneDeclarations(folder: string): void {
   const queue = [...entries().values()].map((path) => join(folder, `${path}.d.ts`))
   const reached = new Set(queue)

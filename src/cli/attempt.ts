@@ -9,18 +9,14 @@ import { FileError, OldRuntime } from './failure.ts'
 import { type Io, isOfOutput, type Progress, progressOn, writeAll } from './print/io.ts'
 import { hideSecrets, jsonLine, plain, safe } from './print/text.ts'
 
-/** The subject of a result. */
 export interface About {
-  /** Its name for people. */
   readonly name: string
-  /** Its name in a JSON result. */
   readonly fields: Readonly<Record<string, string>>
   readonly json?: boolean | undefined
 }
 
 export const aboutFile = (file: string, json?: boolean): About => ({ name: file, fields: { file }, json })
 
-/** A database, or a conversation in one. */
 export function aboutStored(
   db: Pick<Address, 'label'>,
   conversation: string | undefined,
@@ -51,7 +47,6 @@ export async function attempt(
   }
 }
 
-/** Reports an error with the name of its subject. */
 async function report(error: unknown, { name, fields, json }: About, io: Io): Promise<void> {
   const isKnown = error instanceof FileError || isColloquyError(error) || error instanceof OldRuntime
   const code = isKnown ? error.code : 'unexpected'
@@ -76,7 +71,6 @@ export async function complain(io: Io, message: string): Promise<void> {
   await io.stderr.write(`colloquy: ${message}\n`)
 }
 
-/** Message of an error, on one line, without a stack and without secrets. */
 export function failureText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   return plain(hideLogins(hideSecrets(text))) || 'something went wrong'

@@ -12,24 +12,18 @@ import { UsageError } from './failure.ts'
 
 const GRAMMAR_NAMES: readonly string[] = GRAMMARS.map(({ name }) => name)
 
-/** Formats of `messages`. */
 export const FORMATS: readonly string[] = ['neutral', ...GRAMMAR_NAMES]
 
-/** Formats of a FILE. */
 export const FROM = ['events', ...SESSION_FORMATS] as const
 export type From = (typeof FROM)[number]
 
-/** Formats of `convert`. */
 const TARGETS = ['atif', 'otel'] as const
 
-/** The report formats of `check --laws`. */
 const REPORTS = ['text', 'json', 'junit'] as const
 
-/** Formats of `export`. */
 export const LAYOUTS = ['jsonl', 'directory', 'zip'] as const
 export type Layout = (typeof LAYOUTS)[number]
 
-/** Default summary of `condense`. */
 export const PLACEHOLDER_SUMMARY = '[Earlier events were left out.]'
 
 /** Parses the text of an option, `--name`. @throws UsageError for an invalid text. */
@@ -47,7 +41,6 @@ const FLAG: Option<true> = { value: null, parse: () => true }
 
 const option = <T>(value: string, parse: Parse<T>): Option<T> => ({ value, parse })
 
-/** An option that may be repeated. */
 const repeated = <T>(
   value: string,
   parse: Parse<T>,
@@ -72,7 +65,6 @@ const oneOf =
     throw new UsageError(`unknown --${name} '${text}': use one of ${choices.join(', ')}`)
   }
 
-/** A number from `least` to `most`, written in digits. */
 const numberIn =
   (least: number, most = Infinity, unit = 'a number'): Parse<number> =>
   (text, name) => {
@@ -98,7 +90,6 @@ const asTimeZone: Parse<string> = (text) => {
   }
 }
 
-/** A scheme, a host and an optional port, or `*` for every origin. */
 const asOrigin: Parse<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : null
   const isOrigin =
@@ -128,12 +119,10 @@ const JSON_FLAG = { json: FLAG }
 const PORT = { port: option('PORT', numberIn(0, 65_535)) }
 const PAGE = { limit: option('N', numberIn(1, MAX_PAGE_SIZE)), page: option('CURSOR', asText) }
 
-/** The input of a command. */
 type Input = 'files-or-conversation' | 'files-or-database' | 'files' | 'database' | 'nothing'
 
 type OptionTable = Readonly<Record<string, Option>>
 
-/** The parsed options of a command; a missing option is absent. */
 type Values<Table extends OptionTable> = {
   readonly [Name in keyof Table as Table[Name] extends { isRequired: true } ? never : Name]?: ReturnType<
     Table[Name]['parse']
@@ -147,12 +136,10 @@ type Values<Table extends OptionTable> = {
 interface Command<Table extends OptionTable> {
   readonly about: string
   readonly input: Input
-  /** An argument after the files, such as the event of `why`. */
   readonly operand?: string
   readonly options: Table
   /** Rejects invalid combinations. @throws UsageError */
   readonly check?: (options: Values<Table>, files: readonly string[]) => void
-  /** The paragraphs of its help page. */
   readonly more: readonly string[]
 }
 
@@ -475,7 +462,6 @@ export const COMMANDS = {
 
 export type CommandName = keyof typeof COMMANDS
 
-/** The commands that read recordings, from files or from a database. */
 export type FileCommand = Exclude<
   CommandName,
   | 'inspect'
@@ -490,10 +476,8 @@ export type FileCommand = Exclude<
   | 'help'
 >
 
-/** The parsed options of a command. */
 export type Options<Name extends CommandName> = Values<(typeof COMMANDS)[Name]['options']>
 
-/** A parsed command line. */
 export type RequestOf<Name extends CommandName> = {
   [Each in Name]: {
     readonly command: Each
@@ -506,7 +490,6 @@ export type RequestOf<Name extends CommandName> = {
 
 export type Request = RequestOf<CommandName> | { readonly command: 'version' }
 
-/** A row of the table, whatever its options. */
 type AnyCommand = Omit<Command<OptionTable>, 'check'> & {
   readonly check?: (options: Readonly<Record<string, unknown>>, files: readonly string[]) => void
 }
@@ -515,7 +498,6 @@ const TABLE = COMMANDS as unknown as Readonly<Record<CommandName, AnyCommand>>
 
 const isCommand = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text)
 
-/** The layout of an export: the requested one, else the one that the name of its output implies. */
 export const layoutOf = ({
   format,
   output,
@@ -552,7 +534,6 @@ export function parseRequest(argv: readonly string[]): Request {
   return { command: name, files, operand, options } as Request
 }
 
-/** The command in an invalid command line; empty for none. */
 export function commandIn(argv: readonly string[]): readonly CommandName[] {
   const name = tokensOf(argv).find((token) => token.kind === 'positional')?.value
   return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
@@ -570,7 +551,6 @@ interface ParserOption {
   readonly short?: string
 }
 
-/** Every option of every command, as `parseArgs` needs them. */
 const PARSER_OPTIONS: Readonly<Record<string, ParserOption>> = {
   ...Object.fromEntries(
     Object.values(TABLE).flatMap(({ options }) =>
@@ -621,7 +601,6 @@ function parseOptions(
   return values
 }
 
-/** Splits the arguments into files and the operand behind them. */
 function splitWords(name: CommandName, words: readonly string[], options: Readonly<Record<string, unknown>>) {
   const { operand, input } = TABLE[name]
   if (operand === undefined) return { files: words, operand: null }
@@ -673,10 +652,8 @@ function unknownCommand(name: string): UsageError {
   return new UsageError(`unknown command '${name}'${meant === null ? '' : `: did you mean ${meant}?`}`)
 }
 
-/** The widest line of a help page. */
 const COLUMNS = 100
 
-/** The lines of the help page of a command, or of all commands for null. */
 export function helpPage(topic: string | null): string[] {
   if (topic !== null && isCommand(topic)) return commandPage(topic, TABLE[topic])
   const entries = Object.entries(TABLE)
@@ -730,7 +707,6 @@ function commandPage(name: CommandName, { about, input, options, operand, more }
   ]
 }
 
-/** The options of a command as its usage shows them, required ones first. */
 function usageOf(
   options: OptionTable,
   needed: readonly string[],
@@ -752,7 +728,6 @@ const shownOption = (name: string, { value }: Option): string =>
 const without = (options: OptionTable, ...names: readonly string[]): OptionTable =>
   Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name)))
 
-/** Wraps text at the width of a page. */
 function wrapped(words: readonly string[], lead = '', indent = ''): string[] {
   const lines: string[] = []
   let line = lead

@@ -17,7 +17,6 @@ import { type Io, type Progress, writeLines } from './print/io.ts'
 import { counted, escapeActive, safe } from './print/text.ts'
 import { heading, type Page } from './show/page.ts'
 
-/** A conversation that is being exported. */
 interface Source {
   readonly store: Pick<Store, 'read'>
   readonly record: ConversationRecord
@@ -56,7 +55,6 @@ function redacted(store: Store, record: ConversationRecord, progress: Progress):
   return { store: { read }, record: redactRecord(record, rules), progress }
 }
 
-/** One entry on each line; nothing in them drives a terminal. */
 async function printLines({ store, record }: Source, { stdout }: Io): Promise<void> {
   for await (const events of readLog(store, record)) {
     const lines = events.map((event) => (stdout.isTTY ? terminalTextOf(event) : textOf(event, 'line')))
@@ -98,7 +96,6 @@ async function writeJsonl({ store, record, progress }: Source, path: string): Pr
   }
 }
 
-/** The files of a conversation's directory, one at a time: its documents, then its events in order. */
 async function* filesOf({ store, record, progress }: Source): AsyncIterableIterator<NewFile> {
   const documents = documentsOf(record)
   const time = Date.parse(record.updatedAt)
@@ -119,8 +116,8 @@ async function* filesOf({ store, record, progress }: Source): AsyncIterableItera
 const MAX_NAME_LENGTH = 200
 
 /**
- * `event-00007-<id>.json`, safe on every file system and different for different ids. Characters that a name may not
- * contain are percent-encoded; a longer id is hashed. Import reads the id from the event itself.
+ * `event-00007-<id>.json`, safe on every file system and unique: illegal characters are percent-encoded,
+ * longer ids hashed. Import reads the id from the event.
  */
 export function eventFileName(seq: number, id: string | null): string {
   return `event-${String(seq).padStart(5, '0')}-${id === null ? '~' : nameOf(id)}.json`
@@ -142,16 +139,14 @@ function nameOf(id: string): string {
 const CONTROL = /[\u0000-\u001f]/
 
 /**
- * Text of an entry, on a line or in its own file: an event as JSON, a quarantined line unchanged, or wrapped
- * where import would read it differently. A line that has become readable is written unchanged, so that
- * import tries it again.
+ * An event as JSON; a quarantined line unchanged, or wrapped where import would read it differently. A line
+ * that has become readable is unchanged, so that import tries it again.
  */
 function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, where: 'line' | 'file'): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)
   return isFaithful(fact, where, seq === 0) ? fact.raw : wrap(fact)
 }
 
-/** Line of an entry for a terminal, without control characters. */
 function terminalTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
   const text = textOf(stored, 'line')
   const shown = escapeActive(text)
@@ -181,10 +176,8 @@ function isFaithful(fact: Quarantined, where: 'line' | 'file', isFirst: boolean)
 /** The names that an export writes into its directory; a directory with other names is never replaced. */
 const WRITTEN: readonly string[] = ['meta.json', 'base_state.json', 'colloquy.json', 'events']
 
-/** Where to write. */
 interface Target {
   readonly output: string
-  /** Whether an existing output may be replaced. */
   readonly force: boolean
 }
 

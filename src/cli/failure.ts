@@ -50,7 +50,6 @@ export class FileError extends Error {
   }
 }
 
-/** The error of the file system, as a sentence without its path. */
 export function fromFileSystem(error: unknown, file?: string): FileError {
   const what = file === undefined ? '' : `${file}: `
   const code = codeOf(error)
@@ -62,7 +61,6 @@ export function fromFileSystem(error: unknown, file?: string): FileError {
   return new FileError('unreadable', `${what}cannot be read (${code})`)
 }
 
-/** The error of a file to be written; an unrelated error is returned unchanged. */
 export function fromWriting(error: unknown): unknown {
   const code = codeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR')
@@ -73,7 +71,6 @@ export function fromWriting(error: unknown): unknown {
   return /^E[A-Z]+$/.test(code) ? new FileError('unwritable', `cannot be written (${code})`) : error
 }
 
-/** The error of a service that could not listen. */
 export function notListening(error: Error): FileError {
   const inUse = codeOf(error.cause) === 'EADDRINUSE'
   return new FileError('unexpected', `${error.message}${inUse ? ': use --port PORT, or 0 for any' : ''}`)

@@ -81,7 +81,6 @@ interface Job {
   readonly page: Page
 }
 
-/** Imports each file of a folder; a file of another kind is reported, and the others are imported. */
 async function importFolder(name: string, files: readonly SessionFile[], job: Job): Promise<number> {
   const { io, request } = job
   const { conversation, json } = request.options
@@ -116,7 +115,6 @@ async function importFolder(name: string, files: readonly SessionFile[], job: Jo
   return worst
 }
 
-/** Imports a file; `name` is the fallback name of its conversation. */
 async function importFile(
   file: string,
   { request, io, page }: Job,
@@ -144,7 +142,6 @@ async function importFile(
   return { code, reports }
 }
 
-/** Where a file is copied to. */
 interface Copy {
   readonly store: Store
   readonly file: string
@@ -194,12 +191,10 @@ async function copyConversation(
   }
 }
 
-/** The results of an iterator whose first one was already read. */
 async function* resumed<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncIterableIterator<T> {
   for (let next = first; next.done !== true; next = await rest.next()) yield next.value
 }
 
-/** Creates the conversation, with the date of its documents. */
 async function create(
   { store }: Copy,
   { id, description }: Plan,
@@ -232,25 +227,19 @@ async function checkZone(
   )
 }
 
-/** The planned conversation of a file. */
 interface Plan {
   readonly id: string
   readonly description: Description
-  /** HEAD in base_state.json: an id, null for the empty HEAD, undefined for none. */
   readonly head: string | null | undefined
-  /** The zone that the user requested. */
   readonly timeZone: string | null
-  /** Sentences that the user should read. */
   readonly notes: readonly string[]
 }
 
-/** The parent of a session, and the number of the session among its children. */
 interface Parent {
   readonly id: string
   readonly childNumber: number
 }
 
-/** Plans the session of another agent; `name` is used where the session has no id. */
 function planSession(name: string, session: Session, { options }: Request, parent: Parent | null): Plan {
   const { conversation, timezone: timeZone = null } = options
   const notes = session.notes.map(({ what, count, line }) => `${what}: ${count}, first on line ${line}`)
@@ -281,7 +270,6 @@ function planSession(name: string, session: Session, { options }: Request, paren
   }
 }
 
-/** The link of a child conversation, as `subagent()` writes it. */
 const linkOf = ({ actionId, depth }: SubagentLink): JsonObject => ({
   ...(actionId !== null && { action_id: actionId }),
   depth,
@@ -289,7 +277,7 @@ const linkOf = ({ actionId, depth }: SubagentLink): JsonObject => ({
 
 const sessionId = (id: string | null): string | null => (id !== null && isLegalId(id) ? dashed(id) : null)
 
-/** Plans a file of events. The id in its documents wins over --conversation, and that over the name of the file. */
+/** The id in the file's documents precedes --conversation, which precedes the file's name. */
 function planImport(file: string, sidecarFiles: SidecarFiles | null, { options }: Request): Plan {
   const { conversation, timezone: timeZone = null } = options
   const notes: string[] = []
@@ -330,13 +318,11 @@ function parseDocument(name: string, bytes: Buffer | undefined, notes: string[])
   return null
 }
 
-/** A name as an id; one that no conversation can have is hashed. */
 function idOfName(name: string): string {
   if (isLegalId(name)) return dashed(name)
   return `import-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
 }
 
-/** Maximum number of names that are shown. */
 const LISTED_NAMES = 5
 
 function listed(names: readonly string[]): string {
@@ -345,13 +331,11 @@ function listed(names: readonly string[]): string {
   return more > 0 ? `${shown} and ${more} more` : shown
 }
 
-/** Maximum size of an append: facts, or bytes of them. */
 const BATCH = { facts: 200, bytes: 1 << 22 }
 
 /** After this many lines without any JSON, a file is of another kind. */
 const HOPELESS = 1000
 
-/** Some facts with their line numbers. */
 interface Batch {
   readonly facts: Fact[]
   readonly lines: number[]
@@ -402,11 +386,8 @@ async function* batchesOf(
   if (last.facts.length > 0) yield last
 }
 
-/** The end of the log, after the latest append of an import. */
 interface LogEnd {
-  /** Number of events that the import has added or found. */
   readonly length: number
-  /** Number of events in the log. */
   readonly version: number
   readonly headId: string | null
 }
@@ -491,7 +472,7 @@ async function moveHead(
   }
 }
 
-/** HEAD after a move to an event: the nearest entry on its path that is not a state update. */
+/** HEAD after a move: the nearest entry on the path that is no state update. */
 async function anchorOf(store: Store, id: string, wanted: string | null): Promise<string | null | undefined> {
   if (wanted === null) return null
   let event = await store.get(id, wanted)
@@ -513,7 +494,6 @@ function headMove(conversation: string, position: number, value: string | null):
   return { kind: 'ConversationStateUpdateEvent', id, source: 'environment', key: 'leaf_event_id', value }
 }
 
-/** The repairs of the log, with the codes of `replay`. */
 const REPAIRS = {
   duplicate_id: { what: 'repeated id', detail: 'kept outside the tree' },
   unknown_parent: { what: 'unknown parent', detail: 'follows HEAD' },
@@ -523,13 +503,10 @@ const REPAIRS = {
 /** Maximum number of issues that are listed: a file of the wrong kind has as many as lines. */
 const MAX_ISSUES = 1000
 
-/** The result for one file; it grows while the file is read. */
 interface ImportReport {
   readonly file: string
   readonly form: Form
-  /** Its id in the store. */
   conversation: string
-  /** Whether the conversation is new. */
   created: boolean
   /** Events in the file, including quarantined ones. */
   events: number
@@ -539,7 +516,6 @@ interface ImportReport {
   quarantined: number
   broken: Broken | null
   readonly issues: LineIssue[]
-  /** Problems of events that were added anyway. */
   readonly warnings: LineIssue[]
   readonly upcasts: Map<string, Tally>
   readonly repairs: Map<keyof typeof REPAIRS, Tally>
@@ -578,7 +554,6 @@ function addIssues(list: LineIssue[], more: readonly LineIssue[]): void {
   list.push(...more.slice(0, MAX_ISSUES - list.length))
 }
 
-/** Notes how the store repaired a fact. */
 function noteStored({ repairs }: ImportReport, line: number, fact: Fact, stored: StoredEvent): void {
   const parent = fact.parent_id ?? null
   if (!stored.inTree && stored.id !== null) tally(repairs, 'duplicate_id', line)
@@ -588,7 +563,6 @@ function noteStored({ repairs }: ImportReport, line: number, fact: Fact, stored:
     tally(repairs, 'unreadable_timestamp', line)
 }
 
-/** The report as one JSON object, with every secret masked. */
 function reportJson(report: ImportReport): Readonly<Record<string, unknown>> {
   const { file, conversation, created, events, added, skipped, quarantined, head, notes } = report
   return maskSecrets({
@@ -609,7 +583,6 @@ function reportJson(report: ImportReport): Readonly<Record<string, unknown>> {
   })
 }
 
-/** Number of events of the file that existed already. */
 const presentIn = ({ events, added, head }: ImportReport): number =>
   events - added + (head?.added === true ? 1 : 0)
 

@@ -28,9 +28,7 @@ import { quarantineNote, readRecording, readStored, type Recording } from './inp
 import { ClosedPipe, type Io, progressOn, writeAll, writeLines } from './print/io.ts'
 import { counted, plain, safe } from './print/text.ts'
 
-/** The logs of a page, each read when it is opened. */
 interface Logs {
-  /** Their name on the command line. */
   readonly name: string
   readonly titles: readonly LogTitle[]
   readonly read: (index: number) => Promise<LogDocument>
@@ -55,9 +53,7 @@ export async function inspect({ options, files }: RequestOf<'inspect'>, io: Io):
   })
 }
 
-/**
- * Location of the built page: next to the command in the package, in `dist` when it runs from its sources.
- */
+/** Next to the command in the package; in `dist` when it runs from sources. */
 const TEMPLATES = ['../inspector/page.html', '../../dist/inspector/page.html']
 
 /** The page of the inspector. @throws FileError where it was not built. */
@@ -70,7 +66,6 @@ export async function readTemplate(): Promise<string> {
   throw new FileError('not_built', 'the page of the inspector is not built: run npm run build')
 }
 
-/** The logs of files, all of them read. */
 async function filesOf(files: readonly string[], options: Options<'inspect'>, io: Io): Promise<Logs> {
   const logs: LogDocument[] = []
   for (const file of files) {
@@ -94,10 +89,8 @@ async function filesOf(files: readonly string[], options: Options<'inspect'>, io
   return { name: files.join(', '), titles: logs.map(titleOf), read }
 }
 
-/** Maximum number of conversations of a database to choose from. */
 const MAX_CONVERSATIONS = 2000
 
-/** The named conversation with those that it started, or all of them. */
 async function storedLogs(store: Store, options: Options<'inspect'>, io: Io): Promise<Logs> {
   const { db, conversation, redact = false } = options
   const root = conversation === undefined ? null : await getConversation(store, conversation)
@@ -144,13 +137,11 @@ async function recordsOf(
   return [root, ...startedBy(0, titles).map((index) => records[index] as ConversationRecord)]
 }
 
-/** The title of a stored conversation in a list. */
 function recordTitle(record: ConversationRecord, redact: boolean): LogTitle {
   const { id, title, parentConversationId: parent } = redact ? redactRecord(record, redactionRules()) : record
   return { title: plain(title ?? id), conversation: id, name: id, parent }
 }
 
-/** The logs of a file: its own, then the logs of the sessions in it. */
 function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
   const { session, file } = recording
   const title = redactedText(session?.title ?? basename(file), redact)
@@ -197,7 +188,6 @@ const redactLoaded = (loaded: readonly Loaded[], facts: readonly Fact[]): Loaded
     })),
   }))
 
-/** The sessions in the file of another, each after its parent. */
 function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] {
   return children.flatMap((child, index) => {
     const title = child.title ?? child.id ?? `${parent.title}, child ${index + 1}`
@@ -274,7 +264,6 @@ const HEADERS = {
   'content-security-policy': "frame-ancestors 'none'",
 }
 
-/** Serves the page to this machine until the command is asked to end. */
 async function serveLogs(template: string, logs: Logs, options: Options<'inspect'>, io: Io): Promise<number> {
   const { listen } = await import('../service/node/index.ts')
   const source: PageSource = { from: 'files', logs: logs.titles, first: 0 }
@@ -312,7 +301,6 @@ async function serveLogs(template: string, logs: Logs, options: Options<'inspect
   return 0
 }
 
-/** Lines as a stream of bytes. */
 const streamOf = (lines: Iterable<string>): ReadableStream<Uint8Array> => ReadableStream.from(encoded(lines))
 
 function* encoded(lines: Iterable<string>): IterableIterator<Uint8Array> {

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-/** The `colloquy` command: checks the runtime before it loads modules that an older one lacks. */
 
 import { isOlder, readPackage } from './package.ts'
 

@@ -2,10 +2,8 @@
 
 import { readFile } from 'node:fs/promises'
 
-/** The required fields of the package. */
 export interface Package {
   readonly version: string
-  /** As in 22.13. */
   readonly node: string
 }
 

@@ -53,14 +53,12 @@ import { showTree, treeJson } from './show/tree.ts'
 import { condenseJson, showCondense, showStuck, showView, stuckJson, viewJson } from './show/view.ts'
 import { showWhy, whyJson } from './show/why.ts'
 
-/** Width of a line without a terminal, and the minimum. */
 const COLUMNS = { default: 100, minimum: 40 }
 
 type Result = Readonly<Record<string, unknown>>
 
 type FileRequest = RequestOf<FileCommand>
 
-/** Output of a command for a recording, as JSON and for people. */
 interface View<Name extends FileCommand> {
   readonly json: (recording: Recording, request: RequestOf<Name>) => Result
   readonly show: (page: Page, recording: Recording, request: RequestOf<Name>) => Iterable<string>
@@ -78,7 +76,6 @@ const VIEWS: { readonly [Name in FileCommand]: View<Name> } = {
   convert: { json: convertJson, show: showConverted },
 }
 
-/** The view of a request's command. */
 const viewOf = (request: FileRequest): View<FileCommand> => VIEWS[request.command] as View<FileCommand>
 
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
@@ -130,14 +127,11 @@ async function perform(request: Request, io: Io): Promise<number> {
   }
 }
 
-/** The work on each recording of a request. */
 interface Work {
   readonly request: FileRequest
   readonly io: Io
   readonly json: boolean
-  /** Whether there is one document for all recordings, `check --laws --format junit`. */
   readonly isJunit: boolean
-  /** The recordings that were checked by the laws. */
   readonly judged: Judged[]
 }
 
@@ -177,7 +171,6 @@ async function showEach(work: Work): Promise<number> {
   return worst
 }
 
-/** Writes the result, and reports quarantined lines. */
 async function showOne(recording: Recording, progress: Progress, work: Work): Promise<number> {
   const code = await writeResult(recording, progress, work)
   // A check shows quarantined lines itself.
@@ -187,7 +180,6 @@ async function showOne(recording: Recording, progress: Progress, work: Work): Pr
   return note === null ? code : 1
 }
 
-/** Writes the result, or adds it to the document of all. Resolves to the exit code. */
 async function writeResult(recording: Recording, progress: Progress, work: Work): Promise<number> {
   const { request, io, judged } = work
   progress.step('working')

@@ -17,7 +17,6 @@ export interface Permissions {
 export interface Block {
   /** Index of its first event in the view. */
   readonly position: number
-  /** Number of its events in the view. */
   readonly count: number
   readonly units: readonly Unit[]
   /**

@@ -17,7 +17,7 @@ import { counted, type CountTokens } from './estimate.ts'
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 export interface FitOptions extends Permissions {
-  /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 0. */
+  /** Events at the start that stay, rounded up to a cut point. Default: 0. */
   readonly keepFirst?: number
   /** Default: `toMessages`. */
   readonly write?: WriteMessages
@@ -28,7 +28,6 @@ export interface Fit {
   readonly type: 'fit'
   /** The cut point: earlier events are omitted, except those that stay. 0 when everything fits. */
   readonly cut: number
-  /** The count of `messages`; never above the budget. */
   readonly tokens: number
   /** Number of calls of the counter: at most 2 + log2 of the number of cut points. */
   readonly calls: number
@@ -41,7 +40,6 @@ export interface NoFit {
   readonly reason: {
     readonly code: 'over_budget'
     readonly message: string
-    /** Tokens of the minimum. */
     readonly tokens: number
     readonly budget: number
   }
@@ -108,10 +106,7 @@ export function withoutBlocks(state: State, blocks: readonly Block[], first: num
   return withUnits(state, (unit) => !omitted.has(unit))
 }
 
-/**
- * The index of the block before which the last cut may be: after the last, unless nothing would remain to
- * send.
- */
+/** Index of the last possible cut: after the last block, unless nothing would remain. */
 function lastCut(blocks: readonly Block[], first: number): number {
   const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(isSent))
   if (stays) return blocks.length

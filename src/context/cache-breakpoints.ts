@@ -33,7 +33,6 @@ export function cacheBreakpoints(messages: readonly NeutralMessage[], stable: nu
 const markOf = (index: number, content: readonly Content[], part: number): string | null =>
   content[part] === undefined ? null : `${index} ${part}`
 
-/** The last part before an index that can have a mark. */
 function lastMark(messages: readonly NeutralMessage[], end: number): string | null {
   for (let index = end - 1; index >= 0; index -= 1) {
     const content = messages[index]?.content ?? []

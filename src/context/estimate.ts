@@ -24,7 +24,6 @@ const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 /** East Asian scripts and surrogate pairs start here: a token each. */
 const WIDE = 0x2e80
 
-/** Tokens for each message and each call. */
 const FRAME = 4
 
 /** Maximum cost of an image that a provider scales down. */
@@ -33,7 +32,7 @@ const IMAGE = 1600
 /** A longer text in a part of a reply is a file. */
 const FILE = 65_536
 
-/** Characters of base64 per token: a scanned page is 100 kB, a page of text a tenth of that. */
+/** Base64 per token: a scanned page is 100 kB, a page of text 10 kB. */
 const PER_TOKEN = 64
 
 /**
@@ -83,7 +82,6 @@ function ofMessage(message: NeutralMessage): number {
   }
 }
 
-/** The open parts of a reply, without encoded files. */
 function ofOthers(parts: readonly JsonValue[]): number {
   let tokens = 0
   const read = (value: JsonValue): void => {

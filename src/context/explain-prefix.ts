@@ -45,7 +45,6 @@ export function explainPrefix(previous: object, next: object): PrefixChange | nu
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Gemini clients pass the system prompt and the tools in `config`. */
 function fieldsOf(request: object): Fields {
   if (Array.isArray(request)) return { messages: request }
   const { config } = request as Fields
@@ -75,7 +74,6 @@ const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 /** In other places, such as arguments or a schema, the model reads `cache_control`. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
 
-/** The path of the first difference of two JSON values; null when they are equal. */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
   if (Array.isArray(was) && Array.isArray(is)) {

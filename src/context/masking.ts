@@ -12,16 +12,14 @@ export interface MaskingOptions {
   /** Maximum tokens of a request. Default: 128,000. */
   readonly budget?: number
   /**
-   * Minimum number of tokens to save at once: old results are masked together when they save that many. Until
-   * then the earlier messages do not change, and neither do the provider's cache and the reasoning bound to
-   * them. Default: a quarter of the budget.
+   * Minimum tokens to save at once. Until that many can be saved, earlier messages do not change, nor the
+   * provider's cache and the reasoning bound to them. Default: a quarter of the budget.
    */
   readonly stride?: number
   /** Minimum number of the latest results that are not masked. Default: 10. */
   readonly keepLast?: number
   /** Default: `estimateTokens`. */
   readonly count?: CountTokens
-  /** Replaces a masked result. */
   readonly placeholder?: string
 }
 

@@ -16,15 +16,12 @@ import { ellipsize, textsOf } from './text.ts'
 /** Detects loops in a state. Pure: one detector serves any number of conversations. */
 export interface StuckDetector {
   readonly thresholds: StuckThresholds
-  /** How HEAD's branch is stuck, or null. */
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * A text to send to the model before it is stuck: once the same calls have failed `action_error` times;
-   * null before and after that, and when it was already sent in this streak. `nudgeMessage` makes it an
-   * event.
+   * A text for the model once the same calls have failed `action_error` times; null before and after, and if
+   * already sent in this streak. `nudgeMessage` makes it an event.
    */
   readonly nudge: (state: State) => string | null
-  /** The reason of the verdict, or null: the option `stuck` of a run. */
   readonly reason: (state: State) => string | null
 }
 
@@ -62,7 +59,7 @@ export function stuckDetector(options: StuckOptions = {}): StuckDetector {
 /** The pattern of a stuck branch, and the events that prove it. */
 export interface StuckVerdict {
   readonly pattern: StuckPattern
-  /** Ids of the latest steps of the pattern, as many as its threshold, in the order of the view. */
+  /** The latest steps of the pattern, as many as its threshold, in view order. */
   readonly eventIds: readonly string[]
   readonly reason: string
 }
@@ -77,9 +74,7 @@ function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | 
   )
 }
 
-/**
- * How many of the latest steps made the same calls and got only errors, up to a limit. The errors may differ.
- */
+/** Latest steps with the same calls and only errors, up to a limit; the errors may differ. */
 function errorStreak({ turns }: Window, limit: number): number {
   const first = turns[0]
   if (first === undefined) return 0
@@ -152,7 +147,6 @@ function verdict(pattern: StuckPattern, newestFirst: readonly Turn[], reason: st
   return { pattern, eventIds: ids, reason }
 }
 
-/** The latest units of a view, newest first, back to the last user message. */
 interface Window {
   readonly units: readonly Unit[]
   readonly turns: readonly Turn[]
@@ -185,15 +179,9 @@ export interface StuckThresholds {
   readonly action_observation: number
   /** The same call with an error: a nudge after this many, stuck after one more. */
   readonly action_error: number
-  /**
-   * Messages of the agent in a row, without a call or a user message between them. A reply that its provider
-   * paused does not count.
-   */
+  /** Agent messages in a row, without calls or user messages between them. Paused replies do not count. */
   readonly monologue: number
-  /**
-   * Alternating steps a, b, a, b, each with the same result every time. At least 3, because fewer steps
-   * cannot alternate.
-   */
+  /** Alternating steps a, b, a, b, each with equal results. At least 3: fewer cannot alternate. */
   readonly alternating_pattern: number
 }
 
@@ -224,10 +212,7 @@ function thresholdsOf(options: StuckOptions): StuckThresholds {
 /** Step 3 is the first that repeats an earlier one. */
 const LEAST_ALTERNATION = 3
 
-/**
- * Units that are read for each step of a pattern, including other units between the steps; it bounds the cost
- * at any length.
- */
+/** Units read for each step of a pattern; bounds the cost at any length. */
 const SLACK = 10
 
 function windowOf(thresholds: StuckThresholds): number {
@@ -239,15 +224,11 @@ function windowOf(thresholds: StuckThresholds): number {
 /** A step: all calls of one reply, in any order. */
 interface Turn {
   readonly unit: BatchUnit
-  /** Whether every result is an error, of the engine or of the tool. */
   readonly failed: boolean
-  /** A text that is equal for the same calls. */
   readonly calls: () => string
-  /** The same text with the results. */
   readonly whole: () => string
 }
 
-/** Each text is made once, on demand. */
 const turnOf = (unit: BatchUnit): Turn => ({
   unit,
   failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),
@@ -259,10 +240,8 @@ const turnOf = (unit: BatchUnit): Turn => ({
 
 const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls()
 
-/** Whether two steps made the same calls with the same results; results are compared only for equal calls. */
 const isSame = (one: Turn, other: Turn): boolean => didSame(one, other) && one.whole() === other.whole()
 
-/** The error text of a result; null for a success. */
 function errorOf(result: ToolResultEvent): string | null {
   if (result.kind === 'AgentErrorEvent') return result.error
   if (result.kind !== 'ObservationEvent' || result.observation.is_error !== true) return null
@@ -271,10 +250,7 @@ function errorOf(result: ToolResultEvent): string | null {
 
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
-/**
- * Source, tool and action of a call. Thought, ids and summary do not count: different text around the same
- * call is no progress.
- */
+/** Source, tool and action. Thought, ids and summary do not count: different text is no progress. */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
   // A call without an action is identified by its arguments.
@@ -291,10 +267,7 @@ function argumentsOf(text: string): object {
   }
 }
 
-/**
- * The result of a call. All rejections are equal: a model that repeats a rejected call has ignored the
- * reason.
- */
+/** All rejections are equal: a model that repeats a rejected call ignored the reason. */
 function resultKey(result: ToolResultEvent): string {
   switch (result.kind) {
     case 'ObservationEvent':
@@ -313,15 +286,13 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value
 }
 
-/** Marks a nudge, so that it is not repeated. */
 const MARK = '[Repeated error]'
 
-/** Maximum length of a quoted error, in UTF-16 units. */
 const MAX_ERROR = 1000
 
 /**
- * The text to send to the model when the same calls have failed exactly `count` times in a row; null before
- * and after that, and when the view has a nudge since the first failure.
+ * The text for the model after exactly `count` equal failures in a row; null otherwise, and when the view has
+ * a nudge since the first.
  */
 function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null

@@ -33,7 +33,6 @@ const HEADER =
   'This is the record of the conversation so far, oldest first. If it was too long, its beginning is omitted. Do not repeat anything in it.'
 const FOOTER = 'This is the end of the record. The conversation continues here.'
 
-/** Marks omitted text. */
 const CUT = '...\n'
 const LEAST_BODY = CUT.length + 1
 
@@ -84,9 +83,7 @@ interface BlockLimits {
   readonly maxTool: number
 }
 
-/**
- * The kinds that are shown. A result is read with its call, whose body was evicted too if the result's was.
- */
+/** A result is read with its call, whose body is evicted with the result's. */
 const SHOWN_KINDS: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
 /**
@@ -154,7 +151,6 @@ function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock
   }
 }
 
-/** The message of a finish call; null for any other call. */
 function finishText({ tool_name, action }: ActionEvent): string | null {
   const message = tool_name === 'finish' ? action?.['message'] : null
   return typeof message === 'string' && hasText(message) ? message : null
@@ -166,7 +162,6 @@ function statusOf(result: ToolResultEvent | null): string {
   return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'
 }
 
-/** The non-empty fields of the action as JSON; the arguments of a call without an action. */
 function inputOf({ action, tool_call }: ActionEvent): string | null {
   if ((action ?? null) === null) return hasText(tool_call.arguments) ? tool_call.arguments : null
   const fields = Object.entries(action ?? {}).filter(([name, value]) => name !== 'kind' && value !== null)
@@ -193,7 +188,6 @@ function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
 
 const valueText = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Text of a content block, with its fields in snake or camel case. */
 function contentText(block: JsonValue): string {
   if (typeof block === 'string') return block
   if (!isObject(block)) return ''
@@ -217,7 +211,6 @@ function contentText(block: JsonValue): string {
   }
 }
 
-/** The first of some fields that is a string, or null. */
 function field(block: JsonObject, ...names: readonly string[]): string | null {
   const values = names.map((name) => (Object.hasOwn(block, name) ? block[name] : undefined))
   return values.find((value): value is string => typeof value === 'string') ?? null
@@ -226,7 +219,6 @@ function field(block: JsonObject, ...names: readonly string[]): string | null {
 interface ToolBlock {
   readonly name: string
   readonly status: string
-  /** The sections to show, in order; null for a missing one. */
   readonly sections: readonly (readonly [label: string, text: string | null])[]
 }
 

@@ -22,9 +22,7 @@ export interface TokenCounts {
 /** Usage of one model. */
 export interface ModelUsage extends TokenCounts {
   readonly model_name: string | null
-  /**
-   * In the currency of the producer (US dollars for the published one); 0 for replies, which record no price.
-   */
+  /** In the producer's currency (US dollars if published); 0 for replies, which record no price. */
   readonly cost: number
 }
 
@@ -32,7 +30,6 @@ export interface Usage extends TokenCounts {
   readonly cost: number
   /** Share of the input that was read from a cache, 0 to 1; null without input. */
   readonly cache_hit_rate: number | null
-  /** Usage from state updates, by usage id, in order of first appearance. */
   readonly by_id: ReadonlyMap<string, ModelUsage>
   /** All usage by model; null for usage without a model. */
   readonly by_model: ReadonlyMap<string | null, ModelUsage>
@@ -65,7 +62,6 @@ export interface UsageCount {
   readonly usage: () => Usage
 }
 
-/** `usageOfEvents` for a stream of events. */
 export function usageCount(): UsageCount {
   const latest = new Map<string, JsonObject>()
   const replies = new Map<string | null, ModelUsage>()
@@ -166,7 +162,6 @@ function usageOfReply(tokens: ReplyTokens, model: unknown): ModelUsage {
   }
 }
 
-/** The kinds of events that may record usage. */
 export const COUNTING = ['ConversationStateUpdateEvent', 'ActionEvent', 'MessageEvent'] as const
 
 function usageOf(metrics: JsonObject): ModelUsage {

@@ -15,7 +15,6 @@ export function serialQueue(): RunInOrder {
   }
 }
 
-/** Runs a limited number of tasks at once; the others wait in order. */
 export function limitConcurrency(limit: number): RunInOrder {
   let free = limit
   const waiting: (() => void)[] = []
@@ -60,10 +59,8 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   signal.removeEventListener('abort', end)
 }
 
-/** Maximum milliseconds per lost race. */
 const DELAY = 4
 
-/** Waits a random time before a retry, longer after each loss. @param losses number of races lost in a row */
 export const backOff = (losses: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * DELAY * Math.min(losses, 25)))
 

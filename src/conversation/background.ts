@@ -23,7 +23,6 @@ import { keyedId } from './stamp.ts'
 
 /** The result of a call that outlived its reply. */
 export interface CallCompletion {
-  /** Text, or content parts. */
   readonly content: string | readonly Content[]
   /** Default: `done`. */
   readonly outcome?: 'done' | 'failed'
@@ -45,7 +44,6 @@ export interface BackgroundWork {
   readonly completeWith: (result: PromiseLike<CallCompletion>) => void
 }
 
-/** The work, with what only the run needs. */
 export interface StartedWork extends BackgroundWork {
   readonly call: EventEntry<ActionEvent>
   /** Reports whether the log records the call as working. Only then is it completed. */
@@ -59,11 +57,9 @@ export type ResumeWork = (
   work: BackgroundWork,
 ) => PromiseLike<CallCompletion> | null
 
-/** Items that record which process works on a call. */
 const COLLECTION = 'colloquy.background_calls'
 /** Milliseconds until another process may continue a dead process's work. */
 const TTL = 30_000
-/** Maximum attempts of an append while the store is unreachable. */
 const TRIES = 8
 
 const progressUpdate = (actionId: string, progress: ProgressReport): ConversationStateUpdateEvent => ({
@@ -169,7 +165,6 @@ async function settled(
   }
 }
 
-/** Text of a thrown value. Never throws. */
 function messageOf(error: unknown): string {
   try {
     return (error instanceof Error ? error.message || error.name : String(error)).toWellFormed()
@@ -198,10 +193,7 @@ async function complete(
   }
 }
 
-/**
- * Progress of a call, on HEAD's branch or on the latest branch where it works. Returns no events where it
- * works on none.
- */
+/** Progress on HEAD's branch, or on the latest branch where the call works; no events if none. */
 export function decideProgress(state: State, actionId: string, progress: ProgressReport): Event[] {
   const tip = workingTip(state, actionId)
   if (tip === undefined) return []
@@ -267,7 +259,6 @@ const LOST = 'The process that did the work has ended.'
 const isWorkingIn = ({ branch }: State, { event, seq }: EventEntry<ActionEvent>): boolean =>
   openCallOf(branch.workingCalls, event.tool_call_id, seq) !== undefined
 
-/** Content and outcome of the call's completion on another branch. */
 function completedElsewhere({ log }: State, actionId: string) {
   const event = findEventIn(log, completionId(actionId))?.event ?? null
   const completes = event === null ? null : completionOf(event)
@@ -284,7 +275,6 @@ export async function workExpiresAt(store: Store, conversationId: string): Promi
   return times.length === 0 ? null : Math.min(...times)
 }
 
-/** Items of a conversation's calls, by id. */
 async function itemsOf(store: Store, conversationId: string): Promise<Map<string, Item>> {
   const items = new Map<string, Item>()
   for await (const page of itemPages(store, COLLECTION, { by: 'conversation', value: conversationId }))
@@ -292,7 +282,6 @@ async function itemsOf(store: Store, conversationId: string): Promise<Map<string
   return items
 }
 
-/** Claims an item for this process. Null when another process was faster. */
 async function claim(store: Store, { id, body, keys, version }: Item): Promise<Item | null> {
   try {
     const put = { body, keys, dueIn: TTL }

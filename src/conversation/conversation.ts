@@ -49,16 +49,13 @@ import type { EngineContext } from './engine-context.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
 import { openTree, subscribeTree, type TreeSubscriptionItem } from './tree.ts'
 
-/** Characters of the reason of an erasure. */
 const MAX_REASON = 1_000
 
 /** How to send a message. */
 export interface SendOptions {
   /** Client's idempotency key: a second message with the same key is not appended (law S). */
   readonly key?: string
-  /** Name of the author, in conversations with several users. */
   readonly sender?: string
-  /** Writes rows of the caller's own in the same transaction: see `AppendOptions.within`. */
   readonly within?: NonNullable<AppendOptions['within']>
 }
 
@@ -96,10 +93,7 @@ export class Conversation {
     return this.#engine.use(this.id, (replica) => replica.refresh())
   }
 
-  /**
-   * Returns the state with the conversation's record, in one read. Pass a record that was just read to save
-   * that read.
-   */
+  /** The state with the record, in one read; a fresh record saves that read. */
   async look(record?: ConversationRecord): Promise<Look> {
     return this.#engine.use(this.id, (replica) => replica.look(record))
   }
@@ -125,7 +119,6 @@ export class Conversation {
     return toMessages(await this.state(), options)
   }
 
-  /** Returns the store's record of the conversation: title, tags, times. */
   async record(): Promise<ConversationRecord> {
     this.#engine.check()
     return recordIn(this.#engine.store, this.id)
@@ -169,7 +162,6 @@ export class Conversation {
     )
   }
 
-  /** Appends a user's message: text, or a whole message. */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { key: true, sender: true, within: true } satisfies Record<
       keyof SendOptions,
@@ -185,14 +177,13 @@ export class Conversation {
     return this.append(message, within === undefined ? {} : { within })
   }
 
-  /** Stops a run after its current step. */
   async pause(): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => decidePause(state, this.#engine.isRunning(this.id)))
   }
 
   /**
-   * Stops a run at once: aborts its signal and ends its pending calls, in one batch. Calls that outlive their
-   * reply continue, unless `working` is true: then they are cancelled.
+   * Aborts the run's signal and ends its pending calls, in one batch. Calls that outlive their reply
+   * continue; `working` cancels them too.
    */
   async interrupt(options: { readonly working?: boolean } = {}): Promise<readonly LoggedEvent[]> {
     checkOptionNames(options, { working: true })
@@ -385,8 +376,8 @@ export class Conversation {
   }
 
   /**
-   * Appends progress of a working call: live readers see it, the model does not. A new `task` replaces the
-   * call's handle. Does nothing when the call is not working.
+   * Live readers see the progress, the model does not. A new `task` replaces the handle. Does nothing when
+   * the call is not working.
    */
   async reportProgress(callId: string, progress: ProgressReport): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideProgress(state, callId, progress)))
@@ -444,15 +435,11 @@ export class Conversation {
     return subscribeTree(this.#engine, this.id, this.#orClosing(options.signal))
   }
 
-  /**
-   * Deletes the conversation with its log and its children, and ends their runs. Returns false when it does
-   * not exist.
-   */
+  /** Deletes it with its log and children, and ends their runs. False when unknown. */
   async delete(): Promise<boolean> {
     return this.#engine.delete(this.id)
   }
 
-  /** Returns a signal that is also aborted when the engine closes. */
   #orClosing(signal: AbortSignal | undefined): AbortSignal {
     const { closing } = this.#engine
     return signal === undefined ? closing : AbortSignal.any([closing, signal])

@@ -67,7 +67,6 @@ export function decideInterrupt(state: State, live = false): Event[] {
   return [...lostCallResults(state, calls), { kind: 'InterruptEvent', source: 'user' }]
 }
 
-/** Whether the branch ends with an interrupt, or with the partial reply that it cut off. */
 const isInterrupted = (head: Entry): boolean =>
   eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
 
@@ -234,18 +233,15 @@ export function decideRunLost(state: State): Event[] {
   return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail }]
 }
 
-/** A user's message, from text or a whole message. */
 export function userMessage(content: string | Message): MessageEvent {
   const llm_message: Message =
     typeof content === 'string' ? { role: 'user', content: [{ type: 'text', text: content }] } : content
   return { kind: 'MessageEvent', source: 'user', llm_message }
 }
 
-/** Whether no call is left that needs approval. */
 const isSettled = (open: readonly EventEntry<ActionEvent>[], approved: ReadonlySet<string>): boolean =>
   open.every(({ id, event }) => approved.has(id) || !isExecutable(event))
 
-/** The pending calls with these ids, in log order. */
 function checkCalls(
   open: readonly EventEntry<ActionEvent>[],
   actionIds: readonly string[],

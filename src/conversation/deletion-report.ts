@@ -1,8 +1,6 @@
 /** Counts what a deletion has removed. */
 
-/** What a deletion has removed. */
 export interface DeletionReport {
-  /** Number of conversations, with the child conversations of subagents. */
   readonly conversations: number
   readonly events: number
   readonly snapshots: number

@@ -18,10 +18,8 @@ import type { Stamp } from './stamp.ts'
 /** Tags of child conversations. Forks of the parent do not have them. */
 export const CHILD_TAGS = { subagent: 'true' }
 
-/** A conversation that is open or being opened. */
 interface BusyReplica {
   readonly opening: Promise<Replica>
-  /** Set once it is open. */
   open: Replica | null
   users: number
 }
@@ -44,9 +42,7 @@ export class EngineContext {
   readonly #openReplies = new Set<SharedReplies>()
   /** Owners of this engine's runs, by conversation. All but one wait for the lease. */
   readonly #running = new Map<string, Set<string>>()
-  /** Work that `close` waits for. */
   readonly #work = new Set<Promise<unknown>>()
-  /** Number of calls of `use`, for which `close` waits, too. */
   #uses = 0
   #onUnused: (() => void) | null = null
   readonly #closing = new AbortController()
@@ -64,17 +60,14 @@ export class EngineContext {
     })
   }
 
-  /** Aborted when the engine closes. */
   get closing(): AbortSignal {
     return this.#closing.signal
   }
 
-  /** Number of conversations in memory. */
   get size(): number {
     return this.#busy.size + this.#idle.size + (this.#oversized === null ? 0 : 1)
   }
 
-  /** Returns a new owner name for a run. */
   newOwner(): string {
     return `run-${this.stamp.newId()}`
   }
@@ -126,20 +119,17 @@ export class EngineContext {
     }
   }
 
-  /** Makes `close` wait for a promise, and returns it. */
   track<T>(work: Promise<T>): Promise<T> {
     this.#work.add(work)
     return work.finally(() => this.#work.delete(work))
   }
 
-  /** Publishes a delta of a reply to subscribers. */
   publish(id: string, delta: StreamingDeltaEvent): void {
     const replica = this.#busy.get(id)?.open ?? null
     replica?.replies.publish(delta)
     if (replica !== null) this.#sharedRepliesOf(replica)?.scheduleWrite()
   }
 
-  /** Listens to replies of other processes until the returned function is called. */
   listen(replica: Replica): () => void {
     return this.#sharedRepliesOf(replica)?.listen() ?? (() => undefined)
   }
@@ -149,7 +139,6 @@ export class EngineContext {
     return this.#running.has(id)
   }
 
-  /** Calls a function with a conversation and the owner of a new run of it. */
   async whileRunning<T>(id: string, work: (replica: Replica, owner: string) => Promise<T>): Promise<T> {
     return this.use(id, async (replica) => {
       const owner = this.newOwner()
@@ -164,12 +153,10 @@ export class EngineContext {
     })
   }
 
-  /** Deletes a conversation and its child conversations. Returns false when it does not exist. */
   async delete(id: string): Promise<boolean> {
     return (await this.#delete(id, new Set(), async () => EMPTY_REPORT)).conversations > 0
   }
 
-  /** The same, and counts what was removed. */
   deleteCounted(id: string): Promise<DeletionReport> {
     return this.#delete(id, new Set(), async (one) => {
       const record = await this.store.getConversation(one)

@@ -28,14 +28,14 @@ export interface EngineOptions {
   /** Creates ids of events and conversations. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
   /**
-   * Approximate maximum of bytes of idle conversations in memory. The last used conversation stays even if it
-   * alone is larger. 0 keeps none. Default: 256 MiB.
+   * Approximate bytes of idle conversations in memory, besides the last used one. 0 keeps none. Default: 256
+   * MiB.
    */
   readonly cacheBytes?: number
   /**
-   * Whether subscribers in other processes receive a reply's deltas. While one of them listens, deltas pass
-   * through items of the store, about four times a second, and are removed when the reply is in the log.
-   * Default: false, for single processes and for programs that do not want partial text in their store.
+   * Whether other processes receive a reply's deltas. While one listens, deltas pass through store items,
+   * about four times a second, until the reply is in the log. Default: false: one process, or no partial text
+   * in the store.
    */
   readonly shareReplies?: boolean
 }
@@ -51,7 +51,6 @@ const OPTIONS = {
 /** Live conversations over one store. */
 export interface Engine {
   readonly store: Store
-  /** Number of conversations in memory. */
   readonly size: number
   /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`. */
   create(options?: Partial<NewConversation>): Promise<Conversation>
@@ -73,7 +72,6 @@ export interface Engine {
    * await engine.close()
    */
   openOrCreate(id: string, options?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
-  /** Deletes a conversation with its log. Returns false when it does not exist. */
   delete(id: string): Promise<boolean>
   /**
    * Deletes all conversations of an owner, with some tags, or without a change since an instant, and the conversations

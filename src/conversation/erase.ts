@@ -15,10 +15,8 @@ import { listPendingCallsIn } from '../log/open-calls.ts'
 import type { State } from '../state/state.ts'
 import type { Replacement } from '../store/contract/store.ts'
 
-/** Key of the state update that records an erasure. */
 export const ERASURE = 'erased'
 
-/** A body to replace, at its position. */
 interface PlannedReplacement extends Replacement {
   readonly seq: number
 }
@@ -83,7 +81,6 @@ const responseOf = ({ event }: Entry): string | null => {
   return typeof id === 'string' && id !== '' ? id : null
 }
 
-/** The very same event where nothing in it is signed. */
 function unsigned(event: Event): Event {
   const before = event as object as JsonObject
   const after = unsignReply(before, () => ERASED)

@@ -47,7 +47,6 @@ export interface ForkPlan {
   readonly positions: ReadonlySet<number> | null
   /** The policy, never less strict than the source's, results of begun calls, and the status. Other open calls wait. */
   readonly appended: readonly Event[]
-  /** The fork's status. */
   readonly status: Status
 }
 
@@ -114,9 +113,7 @@ function namesEventOffPath({ log }: State, end: Entry | null, { entry, reason }:
   return named !== undefined && named.seq < entry.seq && !isOnPathIn(named, end)
 }
 
-/**
- * Whether a reply was requested after an event that is off the path. Bodies in the view are always loaded.
- */
+/** Whether a reply was requested after an event off the path. */
 function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): boolean {
   const after = event === null ? undefined : requestHeadOf(event)
   const named = typeof after === 'string' ? findEventIn(log, after) : undefined
@@ -131,10 +128,7 @@ function mayApprove(entry: Entry): boolean {
   return event.key === GRANT_KEYS.approved || event.key === GRANT_KEYS.held
 }
 
-/**
- * Status events at the end of a copy. Approvals hold for the source alone, also on branches without HEAD:
- * waiting once ends them.
- */
+/** Status events of a copy. Approvals hold for the source alone: waiting once ends them. */
 function statusesOf(branch: Branch, begun: number, hasApprovals: boolean): Event[] {
   const status = statusOf(branch, begun)
   const waits = statusUpdate('waiting_for_confirmation')
@@ -162,7 +156,6 @@ function begunCalls(
 const CONTINUES_IN_SOURCE =
   'The conversation was copied while this call was running. Its result is in the original; whether it took effect is not known here.'
 
-/** Events per read. */
 const PAGE = 500
 /**
  * Maximum per append, in events and characters. Most forks fit in one append, so that a kill leaves them

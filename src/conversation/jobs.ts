@@ -13,11 +13,9 @@ import { retryConflicts } from '../store/kit/items.ts'
 
 export interface JobKind<T extends object> {
   readonly store: Store
-  /** Where new jobs are stored. */
   readonly collection: string
   /** Where a job is stored, if that depends on its record. Default: `collection`. */
   readonly collectionOf?: (record: T) => string
-  /** Keys by which the items are listed. Default: none. */
   readonly keysOf?: (record: T) => NonNullable<NewItem['keys']>
   /** Milliseconds after which another process may claim the job of a process that died. */
   readonly ttl: number
@@ -26,7 +24,6 @@ export interface JobKind<T extends object> {
 /** A job that this process holds. */
 export class Job<T extends object> {
   readonly id: string
-  /** The next write stores it. */
   record: T
   readonly #kind: JobKind<T>
   /** Each write must name the version that the last one returned. */
@@ -46,12 +43,10 @@ export class Job<T extends object> {
     this.#renewal = setInterval(() => void this.#renew().catch(() => undefined), kind.ttl / 3)
   }
 
-  /** Aborted when the job was claimed by another process, or deleted. */
   get lost(): AbortSignal {
     return this.#lost.signal
   }
 
-  /** Whether the store has the record. */
   get isStored(): boolean {
     return this.record === this.#stored
   }
@@ -86,7 +81,6 @@ export class Job<T extends object> {
     })
   }
 
-  /** Stops renewing the lease: the job can be claimed when it expires. */
   abandon(): void {
     this.#isOver = true
     clearInterval(this.#renewal)
@@ -137,7 +131,6 @@ export class Jobs<T extends object> {
     return this.#put(id, record, null, changes)
   }
 
-  /** Claims jobs that are due, at most a page. */
   async claim(limit = MAX_PAGE_SIZE, collection = this.#kind.collection): Promise<Job<T>[]> {
     const { store, ttl } = this.#kind
     const items = await store.claimItems(collection, { ttl, limit: Math.min(limit, MAX_PAGE_SIZE) })
@@ -145,8 +138,8 @@ export class Jobs<T extends object> {
   }
 
   /**
-   * Claims one job from whichever process holds it, due or not, and changes its record; null for the record
-   * leaves it. The decision is repeated if another process was faster.
+   * Claims one job from any holder, due or not, and changes its record; null leaves it. Repeated if another
+   * process was faster.
    */
   async take(
     id: string,
@@ -159,7 +152,6 @@ export class Jobs<T extends object> {
     })
   }
 
-  /** Whether there is a job with this value of a key. */
   async has(by: string, value: string): Promise<boolean> {
     const { store, collection } = this.#kind
     return (await store.listItems(collection, { by, value, limit: 1 })).items.length > 0
@@ -179,7 +171,7 @@ export class Jobs<T extends object> {
   }
 }
 
-/** Work on a job. It ends with `release` or `finish`; otherwise the job is due again when its lease ends. */
+/** Ends with `release` or `finish`; otherwise the job is due when its lease ends. */
 type Work<T extends object> = (job: Job<T>) => Promise<void>
 
 /** Works on jobs of one kind in the background, on each id one at a time in this process. */
@@ -196,7 +188,6 @@ export class JobWorker<T extends object> {
     this.#onFailure = onFailure
   }
 
-  /** Works on a job that this process holds. */
   start(job: Job<T>): void {
     this.#run(job.id, () => Promise.resolve(job))
   }
@@ -217,12 +208,10 @@ export class JobWorker<T extends object> {
     } while (due.length === MAX_PAGE_SIZE)
   }
 
-  /** Resolves when no job is being worked on. */
   async settle(): Promise<void> {
     await Promise.all(Array.from(this.#running.values(), ({ done }) => done))
   }
 
-  /** Ends the work, whose signal was aborted before; unfinished jobs can be claimed later. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.settle()
@@ -265,7 +254,6 @@ export class JobWorker<T extends object> {
   }
 }
 
-/** Whether a write failed because an item of a collection had changed. */
 export const isConflictIn = (error: unknown, collection: string): boolean =>
   hasCode(error, 'version_conflict') && error.data['collection'] === collection
 

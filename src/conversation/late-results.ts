@@ -163,7 +163,6 @@ export function decideComplete(
   return attachLateResults(state, [id === null ? message : { ...message, id: derived as string }])
 }
 
-/** Returns a working call with its body, which its branch retains. */
 function loadedCall({ log, branch }: State, action: Entry): EventEntry<ActionEvent> {
   const callId = callIdOf(action) ?? ''
   const working = openCallOf(branch.workingCalls, callId, action.seq)?.entry

@@ -11,11 +11,9 @@ import type { Replica } from './replica.ts'
 /** Result of a recovery. */
 export interface Recovery {
   /**
-   * `recovered`: pending calls were ended and the error set. `not_running`: the status is not running, so
-   * there was nothing to do. `live`: a run holds the lease.
+   * `recovered`: pending calls ended, error set. `not_running`: nothing to do. `live`: a run holds the lease.
    */
   readonly outcome: 'recovered' | 'not_running' | 'live'
-  /** The appended events. */
   readonly events: readonly LoggedEvent[]
 }
 

@@ -37,10 +37,7 @@ export interface Look {
 export interface CommitOptions {
   /** Version that the caller expects. Default: `any`. */
   readonly expected?: ExpectedVersion
-  /**
-   * Whether the decision is only valid for the state it was made on. It is made again when others append
-   * meanwhile.
-   */
+  /** Valid only for its state; made again when others append meanwhile. */
   readonly depends?: boolean
   readonly lease?: NonNullable<AppendOptions['lease']>
   readonly within?: NonNullable<AppendOptions['within']>
@@ -65,7 +62,6 @@ function bytesOf(body: unknown): number {
 /** Maximum number of units whose size is measured after an eviction; a larger view is sampled. */
 const MEASURED_UNITS = 256
 
-/** Attempts of an erasure while others erase. */
 const MAX_ERASE_ATTEMPTS = 20
 
 /** A snapshot is due after this many new events, or this fraction of the log, whichever is more. */
@@ -78,21 +74,16 @@ const SNAPSHOT_PART = 1 / 50
  */
 export class Replica {
   readonly id: string
-  /** Called after every change. */
   readonly changes = new Listeners<State>()
-  /** Partial replies, which are never stored. */
   readonly replies = new Replies(() => this.#state)
-  /** Called with the store's errors while other writers' appends are followed. Reading is retried later. */
   readonly failures = new Listeners<unknown>()
   readonly #gone = new AbortController()
-  /** Aborted when the conversation no longer exists, with the error as reason. */
   readonly gone: AbortSignal = this.#gone.signal
   readonly #store: Store
   readonly #stamp: Stamp
   #state: State
   /** Creation time: another time means another conversation under the same id. */
   #createdAt: string
-  /** Log lengths: covered by the stored snapshot, and at the last eviction. */
   #savedAt: number
   #restedAt: number
   /** Cached size in memory: bytes so far, the entries counted, and how many of them were evicted then. */
@@ -124,12 +115,10 @@ export class Replica {
     return new Replica(store, stamp, id, await openState(store, id))
   }
 
-  /** State after the last event that this process knows. */
   get state(): State {
     return this.#state
   }
 
-  /** Owner of the lease under which this process last appended; null without one. */
   get writer(): string | null {
     return this.#writer
   }
@@ -144,7 +133,6 @@ export class Replica {
     return (await this.look()).state
   }
 
-  /** Returns the latest state with its record. Pass a record that was just read to save the read. */
   look(known?: ConversationRecord): Promise<Look> {
     return this.#inOrder(() => this.#look(known))
   }
@@ -199,12 +187,10 @@ export class Replica {
     })
   }
 
-  /** Marks the conversation as deleted. */
   leave(): void {
     this.#gone.abort(unknownConversation(this.id))
   }
 
-  /** Follows other writers' appends until the returned function is called. */
   follow(): () => void {
     this.#followed += 1
     this.#unwatch ??= this.#store.watch(this.id, () => this.#wake())
@@ -285,7 +271,6 @@ export class Replica {
     return bytes
   }
 
-  /** Waits for queued work and due snapshots. */
   async settle(): Promise<void> {
     await this.#inOrder(() => this.#save())
   }
@@ -350,7 +335,6 @@ export class Replica {
     }
   }
 
-  /** Folds what others appended. Returns whether there was anything. */
   async #catchUp(): Promise<boolean> {
     const before = this.#state
     for (;;) {
@@ -365,7 +349,6 @@ export class Replica {
     }
   }
 
-  /** Reads the record, and catches up or starts over where it differs. */
   async #look(known?: ConversationRecord): Promise<Look> {
     const { entries, head } = this.#state.log
     // An older record, or one of another conversation, proves nothing.
@@ -380,9 +363,8 @@ export class Replica {
   }
 
   /**
-   * Writes the current status into the store's record, unless the log has grown since: then the process that
-   * appended does. If that process dies first, the next reader repairs the record.
-   * @param known the recorded status, if known
+   * Stores the current status, unless the log has grown since: then the appender does, or else the next
+   * reader. @param known the recorded status, if known
    */
   async #list(known: string | null): Promise<void> {
     const { header, log } = this.#state
@@ -409,17 +391,13 @@ export class Replica {
     this.#setState(foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id)))
   }
 
-  /** Replaces the state. */
   #setState(state: State): void {
     this.#state = state
     if (this.isDue) void this.#inOrder(() => this.#save())
     this.changes.tell(state)
   }
 
-  /**
-   * Starts over: the log is another one or shorter, because the database was restored or the conversation
-   * created again.
-   */
+  /** Starts over: the log was restored or created again. */
   async #startOver(): Promise<void> {
     const known = this.#state.log.entries
     const { createdAt } = await recordIn(this.#store, this.id)
@@ -433,7 +411,6 @@ export class Replica {
     this.#setState(state)
   }
 
-  /** Whether enough was appended since the last snapshot to write a new one. */
   get isDue(): boolean {
     const { length } = this.#state.log.entries
     return length - this.#restedAt >= Math.max(SNAPSHOT_EVENTS, length * SNAPSHOT_PART)
@@ -481,15 +458,12 @@ export async function recordIn(store: Store, id: string): Promise<ConversationRe
   throw unknownConversation(id)
 }
 
-/** Events per read. */
 const PAGE = 1_024
 
-/** A state as it was opened. */
 interface Opened {
   readonly state: State
   /** Log length covered by the snapshot; 0 without a usable one. */
   readonly snapshotAt: number
-  /** Creation time of the conversation, which distinguishes its log from an earlier one under the same id. */
   readonly createdAt: string
 }
 
@@ -529,8 +503,8 @@ async function replayWhole(store: Store, id: string): Promise<State> {
 }
 
 /**
- * Returns the snapshot's state with bodies from the log. Null without a snapshot, or when it belongs to
- * another log: it records the creation time, the last event, and each event whose body it lacks.
+ * The snapshot's state with bodies from the log. Null without a snapshot of this log, by creation time, last
+ * event, and events whose bodies it lacks.
  */
 async function openSaved(
   store: Store,
@@ -551,7 +525,6 @@ async function openSaved(
   return events.has(last) ? completeSnapshot(saved, events) : null
 }
 
-/** A range of positions. */
 interface Range {
   readonly from: number
   until: number
@@ -575,8 +548,8 @@ function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
 }
 
 /**
- * Folds the rest of the log into a state. Null when the log returns to a branch that the state has evicted.
- * @param evicts whether bodies and checkpoints may be evicted on the way, to bound memory
+ * Folds the rest of the log. Null when it returns to an evicted branch. @param evicts whether to evict bodies
+ * and checkpoints on the way, to bound memory
  */
 async function foldOn(store: Store, id: string, state: State, evicts: boolean): Promise<State | null> {
   let current = state

@@ -12,24 +12,18 @@ import { addReports, type DeletionReport, EMPTY_REPORT } from './deletion-report
 import { CHILD_TAGS, type EngineContext } from './engine-context.ts'
 import { Jobs } from './jobs.ts'
 
-/** Which conversations to delete: those that match all that is given. At least one field is required. */
 export interface DeletionFilter {
   readonly owner?: string
-  /** Tags that they have with these values; at least one. */
   readonly tags?: Readonly<Record<string, string>>
-  /** Those whose record or log last changed before this instant. */
   readonly before?: string
 }
 
-/** Which conversations a retention removes, and how. */
 export interface RetentionOptions {
   /** Milliseconds since the last change of a conversation's record or log, after which it is removed. */
   readonly olderThan?: number
   /** Number of last changed conversations that stay, whatever their age. Without `olderThan` all others are removed. */
   readonly keepLast?: number
-  /** Only the conversations of this owner. */
   readonly owner?: string
-  /** Only the conversations with these tags. */
   readonly tags?: Readonly<Record<string, string>>
   /** Ends it between two conversations. */
   readonly signal?: AbortSignal
@@ -141,7 +135,6 @@ async function isChildOfAnother(store: Store, record: ConversationRecord): Promi
   return isChild && parent !== null && parent !== id && (await store.getConversation(parent)) !== null
 }
 
-/** Whether a conversation has changed since it was listed, or one of its runs may be active. */
 async function isInUse(store: Store, { id, updatedAt }: ConversationRecord, now: bigint): Promise<boolean> {
   const lease = await store.getLease(id)
   if (lease !== null && BigInt(Math.ceil(lease.expiresAt)) * 1000n > now) return true

@@ -9,10 +9,8 @@ import type { ItemChange, Items } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
 import { isBefore, type Replies, type ReplyLength, type ReplyPart, type StreamedReply } from './streamed.ts'
 
-/** Schedules a callback. Returns a function that cancels it. */
 export type Schedule = (work: () => void, milliseconds: number) => () => void
 
-/** Timers that do not keep the process alive. */
 export const realTime: Schedule = (work, milliseconds) => {
   const timer: unknown = setTimeout(work, milliseconds)
   if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref()
@@ -45,47 +43,34 @@ interface Piece {
   readonly parts: readonly ReplyPart[]
 }
 
-/** A reply written in this process. */
 interface WrittenReply {
   readonly reply: StreamedReply
-  /** Length that is in the store. */
   length: ReplyLength
   pieces: number
-  /** Version of the head item; null without one. */
   version: number | null
-  /** Whether another process has written since. */
   isLost: boolean
-  /** Whether its removal is scheduled. */
   isLeaving: boolean
 }
 
 const pieceId = (reply: string, sequence: number): string => `${reply} ${String(sequence).padStart(9, '0')}`
 
-/** What it needs of a conversation. */
 export interface SharedRepliesParts {
   readonly items: Items
   readonly id: string
   readonly replies: Replies
-  /** Whether another process may be making a reply. */
   readonly isElsewhere: () => boolean
-  /** Whether only the ends of replies are still written. */
   readonly isClosing: () => boolean
   readonly schedule: Schedule
-  /** Instances with items in the store, which `close` removes. */
   readonly open: Set<SharedReplies>
 }
 
-/** The partial replies of one conversation, as this process makes or reads them. */
 export class SharedReplies {
   readonly #parts: SharedRepliesParts
   #last: Promise<void> = Promise.resolve()
   #written: WrittenReply | null = null
-  /** Replies written by this process and not removed yet. */
   readonly #unremoved = new Set<WrittenReply>()
-  /** Readers in other processes: version of the last heartbeat, and the number of polls since. */
   #readers: { version: number | null; polls: number } = { version: null, polls: FORGET }
   #willWrite = false
-  /** The reply that this process reads. */
   #remote: { reply: StreamedReply; pieces: number } | null = null
   #listeners = 0
   #polls = 0
@@ -96,7 +81,6 @@ export class SharedReplies {
     parts.replies.beforeEnd = () => this.#finish()
   }
 
-  /** Schedules a write. Called after each delta of this process. */
   scheduleWrite(): void {
     if (this.#willWrite || this.#parts.isClosing()) return
     this.#willWrite = true
@@ -106,7 +90,6 @@ export class SharedReplies {
     }, EVERY)
   }
 
-  /** Reads other processes' replies until the returned function is called. */
   listen(): () => void {
     this.#listeners += 1
     if (this.#listeners === 1) {
@@ -127,7 +110,6 @@ export class SharedReplies {
     }
   }
 
-  /** Writes new text of this process's reply, if another process reads. */
   write(): Promise<void> {
     return this.#inOrder(async () => {
       const { current } = this.#parts.replies
@@ -138,7 +120,6 @@ export class SharedReplies {
     })
   }
 
-  /** Polls for text of other processes, and sends this process's heartbeat. */
   poll(): Promise<void> {
     return this.#inOrder(async () => {
       const { items, id, isElsewhere } = this.#parts
@@ -150,7 +131,6 @@ export class SharedReplies {
     })
   }
 
-  /** Removes this process's items. */
   close(): Promise<void> {
     return this.#inOrder(async () => {
       for (const written of this.#unremoved) await this.#remove(written)
@@ -220,7 +200,6 @@ export class SharedReplies {
     return this.#written
   }
 
-  /** Writes the whole reply before it is in the log, and schedules its removal. */
   async #finish(): Promise<void> {
     const { replies } = this.#parts
     const written = this.#written
@@ -280,7 +259,6 @@ export class SharedReplies {
     replies.news.tell(null)
   }
 
-  /** Returns the pieces of a reply from a number on, up to the first gap. */
   async #pieces(reply: string, from: number): Promise<Piece[]> {
     const pieces: Piece[] = []
     for (;;) {
@@ -326,7 +304,6 @@ async function removePieces(items: Items, { reply, pieces }: Head): Promise<void
   }
 }
 
-/** Removes expired items of dead processes, one page of each collection. */
 async function sweep(items: Items): Promise<void> {
   for (const collection of [HEADS, PIECES, READERS]) {
     const due = await items.claimItems(collection, { ttl: LINGER })

@@ -12,16 +12,13 @@ export interface ReplyLength {
   readonly reasoning: number
 }
 
-/** A reader's position in a partial reply. */
 export interface ReplyOffset extends ReplyLength {
   readonly reply: string
 }
 
-/** Serializes a position as `REPLY.CONTENT.REASONING`. */
 export const writeReplyOffset = ({ reply, content, reasoning }: ReplyOffset): string =>
   `${reply}.${content}.${reasoning}`
 
-/** Parses what {@link writePlace} returns. Null for any other text. */
 export function readReplyOffset(text: string): ReplyOffset | null {
   const match = /^([\w-]{1,64})\.(\d{1,15})\.(\d{1,15})$/.exec(text)
   return match && { reply: match[1] ?? '', content: Number(match[2]), reasoning: Number(match[3]) }
@@ -29,25 +26,21 @@ export function readReplyOffset(text: string): ReplyOffset | null {
 
 const START: ReplyLength = { content: 0, reasoning: 0 }
 
-/** Streamed text, and the length of the log at the time. */
 export interface ReplyPart {
   readonly content: string
   readonly reasoning: string
   readonly logLength: number
 }
 
-/** Whether one length is less than another in content or reasoning. */
 export const isBefore = (offset: ReplyLength, other: ReplyLength): boolean =>
   offset.content < other.content || offset.reasoning < other.reasoning
 
 /** A reply that is being streamed. Its text only grows, so positions in it stay valid. */
 export class StreamedReply {
   readonly id: string
-  /** Whether this process makes the reply. */
   readonly isOwn: boolean
   readonly #content = new GrowingText()
   readonly #reasoning = new GrowingText()
-  /** Lengths at each point where the log had grown, or where content and reasoning alternated. */
   readonly #marks: (ReplyLength & { readonly logLength: number; readonly channel: string })[] = []
   #lastDelta: { readonly key: string; readonly event: StreamingDeltaEvent } | null = null
 
@@ -60,7 +53,6 @@ export class StreamedReply {
     return { content: this.#content.length, reasoning: this.#reasoning.length }
   }
 
-  /** Length of the log at the last delta. */
   get logLength(): number {
     return this.#marks.at(-1)?.logLength ?? 0
   }
@@ -75,7 +67,6 @@ export class StreamedReply {
     this.#marks.push({ ...this.length, logLength, channel })
   }
 
-  /** Whether any of it was streamed before the event at a position. */
   hasBegunBefore(seq: number): boolean {
     return (this.#marks[0]?.logLength ?? Infinity) <= seq
   }
@@ -129,11 +120,8 @@ export class StreamedReply {
 
 /** The streamed replies of one conversation. Only the latest is kept. */
 export class Replies {
-  /** Called after each delta. */
   readonly news = new Listeners<null>()
-  /** Called before an append that ends a reply. Set by `SharedReplies`. */
   beforeEnd: (() => Promise<void>) | null = null
-  /** Fetches the latest deltas of another process. Set by `SharedReplies`. */
   catchUp: (() => Promise<void>) | null = null
   readonly #state: () => State
   #latest: StreamedReply | null = null
@@ -143,7 +131,6 @@ export class Replies {
     this.#state = state
   }
 
-  /** The latest reply, also after its end. */
   get latest(): StreamedReply | null {
     return this.#latest
   }
@@ -158,7 +145,6 @@ export class Replies {
     return this.#isOver ? null : latest
   }
 
-  /** Adds a delta to this process's reply, or begins one. */
   publish({ content, reasoning_content: reasoning }: StreamingDeltaEvent): void {
     const { current } = this
     const reply = current?.isOwn === true ? current : this.begin(crypto.randomUUID(), true)
@@ -167,12 +153,10 @@ export class Replies {
     this.news.tell(null)
   }
 
-  /** Called before events are appended: shares the rest of a reply that they end. */
   async finish(events: readonly Event[]): Promise<void> {
     if (this.beforeEnd !== null && events.some(endsReply)) await this.beforeEnd()
   }
 
-  /** Begins a reply of this process or another. */
   begin(id: string, isOwn: boolean): StreamedReply {
     this.#isOver = false
     this.#latest = new StreamedReply(id, isOwn)
@@ -180,14 +164,11 @@ export class Replies {
   }
 }
 
-/** One reader of a conversation's replies. Each character of a reply is read once, in order. */
 export class ReplyReader {
   readonly #replies: Replies
-  /** The reader's position before it connected. */
   readonly #resumeOffset: ReplyOffset | null
   #reply: StreamedReply | null = null
   #offset: ReplyLength = START
-  /** The reply after the current one. */
   #upcoming: StreamedReply | null = null
 
   constructor(replies: Replies, resumeOffset: ReplyOffset | null) {
@@ -196,7 +177,6 @@ export class ReplyReader {
     this.notice()
   }
 
-  /** Whether something has to be delivered before the event at a position. */
   has(seq: number): boolean {
     if (this.#reply !== null && isBefore(this.#offset, this.#reply.length))
       return this.#reply.next(this.#offset, seq) !== null
@@ -209,14 +189,12 @@ export class ReplyReader {
     return upcoming.next(this.#offset, seq) !== null
   }
 
-  /** Records the reply in progress. Called after each delta. */
   notice(): void {
     const { current } = this.#replies
     // A reply that had not begun when the next one began is entirely in the log.
     if (current !== null && current !== this.#reply) this.#upcoming = current
   }
 
-  /** Returns the next delta before the event at a position, or null. */
   next(seq: number): { readonly event: StreamingDeltaEvent; readonly offset: ReplyOffset } | null {
     if (!this.has(seq) || this.#reply === null) return null
     const { content, reasoning } = this.#reply.next(this.#offset, seq) ?? this.#offset
@@ -229,17 +207,14 @@ export class ReplyReader {
     return { event, offset: { reply: this.#reply.id, ...to } }
   }
 
-  /** Whether another process may have streamed more of the current reply. */
   get mayLag(): boolean {
     return this.#reply?.isOwn === false || this.#upcoming?.isOwn === false
   }
 
-  /** Fetches the rest of a reply before the event that ends it is delivered. */
   async finish(fact: Fact): Promise<void> {
     if (!isQuarantined(fact) && endsReply(fact)) await this.#replies.catchUp?.()
   }
 
-  /** Skips everything streamed so far. */
   skipStreamed(): void {
     this.#reply = this.#replies.latest
     this.#offset = this.#reply?.length ?? START
@@ -247,10 +222,7 @@ export class ReplyReader {
   }
 }
 
-/**
- * Whether an event contains the reply streamed before it, or means that none will follow, as an interrupt
- * may.
- */
+/** Whether an event contains the streamed reply, or ends it, as an interrupt may. */
 export function endsReply(event: Event | null): boolean {
   switch (event?.kind) {
     case 'ActionEvent':
@@ -268,12 +240,10 @@ export function endsReply(event: Event | null): boolean {
   }
 }
 
-/** A growing text. */
 export class GrowingText {
   readonly #pieces: { readonly text: string; readonly start: number }[] = []
   #length = 0
 
-  /** In UTF-16 code units. */
   get length(): number {
     return this.#length
   }

@@ -12,7 +12,6 @@ import type { RunOptions, RunResult } from './run/options.ts'
 import type { ChildReply, ChildRequest, Step } from './run/step.ts'
 import { keyedId } from './stamp.ts'
 
-/** The methods of a child conversation that are used here. */
 interface Child {
   sendMessage(text: string, options: { readonly key: string }): Promise<unknown>
   run(step: Step, options: RunOptions): Promise<RunResult>
@@ -87,7 +86,6 @@ function depthOf(record: ConversationRecord | null): number {
   return typeof depth === 'number' ? depth : 0
 }
 
-/** Content of the agent's final reply, or of its finish message. */
 function finalContent({ branch: { view } }: State): readonly Content[] {
   for (let index = view.units.length - 1; index >= 0; index -= 1) {
     const unit = view.units.get(index)

@@ -23,9 +23,8 @@ export type SubscriptionItem =
    */
   | { readonly type: 'caught_up'; readonly seq: number }
   /**
-   * The log no longer contains what was read of it, or what `afterId` names: a database was restored, or
-   * failed over to one that lacks the end. Discard what was delivered. The log follows from its first event,
-   * with a `caught_up` after it.
+   * The log lacks what was read, or what `afterId` names: the database was restored or failed over. Discard
+   * what was delivered; the log follows from its first event, then `caught_up`.
    */
   | { readonly type: 'reset' }
   /**
@@ -44,7 +43,6 @@ export interface SubscribeOptions {
    * resuming after a failure, since the log may have been replaced.
    */
   readonly afterId?: string
-  /** Ends the subscription. */
   readonly signal?: AbortSignal
   /** Position in a partial reply: `offset` of the last delta received. */
   readonly replyOffset?: ReplyOffset
@@ -83,7 +81,6 @@ export async function* subscribe(
   signal?.addEventListener('abort', wakeUp)
   replica.gone.addEventListener('abort', wakeUp)
   const isOver = (): boolean => signal?.aborted === true
-  /** Yields deltas that belong before the event at a position. */
   function* before(seq: number): Generator<SubscriptionItem> {
     for (let next = reader.next(seq); next !== null && !isOver(); next = reader.next(seq))
       yield { type: 'delta', ...next }
@@ -165,7 +162,6 @@ function throwFailure(failure: { readonly error: unknown } | null): void {
 
 type LoggedItem = Extract<SubscriptionItem, { type: 'event' }>
 
-/** Returns the next events: from memory while their bodies are loaded, else from the store. */
 async function readFrom(store: Store, replica: Replica, from: number): Promise<LoggedItem[]> {
   const { log, header } = replica.state
   if (from >= log.entries.length) return []

@@ -23,7 +23,6 @@ export function isReplied(branch: Branch): boolean {
   return last !== undefined && isAnswered(branch) && endsTurn(last)
 }
 
-/** The last unit that a request would contain. */
 function lastRendered({ units }: View): Unit | undefined {
   for (let index = units.length - 1; index >= 0; index -= 1) {
     const unit = units.get(index)
@@ -55,9 +54,7 @@ export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   return true
 }
 
-/** Whether a call can be executed. Calls of unknown tools or with unreadable arguments have no action. */
 export const isExecutable = ({ action }: ActionEvent): boolean => (action ?? null) !== null
 
-/** Whether an event is a call that ends the turn once executed. */
 export const isFinishCall = (event: Event): event is ActionEvent =>
   event.kind === 'ActionEvent' && event.tool_name === 'finish' && isExecutable(event)

@@ -37,7 +37,6 @@ export interface UIStreamOptions extends UIMessagesOptions {
    * another run makes the reply. Default: no run; the stream ends when nothing runs.
    */
   readonly run?: () => Promise<unknown>
-  /** Ends the stream. The run continues. */
   readonly signal?: AbortSignal
   /**
    * Called with the cause when a stream fails (its client only learns that it failed), and with the rejection
@@ -46,7 +45,6 @@ export interface UIStreamOptions extends UIMessagesOptions {
   readonly onError?: (error: unknown) => void
 }
 
-/** Parts of a reply that are not in the log yet. */
 type Live = readonly (UITextPart | UIReasoningPart)[]
 
 const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finishReason']>> = {
@@ -135,14 +133,12 @@ export async function* uiMessageStream(
   }
 }
 
-/** Rejection of a run. */
 interface Failure {
   readonly error: unknown
 }
 
 class RunFailed extends Error {}
 
-/** Runs it. Null unless it rejects. */
 async function outcomeOf({ run, onError }: UIStreamOptions): Promise<Failure | null> {
   try {
     await run?.()
@@ -154,14 +150,12 @@ async function outcomeOf({ run, onError }: UIStreamOptions): Promise<Failure | n
   }
 }
 
-/** Whether another run is active instead. */
 const isElsewhere = ({ error }: Failure): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'lease_lost')
 
 const CHANGED = 'The conversation has changed. Load it again.'
 const BROKEN = 'The stream ended unexpectedly. Load the conversation again.'
 
-/** Yields news of a conversation until nothing runs, then `settled`. */
 async function* follow(
   conversation: Conversation,
   run: () => Promise<Failure | null>,
@@ -220,9 +214,6 @@ function withText(live: Live, type: 'reasoning' | 'text', text: string | null | 
   return live.map((part) => (part.type === type ? { ...part, text: part.text + text } : part))
 }
 
-/**
- * Whether an event of a reply is in the log from a position on. The state may be ahead of the subscription.
- */
 function hasReplySince({ log: { entries } }: State, from: number): boolean {
   for (let seq = from; seq < entries.length; seq += 1) {
     const event = entries.get(seq)?.event ?? null
@@ -283,9 +274,8 @@ const HEADERS = {
 /** How to interpret a posted body. */
 export interface UIReceiveOptions extends UIMessagesOptions {
   /**
-   * What happens to calls that wait for confirmation when the user sends a message instead. `reject`
-   * (default) rejects them with that reason, so that the message gets a reply. With `keep` they still wait,
-   * and the reply follows once they are decided.
+   * Calls that wait for confirmation when the user sends a message. `reject` (default) rejects them, so that
+   * the message gets a reply. `keep`: the reply follows once they are decided.
    */
   readonly waiting?: 'reject' | 'keep'
 }
@@ -358,7 +348,6 @@ const assistantParts = (message: JsonValue): readonly JsonValue[] =>
 const hasEvent = async (conversation: Conversation, id: string): Promise<boolean> =>
   findEventIn((await conversation.state()).log, id) !== undefined
 
-/** Appends a decision on exactly the state it was made on. */
 async function appendDecided(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],
@@ -398,7 +387,6 @@ function isOfUser(entry: Entry): boolean {
   return event?.kind === 'MessageEvent' && event.source === 'user'
 }
 
-/** Appends an edited message under an id derived from its content, and returns the id. */
 async function edit(conversation: Conversation, messageId: string, message: MessageEvent): Promise<string> {
   const id = keyedId('edit', conversation.id, `${messageId}\n${canonicalJson(message.llm_message)}`)
   for (;;) {
@@ -424,7 +412,6 @@ async function edit(conversation: Conversation, messageId: string, message: Mess
   }
 }
 
-/** The user's decisions about waiting calls, and results of calls that the page executed. */
 function decisionsIn(
   state: State,
   parts: readonly JsonValue[],
@@ -460,7 +447,6 @@ function decisionsIn(
   return events
 }
 
-/** Result of a call that the page executed, or null. */
 function pageResult({ id, event }: EventEntry<ActionEvent>, part: JsonObject): Event | null {
   const { state, output, errorText } = part
   const call = { tool_name: event.tool_name, tool_call_id: event.tool_call_id }

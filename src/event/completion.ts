@@ -41,7 +41,6 @@ export interface CallProgress {
   /** A number from 0 to 1, or any JSON that the tool reports. */
   readonly progress?: JsonValue
   readonly content?: JsonValue
-  /** Replaces the handle of the working result. */
   readonly task?: JsonValue
 }
 
@@ -94,7 +93,6 @@ export function completionId(actionId: string): string {
   return isLegalId(id) ? id : `${hashText(actionId)}-completion`
 }
 
-/** Builds the message that completes a call. */
 export const completionMessage = (
   { id, event }: { readonly id: string; readonly event: ActionEvent },
   content: readonly Content[],

@@ -84,8 +84,7 @@ const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 /**
  * Warnings about a published action or observation that does not fit its kind. The event decodes all the same
- * (law E3), so that a newer producer loses no call and no result; `isAction` and `isObservation` return false
- * for it.
+ * (law E3), for newer producers; `isAction` and `isObservation` return false.
  */
 function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')

@@ -13,7 +13,6 @@ export function encodeEvent(event: Event): string {
   return JSON.stringify(event)
 }
 
-/** Pending output: text to copy, or a value to serialize. */
 type Part = string | { readonly value: unknown }
 
 /**

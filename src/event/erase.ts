@@ -7,13 +7,12 @@ import { isTextPart, type JsonObject, type JsonValue, type Message, type TextCon
 import { hasText } from './text.ts'
 import type { ActionEvent, Event, EventOf, MessageEvent } from './types.ts'
 
-/** The placeholder in place of erased text. */
 export const ERASED = '[erased]'
 
 const TEXT: readonly TextContent[] = [{ type: 'text', text: ERASED }]
 const SILENCE: readonly TextContent[] = [{ type: 'text', text: '' }]
 
-/** Keys of state updates from which a state is folded: they hold ids, a status or a policy, and no content. */
+/** Keys that a state is folded from: ids, a status or a policy, no content. */
 const FOLDED: ReadonlySet<unknown> = new Set([
   'execution_status',
   'confirmation_policy',
@@ -159,7 +158,7 @@ function messageContent(event: MessageEvent): object {
 const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unknown =>
   thinking_blocks?.map(() => ({ type: 'thinking', thinking: ERASED }))
 
-/** The record of a reply without its parts and its digests, which could be guessed from a short text. */
+/** A reply's record without its parts and digests, which short texts could be guessed from. */
 function recordOf(event: Event): object | undefined {
   const reply = replyOf(event)
   if (reply === null) return undefined
@@ -179,6 +178,5 @@ function valueOf({ key, value }: EventOf<'ConversationStateUpdateEvent'>): JsonV
 const textOf = (text: string | null | undefined): string | null | undefined =>
   typeof text === 'string' && text.trim() !== '' ? ERASED : text
 
-/** The object without the fields that are undefined. */
 const defined = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

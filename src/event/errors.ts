@@ -37,7 +37,6 @@ export type ErrorCode =
 export class ColloquyError extends Error {
   override readonly name = 'ColloquyError'
   readonly code: ErrorCode
-  /** The values in the message, for programs. */
   readonly data: Readonly<Record<string, unknown>>
 
   constructor(
@@ -74,7 +73,6 @@ export function isColloquyError(error: unknown): error is ColloquyError {
 export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
   isColloquyError(error) && error.code === code
 
-/** @param what the kind of value, for the message */
 export function unreachable(value: never, what: string): never {
   throw new TypeError(`unknown ${what} ${JSON.stringify(value)}`)
 }

@@ -32,7 +32,6 @@ const ID_RULE =
   'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__".'
 const UNIQUE_RULE = 'Must list each id once.'
 
-/** Fields of every event. */
 const identity = {
   id: z.exactOptional(z.string().check(z.regex(LEGAL_ID, ID_RULE))),
   timestamp: z.exactOptional(z.string()),
@@ -45,7 +44,7 @@ type SourceSchema<K extends EventKind> = K extends 'HookExecutionEvent'
     ? typeof source
     : z.ZodMiniDefault<typeof source>
 
-/** Schema of the source of a kind: its default is in the kinds table, and a hook allows no other. */
+/** A kind's default source is in the kinds table; a hook allows no other. */
 function sourceOf<K extends EventKind>(kind: K): SourceSchema<K> {
   const fallback = KINDS[kind].defaultSource
   const schema =
@@ -67,7 +66,6 @@ const link = { tool_name: z.string(), tool_call_id: z.string() }
 
 const failure = { code: z.string(), detail: z.string() }
 
-/** The schema of every kind. */
 export const eventSchemas = {
   ServerErrorEvent: event('ServerErrorEvent', failure),
   ACPToolCallEvent: event('ACPToolCallEvent', {
@@ -172,7 +170,6 @@ export const eventSchemas = {
   PauseEvent: event('PauseEvent', {}),
 } satisfies { readonly [K in EventKind]: z.ZodMiniType }
 
-/** The check of every kind. */
 export const eventChecks = Object.fromEntries(
   Object.entries(eventSchemas).map(([kind, schema]) => [kind, checker(schema)]),
 ) as { readonly [K in EventKind]: Check }
@@ -184,7 +181,6 @@ export function describeEvent(kind: EventKind): JsonObject {
   return { $schema, title: kind, ...schema } as object as JsonObject
 }
 
-/** The shapes that several kinds of events share, by their names in the interface. */
 const SHAPES = {
   TextContent: textContent,
   ImageContent: imageContent,

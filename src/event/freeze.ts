@@ -10,18 +10,12 @@ import type { JsonValue } from './shapes.ts'
 /** Maximum nesting of objects and lists (design D17). */
 export const MAX_DEPTH = 512
 
-/**
- * Maximum number of values in one event. Without it, an endless proxy or a few lists that share their items
- * would unfold forever.
- */
+/** Maximum values in one event: bounds endless proxies and lists that share items. */
 const MAX_VALUES = 5_000_000
 
 const MAX_ISSUES = 100
 
-/**
- * A deep-frozen JSON copy, and the issues of the values that could not be copied; the copy has null in their
- * places.
- */
+/** A deep-frozen JSON copy, with null for what could not be copied, and the issues. */
 export interface JsonCopy {
   readonly value: JsonValue
   readonly issues: readonly Issue[]
@@ -32,7 +26,6 @@ interface Walk {
   readonly path: (string | number)[]
   /** The objects that are being copied, outermost first. One that contains itself is a cycle. */
   readonly above: object[]
-  /** How many more values may be copied. */
   room: number
 }
 
@@ -230,7 +223,6 @@ function copyProperty(property: PropertyDescriptor, walk: Walk): JsonValue {
   return refuse(walk, 'json_type', 'Must be data, not a getter. Use the value itself.')
 }
 
-/** Records an issue at the current path, and returns the null that replaces the value. */
 function refuse(walk: Walk, type: string, msg: string): null {
   // The full path of a value 512 levels down is of no use.
   walk.issues.push({ loc: walk.path.slice(0, 16), msg, type })

@@ -6,15 +6,11 @@ import type { Problem } from './shape-schema.ts'
 
 /** One thing wrong with a value. */
 export interface Issue {
-  /** The path to it, from the whole value down. */
   readonly loc: readonly (string | number)[]
-  /** What is wrong, and what to do. */
   readonly msg: string
   /** Stable name of the problem: `missing`, `extra_forbidden`, `string_type` and the like. */
   readonly type: string
-  /**
-   * The value, with every secret masked; omitted where there is no value, or where it cannot be shown safely.
-   */
+  /** The value with secrets masked; omitted if absent or unsafe. */
   readonly input?: unknown
 }
 
@@ -67,17 +63,14 @@ export function issue(loc: Path, type: string, msg: string, input: unknown = ABS
   }
 }
 
-/** The branch of a union that fits a value best. */
 function nearestBranch(branches: readonly (readonly Problem[])[]): readonly Problem[] {
   return branches.toSorted((a, b) => distance(a) - distance(b))[0] ?? []
 }
 
-/** A branch with the `type` of the value is nearest; otherwise the one with the fewest problems. */
 function distance(branch: readonly Problem[]): number {
   return branch.length + (branch.some(({ path }) => path[0] === 'type') ? 1000 : 0)
 }
 
-/** The value at a path of own properties. */
 function valueAt(root: JsonValue, path: Path): unknown {
   let value: unknown = root
   for (const key of path) {
@@ -87,7 +80,6 @@ function valueAt(root: JsonValue, path: Path): unknown {
   return value
 }
 
-/** By zod's name of the expected type: the type of the issue, and a noun. */
 const EXPECTED: Readonly<Record<string, readonly [type: string, noun: string]>> = {
   string: ['string_type', 'a string'],
   boolean: ['bool_type', 'true or false'],
@@ -98,7 +90,6 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, noun: string]>> 
   record: ['dict_type', 'an object'],
 }
 
-/** The type of the issue for a problem, and a noun for what was expected. */
 function expectation(problem: Problem): readonly [type: string, noun: string] {
   if (problem.code === 'invalid_type') {
     return EXPECTED[problem.message] ?? EXPECTED[problem.expected] ?? ['value_error', problem.expected]
@@ -131,7 +122,6 @@ function describe(problem: Problem, input: unknown): readonly [type: string, msg
   }
 }
 
-/** Names the type of a JSON value, for messages. */
 export function nameOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'

@@ -13,7 +13,6 @@ import { upcast } from './upcast.ts'
 /** A fact with its upcasts and warnings; a quarantined line has neither. */
 export interface Loaded {
   readonly fact: Fact
-  /** Names of the upcasters that changed it. */
   readonly upcasts: readonly string[]
   /**
    * Problems of an event that loads all the same: payloads that do not fit their kind, and data that parsing
@@ -77,16 +76,14 @@ function textOf(value: JsonValue): string {
 const MAX_WARNINGS = 100
 
 /**
- * A number that JavaScript may change: 16 digits, an exponent of three digits, or a minus before a zero. Or
- * space before a colon, where keys cannot be counted by the character before it.
+ * A number that JavaScript may change: 16 digits, an exponent of three digits, or minus zero. Or space before
+ * a colon, which prevents counting keys.
  */
 const SUSPECT = /[:,[]\s*(?:-0|-?\d[\d.]{15}|-?[\d.]+[eE][-+]?\d{3})|(?<="\s+):/
 
-/** An object or a list around the current position. */
 interface Level {
   /** The keys of an object so far; null for a list. */
   readonly keys: Set<string> | null
-  /** The key or index of the next value. */
   position: string | number
 }
 
@@ -101,10 +98,7 @@ function lossesOf(text: string, value: object): readonly Issue[] {
 
 const NONE: readonly Issue[] = Object.freeze([])
 
-/**
- * The number of keys in a text without space before its colons, counted by the quotes before colons; -1 where
- * a backslash makes that uncertain.
- */
+/** The keys in a text without space before its colons; -1 where a backslash makes that uncertain. */
 function keysIn(text: string): number {
   let count = 0
   for (let index = text.indexOf('":'); index >= 0; index = text.indexOf('":', index + 2)) {
@@ -134,7 +128,6 @@ function keysOf(value: object): number {
 
 const BACKSLASH = 92
 
-/** Finds the losses in text that is known to be JSON. */
 function scan(text: string): readonly Issue[] {
   const issues: Issue[] = []
   const levels: Level[] = []
@@ -197,16 +190,14 @@ function isBeforeColon(text: string, from: number): boolean {
   return text[index] === ':'
 }
 
-/** Whether a number is the same after it was read and written. */
 function isExact(number: string): boolean {
   const read = Number(number)
   return Object.is(read, -0) ? false : digitsOf(JSON.stringify(read)) === digitsOf(number)
 }
 
 /**
- * A decimal number as its sign, its digits without zeros at either end, and the power of ten of the first
- * digit: equal numbers have equal texts. Where a double reads the number as neither 0 nor infinite, it holds
- * the power exactly; for others the digits differ.
+ * Sign, digits without outer zeros, and the power of ten of the first digit: equal numbers have equal texts.
+ * For doubles that are neither 0 nor infinite the power is exact; for others the digits differ.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = PARTS.exec(number) ?? []

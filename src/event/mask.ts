@@ -6,7 +6,6 @@ import { setOwn } from './json.ts'
 
 const SECRET = 'encrypted_content'
 
-/** The name in JSON text, each letter literal or escaped. */
 const NAME = [...SECRET]
   .map((letter) => {
     const code = letter.charCodeAt(0).toString(16).padStart(4, '0')
@@ -18,7 +17,6 @@ const NAME = [...SECRET]
 
 const NAMED = new RegExp(NAME)
 
-/** Start of the escape of any letter of the name. */
 const ESCAPE = String.raw`\u00`
 
 /** White space, escaped or not. It matches more than that, but no text value follows such letters. */
@@ -51,7 +49,6 @@ export function maskSecrets<T>(value: T): T {
   return holdsSecret(value) ? (masked(value) as T) : value
 }
 
-/** Whether a text mentions the secret, and so must not be quoted where it cannot be masked. */
 export function mentionsSecret(text: string): boolean {
   return text.includes(SECRET) || (text.includes(ESCAPE) && NAMED.test(text))
 }

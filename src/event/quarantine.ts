@@ -12,14 +12,11 @@ import type { Event } from './types.ts'
 /** One line that could not be decoded (design D16). */
 export interface Quarantined {
   readonly quarantined: true
-  /** The line's JSON text, unchanged. */
   readonly raw: string
   readonly issues: readonly Issue[]
   /** The id, if it is legal and the parent is readable: then the line is in the tree. */
   readonly id?: string
-  /** The parent, unchanged; only together with an id. */
   readonly parent_id?: string | null
-  /** The kind that it claims, known or not. */
   readonly event_kind?: string
 }
 

@@ -33,20 +33,14 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * none. `after` is on each event of a reply, the rest on its first event only.
  */
 export interface ReplyRecord {
-  /**
-   * Id of the event under HEAD when the model was called; null for an empty log, and true where it is the
-   * parent of this event.
-   */
+  /** Id of the event under HEAD at the model call; null for an empty log, true for this event's parent. */
   readonly after?: string | true | null
-  /** The grammar of the request and the reply. */
   readonly grammar?: GrammarName
-  /** The model's name, from the provider. */
   readonly model?: string
   /** The requested model, where the name differs and the reply has reasoning. */
   readonly asked?: string
   /** Digest of the system prompt and the messages of the request. */
   readonly prefix?: string
-  /** Digest of the request's list of tools, if known. */
   readonly tools?: string
   /** Digest of the reply's own signed parts. */
   readonly own?: string
@@ -57,22 +51,17 @@ export interface ReplyRecord {
   /** Why the reply ended early; it is then no final reply. */
   readonly outcome?: EarlyEnd
   /**
-   * The tokens of this one reply: input, output, read from a cache, written to one, of reasoning; zeros at
-   * the end are omitted.
+   * Tokens of this reply: input, output, cache read, cache write, reasoning; zeros at the end are omitted.
    */
   readonly tokens?: readonly number[]
-  /**
-   * Usage that the provider reported beyond `tokens`, or all of it where `tokens` is absent, in the
-   * provider's fields.
-   */
+  /** Reported usage beyond `tokens`, or all of it without `tokens`, in the provider's fields. */
   readonly usage?: JsonObject
   /** The reply's parts in their order, where the standard fields cannot express it. */
   readonly parts?: readonly JsonValue[]
   /** What the provider reported of the reply and does not accept back: sources, citations, ratings. */
   readonly metadata?: JsonObject
   /**
-   * Change in the number of calls of the provider's own tools that wait for their results; negative where the
-   * reply brings results. Omitted where it is 0.
+   * Change in the number of waiting calls of the provider's own tools; negative for results. Omitted if 0.
    */
   readonly waits?: number
   /** Id of the provider's container in which they wait; the request with their results must name it. */
@@ -129,7 +118,6 @@ export function recordRequestHead(
   })
 }
 
-/** Replaces `after` in the reply record of an event; other events stay as they are. */
 function withAfter(event: Event, after: ReplyRecord['after']): Event {
   const { after: _, ...others } = replyOf(event) ?? {}
   const record = Object.freeze(after === undefined ? others : { ...others, after })

@@ -15,8 +15,8 @@ export type Check = (value: JsonValue) => readonly Problem[]
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
- * Returns the check of a schema. It is compiled at the first value, so unused kinds cost nothing, and it
- * builds no copy. Only a value that does not fit runs through the slower parser, which finds the paths.
+ * The check of a schema, compiled at the first value, without a copy. Only a value that does not fit runs
+ * through the slower parser, for paths.
  */
 export function checker(schema: z.core.$ZodType): Check {
   let compiled: z.core.$ZodType | undefined
@@ -34,7 +34,6 @@ export const json = z.unknown() as z.ZodMiniType as z.ZodMiniType<JsonValue, Jso
 /** Any JSON object. */
 export const jsonObject = z.record(z.string(), json) as z.ZodMiniType as z.ZodMiniType<JsonObject, JsonObject>
 
-/** Text, null or absent. */
 export const maybeText = z.exactOptional(z.nullable(z.string()))
 
 /** A whole number. zod first reports a missing number; this message lets the issue say integer. */

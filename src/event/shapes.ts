@@ -161,7 +161,6 @@ export const isImagePart = (part: Content): part is ImageContent =>
  */
 export const isTextPart = (part: Content): part is TextContent => !isOpenPart(part) && !isImagePart(part)
 
-/** The fields of open parts that contain text, of all providers. */
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['text', 'title', 'filename', 'context'])
 
 /**

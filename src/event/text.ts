@@ -16,7 +16,6 @@ const INK = new RegExp(`[^${SPACES}]`, 'u')
 /** Whether a text is only white space. O(length). */
 export const isWhitespace = (text: string): boolean => !INK.test(text)
 
-/** Whether a text has more than white space. */
 export const hasText = (text: string | null | undefined): boolean =>
   text !== null && text !== undefined && !isWhitespace(text)
 
@@ -62,5 +61,4 @@ export const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStar
  */
 export const blobText = (hash: string): string => `colloquy:blob/${hash}`
 
-/** Every such text, with its hash. */
 export const BLOB_TEXT = /colloquy:blob\/([0-9a-f]{64})/g

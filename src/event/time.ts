@@ -1,6 +1,5 @@
 /** Reads timestamps as microseconds. Text without a zone is UTC, so that every machine reads a log alike. */
 
-/** A date-time; the day may exceed its month. */
 const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?$/
 
@@ -41,7 +40,6 @@ function isDay(text: string): boolean {
   return Number(text.slice(8, 10)) <= lastDay.getUTCDate()
 }
 
-/** Days of the Gregorian calendar, extended before its start. */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   // Years begin in March here, so that the leap day is the last day, and counting leap days needs no cases.
   const start = month > 2 ? year : year - 1

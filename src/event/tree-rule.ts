@@ -6,10 +6,8 @@
 import { ROOT } from './ids.ts'
 import type { Event } from './types.ts'
 
-/** A node of a tree, as the rule sees it. */
 export interface RuleNode {
   readonly id: string | null
-  /** Whether it can be HEAD, see `canKindBeHead`. */
   readonly canBeHead: boolean
 }
 
@@ -24,9 +22,7 @@ export interface TreeAccess<Tree, Node extends RuleNode> {
   above(tree: Tree, node: Node): Node | null
 }
 
-/**
- * HEAD after an event, and whether the event requested a move: one that was made, or one to an unknown id.
- */
+/** HEAD after an event, and whether it requested a move, also to an unknown id. */
 export interface HeadStep<Node> {
   readonly head: Node | null
   readonly move: 'none' | 'made' | 'unknown'
@@ -54,7 +50,7 @@ export function effectiveParent<Tree, Node extends RuleNode>(
     : access.find(tree, requested)
 }
 
-/** HEAD after a move to a node: the node, or its nearest ancestor that can be HEAD; null if there is none. */
+/** The node, or its nearest ancestor that can be HEAD, or null. */
 export function anchorIn<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,
@@ -65,10 +61,7 @@ export function anchorIn<Tree, Node extends RuleNode>(
   return node
 }
 
-/**
- * HEAD after an event with the node `node`, or null when the event is not in the tree; `event` is null for a
- * line that could not be decoded.
- */
+/** HEAD after an event; `node` is null outside the tree, `event` for a line that could not be decoded. */
 export function headAfterIn<Tree, Node extends RuleNode>(
   access: TreeAccess<Tree, Node>,
   tree: Tree,

@@ -3,7 +3,6 @@
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 
-/** Returns the replacement for a text that only the provider can read. */
 type Mask = (text: string) => string
 
 const ENCRYPTED = 'encrypted_content'
@@ -38,7 +37,6 @@ function withBareParts(object: JsonObject): JsonObject {
   return { ...object, reply: Array.isArray(parts) ? { ...rest, parts: parts.map(barePart) } : rest }
 }
 
-/** A part reduced to a reference to its field, or to the name of its kind. */
 function barePart(part: JsonValue): JsonValue {
   if (!isObject(part)) return null
   const { other } = part

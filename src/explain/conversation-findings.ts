@@ -63,7 +63,6 @@ function isRepeated(before: Call, { event, parent }: Call): boolean {
   return isReply || openCallOf(branchOf(parent).pendingCalls, one.tool_call_id, before.seq) !== undefined
 }
 
-/** The pending calls of HEAD's branch, as one finding. */
 export function* pendingFindings({ state, ended }: Scene): IterableIterator<FindingDraft> {
   const calls = listPendingCallsIn(state.branch.pendingCalls)
   const [first] = calls
@@ -78,7 +77,6 @@ export function* pendingFindings({ state, ended }: Scene): IterableIterator<Find
 /** Shorter words do not identify a task. */
 const LEAST_WORD = 4
 
-/** The share of the task's words that a summary must have. */
 const SHARE = 0.25
 
 /**

@@ -195,7 +195,6 @@ function orderNotes(units: readonly Unit[], unit: Unit, unitIds: readonly string
   return ids.length === 0 ? [] : [note('passed', 'U10', text, ids)]
 }
 
-/** Whether a unit records the HEAD of its request. */
 function isPlaced(unit: Unit): boolean {
   const event = unit.type === 'batch' ? unit.calls.get(0)?.event : unit.item.event
   return event !== undefined && requestHeadOf(event) !== undefined

@@ -2,40 +2,27 @@
 
 /** Why an event is in the view or not. */
 export type VerdictCode =
-  /** In the view as its own unit. */
   | 'unit'
   /** In the view: part of a batch that has all its results. */
   | 'batch'
   /** Its batch waits for a result. */
   | 'pending'
-  /** Its kind never enters a view. */
   | 'no_unit'
-  /** A Condensation lists it. */
   | 'condensed'
-  /** A Condensation lists another event of its batch. */
   | 'condensed_with_batch'
-  /** A Condensation lists an event of its stretch. */
   | 'condensed_with_stretch'
   /** A result whose call was forgotten before the result arrived. */
   | 'late_result'
-  /** A result without a call on its branch. */
   | 'orphan_result'
-  /** A further result of a call. */
   | 'duplicate_result'
-  /** HEAD is on another branch. */
   | 'other_branch'
-  /** The line is not an event. */
   | 'quarantined'
-  /** An earlier event has the same id. */
   | 'repeated_id'
 
 /** A further fact about an event. */
 export type NoteCode =
-  /** The result that a call has, or the call that a result ends. */
   | 'paired'
-  /** A call without a result. */
   | 'unanswered'
-  /** The other events of its reply. */
   | 'batch_mates'
   /** Another batch of the same reply, which could not be merged with this one. */
   | 'split_batch'
@@ -45,19 +32,12 @@ export type NoteCode =
   | 'placed'
   /** A reply that had not read this message is placed before it. */
   | 'passed'
-  /** A later system prompt replaces it. */
   | 'replaced_prompt'
-  /** It is in the view, but has no content to send. */
   | 'says_nothing'
-  /** The events that a Condensation removed. */
   | 'took_out'
-  /** The summary that a Condensation put into the view. */
   | 'summary'
-  /** The budget omits it from the request. */
   | 'over_budget'
-  /** The mask replaces it by a short text. */
   | 'masked'
-  /** A repair of replay, or a part that replay ignored. */
   | 'repaired'
 
 /** One fact about an event, and its rule. */
@@ -79,9 +59,7 @@ export interface Explanation {
   readonly id: string | null
   /** Position in the log; for a summary, the position of its Condensation. */
   readonly seq: number
-  /** Null for a line without a kind. */
   readonly kind: string | null
-  /** Whether `viewEvents` contains it. */
   readonly inView: boolean
   readonly verdict: Reason<VerdictCode>
   /**
@@ -89,7 +67,6 @@ export interface Explanation {
    * HEAD to another branch, or the event with the same id. Null for none.
    */
   readonly removedBy: string | null
-  /** The results of a call, or the call of a result. */
   readonly pairedWith: readonly string[]
   readonly notes: readonly Reason<NoteCode>[]
 }

@@ -33,11 +33,9 @@ export interface Finding {
   readonly key: string
   readonly kind: FindingKind
   readonly severity: Severity
-  /** What happened, in one sentence. It quotes ids and names only, never content. */
   readonly text: string
   /** The rule of the design, such as `U6`; `ruleOf` returns its sentence. Null where a law covers it. */
   readonly rule: string | null
-  /** The broken law of logs, such as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
   readonly law: string | null
   /** Position of the event, which is also the first of `ids` if it has an id. */
   readonly seq: number
@@ -50,6 +48,5 @@ export interface Finding {
 export interface FindingCost {
   /** Tokens that a provider may have had in its cache. */
   readonly cacheTokens: number
-  /** Thinking that is no longer sent. */
   readonly reasoningTokens: number
 }

@@ -73,7 +73,6 @@ const KINDS: Readonly<Record<string, FindingKind>> = {
   T6: 'repaired',
 }
 
-/** By the number of a law or by its letter. */
 const SEVERITY: Readonly<Record<string, Severity>> = {
   P: 'error',
   M: 'error',
@@ -82,7 +81,6 @@ const SEVERITY: Readonly<Record<string, Severity>> = {
   E2: 'error',
 }
 
-/** Each violation that `checkLog` reports. */
 function* lawFindings({ state, items, grammars, ended, writer }: Scene): IterableIterator<FindingDraft> {
   const { conversationId } = state
   const checkOptions = { ended, grammars, conversationId, ...(writer !== undefined && { messages: writer }) }
@@ -204,7 +202,6 @@ const inOrder = (a: FindingDraft, b: FindingDraft): number =>
   FINDING_KINDS.indexOf(a.kind) - FINDING_KINDS.indexOf(b.kind) ||
   a.seq - b.seq
 
-/** Adds a unique key to each finding, stable for the same log. */
 function withKeys(found: readonly FindingDraft[]): Finding[] {
   const used = new Map<string, number>()
   return found.map((one) => {

@@ -77,7 +77,6 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
     const entry = log.entries.get(seq) as Checkpoint
     if (!entry.inTree) continue
     const before = logPrefix(log, seq, null)
-    /** Whether an id names an event of the branch; null for an unknown id. */
     const isNamedOn = (id: unknown): boolean | null => {
       // A state update would be in the same position, without content.
       const isRemoved = id === by.id && by.canBeHead

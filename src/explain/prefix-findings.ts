@@ -20,7 +20,6 @@ import { counted } from './explanation.ts'
 /** Maximum number of changes to check, the latest ones. Each needs two requests. */
 const MAX_CHANGES = 64
 
-/** A request, and the events since the previous request that may have changed the past. */
 interface RequestPoint {
   readonly head: Checkpoint | null
   readonly before: Checkpoint | null
@@ -73,7 +72,6 @@ function changedRequests(state: State): RequestPoint[] {
   return points
 }
 
-/** The LLM response of an event; empty for a reply without an id, null for other events. */
 const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseOf(event) ?? '') : null)
 
 /** Whether an event did more than extend the view. O(1). */
@@ -132,9 +130,6 @@ function judge(
 
 type Sent = ReturnType<typeof requestOn>
 
-/**
- * The event that made the change: a prompt for a change of the system or tools, else the first other suspect.
- */
 function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpoint | undefined {
   const prompts = suspects.filter(({ event }) => event?.kind === 'SystemPromptEvent')
   const others = suspects.filter((one) => !prompts.includes(one))

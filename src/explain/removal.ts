@@ -15,7 +15,6 @@ import { findUnit, type Subject } from './subject.ts'
 
 interface Removal {
   readonly by: Checkpoint
-  /** The unit, and the branch before it was removed. */
   readonly unit: Unit
   readonly branch: Branch
   readonly verdict: Reason<VerdictCode>
@@ -58,13 +57,12 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   return removed('condensed_with_stretch', 'U5', text, mates)
 }
 
-/** The units that a condensation removed from the view, in order; empty for other events. Costs as its fold. */
+/** Units that a condensation removed, in order; else empty. Costs as its fold. */
 export const removedUnits = (entry: Checkpoint, log: Log): Unit[] =>
   entry.event?.kind === 'Condensation'
     ? unitsRemoved(branchOf(entry.parent).view, entry as EventEntry<Condensation>, log)
     : []
 
-/** The same without pending units. */
 export const removedWholeUnits = (entry: Checkpoint, log: Log): Unit[] =>
   removedUnits(entry, log).filter((unit) => !isPending(unit))
 

@@ -16,9 +16,7 @@ export interface Scene {
   readonly items: readonly Loaded[]
   readonly grammars: readonly GrammarName[]
   readonly ended: boolean
-  /** The messages that the server sends for a state, as far as the log reveals it. */
   readonly messages: (state: State) => readonly NeutralMessage[]
-  /** The caller's own writer. */
   readonly writer: RequestWriter | undefined
 }
 

@@ -15,7 +15,6 @@ export interface Subject {
   /** For a summary, its Condensation. */
   readonly entry: Checkpoint
   readonly id: string | null
-  /** Whether it is a summary, which is not an event of the log. */
   readonly derived: boolean
 }
 

@@ -26,19 +26,16 @@ import type { ToolResultEvent } from '../event/types.ts'
 import { matchResult } from '../log/open-calls.ts'
 import { whyDropped } from '../state/dropped.ts'
 
-/** A verdict, with the last unit that contained the event. */
 export interface Verdict {
   readonly reason: Reason<VerdictCode>
   readonly removedBy: string | null
   readonly position: UnitPosition | null
-  /** The call of a late result, which the view no longer had; else null. */
   readonly lateFor: string | null
 }
 
 export interface UnitPosition {
   readonly unit: Unit
   readonly branch: Branch
-  /** The end of its path. */
   readonly end: Checkpoint
 }
 
@@ -61,7 +58,6 @@ export function judge(state: State, subject: Subject): Verdict {
   return onPath(state, subject, head as Checkpoint)
 }
 
-/** The verdict on an event of the path to HEAD, or to the end of another branch. */
 function onPath(state: State, subject: Subject, head: Checkpoint): Verdict {
   const { branch } = head
   const unit = findUnit(branch.view, subject)
@@ -98,7 +94,6 @@ function inView(unit: Unit, position: UnitPosition): Verdict {
   return verdict({ code: 'pending', rule: 'U4', law: null, text, ids: waiting })
 }
 
-/** The verdict on an event of another branch, with its unit at the end of that branch. */
 function elsewhere(state: State, subject: Subject): Verdict {
   const { entry } = subject
   const left = whereHeadLeft(state, entry)
@@ -158,7 +153,6 @@ function out(
 interface Judged {
   readonly verdict: Reason<VerdictCode>
   readonly removedBy: string | null
-  /** The call of a late result; null for other results. */
   readonly call: string | null
 }
 
@@ -220,7 +214,6 @@ function isShown(call: Entry, result: Entry, below: Entry): boolean {
   return unit !== undefined && !isPending(unit)
 }
 
-/** The log as it was when an entry was appended. */
 const logBefore = ({ log }: State, { seq }: Entry): Log => logPrefix(log, seq, null)
 
 function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
@@ -261,7 +254,6 @@ const stray = (text: string, ...ids: readonly string[]): Judged => ({
 const namedBy = (log: Log, { event }: ResultEntry): Entry | undefined =>
   event.kind === 'AgentErrorEvent' ? undefined : findEventIn(log, event.action_id)
 
-/** The call of a second result: the named one, else the latest call above it with its tool call id. */
 function callOf(state: State, entry: ResultEntry): Entry | null {
   const named = namedBy(logBefore(state, entry), entry)
   if (named !== undefined) return named

@@ -32,7 +32,6 @@ export interface Described {
   /** At most eleven letters. */
   readonly role: string
   readonly tone: Tone
-  /** Its subject, such as a tool's name; may be empty. */
   readonly subject: string
   readonly text: string
 }
@@ -180,7 +179,6 @@ function partText(part: Content): string {
     : `[${[part.type, ...wordsIn(part)].join(' ')}]`
 }
 
-/** The most informative fields of the published actions. */
 const INFORMATIVE = [
   'command',
   'path',
@@ -194,7 +192,6 @@ const INFORMATIVE = [
   'prompt',
 ] as const
 
-/** The most informative fields of a call's action, else its arguments. */
 function callText({ action, tool_call }: ActionEvent): string {
   if (action === null || action === undefined) return `(cannot run) ${tool_call.arguments}`
   const texts = INFORMATIVE.map((field) => action[field]).filter(

@@ -14,18 +14,14 @@ export interface LogIssue {
 }
 
 export interface LogDocument {
-  /** Its name for people: of a file, or a title. */
   readonly title: string
   /** Its id, part of the derived ids of its events; empty for a file. */
   readonly conversation: string
-  /** The name by which other logs refer to it. */
   readonly name: string
-  /** The name of the conversation that started it; null for none. */
   readonly parent: string | null
   /** The line of each position, unless these are 1, 2, 3 and so on. */
   readonly lines: readonly number[] | null
   readonly issues: readonly LogIssue[]
-  /** Notes on records that became no event. */
   readonly notes: readonly string[]
   /** Null if the page must compute them. */
   readonly findings: readonly Finding[] | null
@@ -35,7 +31,6 @@ export interface LogDocument {
 /** For a longer log, no requests are written and no texts are searched, because that needs minutes. */
 export const LONG_LOG = 20_000
 
-/** The findings to look up in a log of this length. */
 export const findingOptions = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
@@ -50,7 +45,6 @@ export interface PageSource {
    */
   readonly from: 'page' | 'files' | 'service'
   readonly logs: readonly LogTitle[]
-  /** Index of the log that is opened first. */
   readonly first: number
 }
 

@@ -22,16 +22,11 @@ const MAX_PENDING = 64
 /** P1, P4, P6 to P9, I7 for executed calls, and M7 for split replies. O(log n) for an event. */
 export function watchCalls(report: Report, ended: boolean): LawWatch {
   const startOf = replyStarts()
-  /** The last call of each LLM response and of each tool call id. */
   const responses = new Map<string, Entry>()
   const callIds = new Map<string, Entry>()
-  /** Calls that were pending at an interrupt, and reported calls. */
   const interrupted = new Set<number>()
   const reported = new Set<number>()
-  /**
-   * Calls with a result on any branch; and whether HEAD was moved since a run or a user last wrote the
-   * status.
-   */
+  /** Calls with a result on any branch; whether HEAD moved since the last written status. */
   const withResult = new Set<number>()
   let isMoved = false
   const consent = watchConsent(report)
@@ -180,10 +175,8 @@ function watchConsent(report: Report): ConsentWatch {
   const approved = new Set<unknown>()
   let turn = 0
   let policy: Entry | null = null
-  /** The last event that set the status waiting_for_confirmation. */
   let wait: LogStep['entry'] | null = null
 
-  /** Whether the log's policy requires a confirmation of a call, and there was none. */
   const lacksConfirmation = ({ before: { header }, entry }: LogStep, call: Call): boolean => {
     // A copied path has only the updates with an explicit parent, and may lack the approval.
     if (policy === null || isOnPathIn(policy, entry.parent)) return false
@@ -261,7 +254,6 @@ const isCall = (entry: Entry | undefined): entry is Call =>
 const idsIn = ({ value }: ConversationStateUpdateEvent): ReadonlySet<unknown> =>
   new Set<unknown>(Array.isArray(value) ? value : [])
 
-/** Tools without effects, which need no confirmation when they are alone in a reply. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /** Whether a policy requires confirmation in every reading: risky calls, which every threshold includes. */

@@ -27,19 +27,15 @@ import { isPending, unitEvents } from '../view/unit.ts'
 /** What is known about a log besides its content. */
 export interface CheckOptions {
   /**
-   * Whether the server is done with it: no run continues, so no call may be pending unless it waits for a
-   * user, and the status may not be running. Default: no, the log may continue.
+   * Whether the server is done with it: no call may be pending unless it waits for a user, nor the status
+   * running. Default: no.
    */
   readonly ended?: boolean
   /**
-   * The grammars in which requests are checked: the requests by the provider's rules, and what replies record
-   * of theirs. Default: none.
+   * Grammars for checking requests by the provider's rules, and what replies record of them. Default: none.
    */
   readonly grammars?: readonly GrammarName[]
-  /**
-   * Converts a state to the messages that the server sends, if it masks, limits or cuts those of
-   * `toMessages`.
-   */
+  /** Writes the server's messages, if it masks, limits or cuts those of `toMessages`. */
   readonly messages?: RequestWriter
   /** Part of the derived ids of events. Default: the empty string. */
   readonly conversationId?: string

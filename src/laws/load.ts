@@ -33,7 +33,6 @@ export function loadItem(item: unknown): Loaded {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** A value with the shape of a loaded fact; null for anything else. */
 function loadedFrom(item: unknown): Loaded | null {
   if (!isObject(item) || Object.hasOwn(item, 'kind') || !Object.hasOwn(item, 'fact')) return null
   const { fact, upcasts } = item
@@ -61,7 +60,6 @@ function quarantinedFrom(item: unknown): Quarantined | null {
   }
 }
 
-/** A list of issues, with each field read once; null if one is invalid. */
 function issuesFrom(list: unknown): readonly Issue[] | null {
   if (!Array.isArray(list)) return null
   const issues: Issue[] = []
@@ -103,22 +101,18 @@ export interface LawViolation {
   readonly id: string | null
   /** Position in the log, from 0. */
   readonly seq: number
-  /** One sentence: what is wrong, and what a correct server writes. */
   readonly message: string
 }
 
 export type Report = (law: string, at: Pick<Entry, 'id' | 'seq'>, message: string) => void
 
-/** An event of the tree, with the states around it. */
 export interface LogStep {
   readonly before: State
   readonly after: State
   readonly entry: Checkpoint & { readonly id: string; readonly event: Event }
-  /** The branch of its parent. */
   readonly above: Branch
 }
 
-/** A check that receives each event of a log, and then its end. */
 export interface LawWatch {
   readonly step: (step: LogStep) => void
   readonly end?: (state: State) => void

@@ -16,7 +16,6 @@ interface ReplyStart {
   readonly isRecorded: boolean
 }
 
-/** The LLM response of an event; null for any other event, or a missing id. */
 export function responseOf(event: Event): string | null {
   const isMessage =
     event.kind === 'MessageEvent' && event.source === 'agent' && event.llm_message.role === 'assistant'
@@ -24,10 +23,8 @@ export function responseOf(event: Event): string | null {
   return (event.llm_response_id ?? '') === '' ? null : (event.llm_response_id ?? null)
 }
 
-/** Whether the event is a reply that its user interrupted. */
 export const isCutOff = (event: Event): boolean => replyOf(event)?.interrupted === true
 
-/** Remembers the last event of each reply, to recognise first events. */
 export function replyStarts(): (step: LogStep) => ReplyStart | null {
   const known = new Map<string, Entry>()
   return ({ before, entry }) => {

@@ -21,13 +21,11 @@ import type { LawWatch, LogStep, Report } from './load.ts'
 /** Converts a state to the messages that a server sends. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]
 
-/** How requests are judged. */
 export interface RequestOptions {
   readonly grammars?: readonly GrammarName[]
   readonly messages?: RequestWriter
 }
 
-/** A request, and the first event of its reply. */
 interface RequestPoint {
   readonly head: Checkpoint | null
   readonly reply: Pick<Entry, 'id' | 'seq'>
@@ -115,10 +113,8 @@ function recordIn(event: Event): unknown {
   return (event.llm_message as { readonly reply?: unknown }).reply
 }
 
-/** The state as it is seen from an entry. */
 const seenFrom = (state: State, entry: Checkpoint | null): State => ({ ...state, branch: branchOf(entry) })
 
-/** Checks that a request breaks no rule of the provider. */
 function checkRequest(
   state: State,
   { head, reply }: RequestPoint,
@@ -134,13 +130,9 @@ function checkRequest(
   report(law, reply, `the request here breaks the provider's rule ${rule} at ${path}: ${message}`)
 }
 
-/** Both treatments of replaced system prompts. */
 const SYSTEMS = ['append', 'replace'] as const
 
-/**
- * Checks the signed parts that would be omitted at the end, and whether their replies were ever after their
- * recorded prefix.
- */
+/** Checks signed parts omitted at the end, and whether their replies ever followed their recorded prefix. */
 function checkSigned(
   state: State,
   records: ReadonlyMap<object, LogStep['entry']>,

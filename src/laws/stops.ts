@@ -17,7 +17,6 @@ import { type View, viewEventsIn } from '../view/view.ts'
 import { isCutOff, responseOf } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './load.ts'
 
-/** A stop that is in force until a status is written. */
 interface Stop {
   readonly entry: Entry
   /** Replies with events since; the first may have been in flight. */
@@ -34,8 +33,8 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
   let stop: Stop | null = null
   let finished: Entry | null = null
   /**
-   * The event that implied the status finished, and the state then: checked only at the end, because the run
-   * may continue, and later events need not be read.
+   * The event that implied the status finished, and its state: checked only at the end, because the run may
+   * continue.
    */
   let inferred: { readonly entry: Entry; readonly state: State } | null = null
   /** A log without a model needs no final reply. */
@@ -89,13 +88,11 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
   }
 }
 
-/** The status that an update sets; undefined for other updates. */
 function statusIn({ key, value }: ConversationStateUpdateEvent): unknown {
   if (key === 'execution_status') return value
   return key === 'full_state' && isObject(value) ? value['execution_status'] : undefined
 }
 
-/** Events that may follow a status of `finished`. */
 const mayFollow = (event: Event): boolean =>
   isToolResult(event) || (event.kind === 'ConversationStateUpdateEvent' && event.key !== 'leaf_event_id')
 
@@ -158,7 +155,6 @@ const isPrompted = ({ view, lastUserMessage }: Branch): boolean =>
     ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
   )
 
-/** Maximum number of blank units to skip at the end of a view. */
 const MAX_BLANK = 64
 
 /** The last unit with content for a model. O(units from there), up to a bound. */

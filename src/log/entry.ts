@@ -9,7 +9,6 @@ import type { Quarantined } from '../event/quarantine.ts'
 /** A repair or an omission by replay. */
 export interface LogWarning {
   readonly seq: number
-  /** Id of the entry at that position, if it has one. */
   readonly id: string | null
   readonly code:
     | 'quarantined'
@@ -19,7 +18,6 @@ export interface LogWarning {
     | 'unreadable_timestamp'
     | 'reply_not_placed'
     | 'nothing_completed'
-  /** One sentence for people. */
   readonly message: string
 }
 
@@ -29,11 +27,11 @@ export interface LogWarning {
  */
 export interface UnitOrder {
   /**
-   * Position in the log of the unit's first event. For a unit that was inserted before existing messages, and for a
-   * derived summary: the rank of the unit before it.
+   * Position of the unit's first event. For a unit inserted before messages, and a derived summary: the rank
+   * of the unit before it.
    */
   readonly rank: number
-  /** Position in the log of the unit's first event. A derived summary has that of the unit before it. */
+  /** Position of the unit's first event; for a derived summary, that of the unit before. */
   readonly first: number
   /** Orders derived summaries after the same unit. Default: 0. */
   readonly tie?: number
@@ -63,9 +61,7 @@ export interface Entry {
   readonly inTree: boolean
   /** Whether it can be HEAD: it is in the tree and not a state update (design D8). */
   readonly canBeHead: boolean
-  /** Its parent. Null for a root, and outside the tree. */
   readonly parent: Entry | null
-  /** Number of its ancestors. */
   readonly depth: number
   /** An ancestor further up, so that ancestry takes O(log depth) hops. Null at a root. */
   readonly jump: Entry | null
@@ -73,7 +69,6 @@ export interface Entry {
   readonly above: Entry | null
   /** Order of the view unit that contains the event, or its summary. Set once by the fold; null for none. */
   unit: UnitOrder | null
-  /** Warnings about it; usually none. */
   readonly warnings: readonly LogWarning[]
   /** Only on an entry whose body was evicted, as by a snapshot: what is known of its body. */
   readonly evicted?: EvictedBody
@@ -82,7 +77,6 @@ export interface Entry {
 /** What is known of an evicted body. */
 export interface EvictedBody {
   readonly kind: string | null
-  /** Whether it was an event, not an undecodable line. */
   readonly isEvent: boolean
   /** Tool call id of an action in the tree. */
   readonly callId: string | null
@@ -114,14 +108,12 @@ export function eventKindOf(entry: Entry): string | null {
   return entry.evicted?.isEvent === true ? entry.evicted.kind : null
 }
 
-/** Tool call id of an action in the tree. Null for anything else. */
 export function callIdOf(entry: Entry): string | null {
   const { event } = entry
   if (event === null) return entry.evicted?.callId ?? null
   return entry.inTree && event.kind === 'ActionEvent' ? event.tool_call_id : null
 }
 
-/** LLM response of such an action. For evicted bodies, at least for the first action of each response. */
 export function responseIdOf(entry: Entry): string | null {
   const { event } = entry
   if (event === null) return entry.evicted?.responseId ?? null

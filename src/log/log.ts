@@ -10,7 +10,6 @@ export interface LogIndex {
   readonly ids: IndexMap
   readonly calls: IndexMap
   readonly responses: IndexMap
-  /** The columnar log at the beginning, if it was opened from a snapshot. */
   readonly columns: ColumnarLog | null
 }
 
@@ -29,7 +28,6 @@ const newIndex = (columns: ColumnarLog | null): LogIndex => ({
   columns,
 })
 
-/** A log without entries. */
 export function emptyLog<E extends Entry>(): Log<E> {
   return { entries: Vector.empty(), head: null, index: newIndex(null) }
 }
@@ -102,9 +100,7 @@ export function listWarningsIn(log: Log): LogWarning[] {
   return [...before, ...log.entries.slice(known).flatMap((entry) => entry.warnings)]
 }
 
-/** Positions in the part of the log before the map's own. */
 interface IndexBase {
-  /** Number of positions that it covers. */
   readonly length: number
   readonly find: (key: string, accept: (seq: number) => boolean, from?: number) => number
 }
@@ -159,7 +155,6 @@ class IndexMap {
   }
 }
 
-/** Inserts a position into an ascending list, once. */
 function insert(list: number[], seq: number): void {
   let index = list.length
   while (index > 0 && (list[index - 1] as number) > seq) index -= 1

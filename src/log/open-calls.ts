@@ -11,10 +11,7 @@ import { work } from './work.ts'
 /** A call without a result, and its batch. */
 export interface PendingCall {
   readonly entry: EventEntry<ActionEvent>
-  /**
-   * Order of the call's batch in the view: rank, and position of its first call. The batch may have been
-   * forgotten.
-   */
+  /** Rank and position of the call's batch, which may have been forgotten. */
   readonly rank: number
   readonly first: number
 }

@@ -71,7 +71,6 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
   }
 }
 
-/** A log as a tree. Its entries already know what is above them. */
 const LOG_TREE: TreeAccess<Log, Entry> = {
   head: (log) => log.head,
   find: findEventIn,

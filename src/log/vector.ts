@@ -12,15 +12,11 @@ const MASK = WIDTH - 1
 /** An inner node contains nodes, a leaf contains values. The level decides which. */
 type Node = readonly unknown[]
 
-/**
- * Makes a leaf on access: all values from a multiple of 32 to the next one. Returns the same objects each
- * time.
- */
+/** Makes a leaf on access: the values between two multiples of 32, always the same objects. */
 export type LeafMaker<T> = (start: number) => readonly T[]
 
 const NO_NODES: Node = Object.freeze([])
 
-/** Index of the first value in the tail. */
 const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) >>> BITS) << BITS)
 
 /**
@@ -36,13 +32,11 @@ const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) 
  * console.assert(one.length === 1 && two.get(1) === "b");
  */
 export class Vector<T> implements Iterable<T> {
-  /** Number of values. */
   readonly length: number
   readonly #shift: number
   readonly #root: Node
   readonly #tail: T[]
 
-  /** Takes the parts of a trie; use `empty`, `vectorOf` or `lazyVector`. */
   constructor(length: number, shift: number, root: Node, tail: T[]) {
     this.length = length
     this.#shift = shift
@@ -50,7 +44,6 @@ export class Vector<T> implements Iterable<T> {
     this.#tail = tail
   }
 
-  /** Returns the empty vector. */
   static empty<T>(): Vector<T> {
     // A fresh tail for each caller: the first push owns it.
     return new Vector<T>(0, BITS, NO_NODES, [])
@@ -183,12 +176,10 @@ export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
   return new Vector(length, shift, (nodes[0] ?? NO_NODES) as Node, leafAt(start).slice())
 }
 
-/** A leaf, made now if necessary. Never written to. */
 function loadLeaf<T>(leaf: Node | LeafMaker<T>, index: number): T[] {
   return (typeof leaf === 'function' ? leaf(index & ~MASK) : leaf) as T[]
 }
 
-/** A chain of inner nodes down to one leaf. */
 function spine(level: number, leaf: Node): Node {
   if (level === 0) return leaf
   work.slots += 1
@@ -207,7 +198,6 @@ function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
   return copy
 }
 
-/** The trie with one value replaced. */
 function withValue(node: Node, level: number, index: number, value: unknown): Node {
   const copy = (level === 0 ? loadLeaf(node, index) : node).slice()
   work.slots += copy.length

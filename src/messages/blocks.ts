@@ -7,14 +7,12 @@ import { type Fields, hasFields, type Shape } from './shape.ts'
 
 export interface Kind {
   /**
-   * How a part of the kind is stored and sent back. `standard`: in the fields that all events have. `call`:
-   * read as a call, sent back in its own form. `part`: stored whole in the reply's record, sent back
-   * unchanged. `words`: stored whole, but the provider does not accept it back, so its text is sent. `about`:
-   * stored in the record's `metadata`, never sent.
+   * `standard`: in the fields of all events. `call`: read as a call, sent in its own form. `part`: stored
+   * whole in the reply's record, sent unchanged. `words`: stored whole, but sent as text, as the provider
+   * refuses it. `about`: in the record's `metadata`, never sent.
    */
   readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
   readonly side: 'assistant' | 'user' | 'both'
-  /** Required form of its fields. */
   readonly needs?: Fields
   /** The field that only the provider can write: a part that has it is signed. */
   readonly signed?: string
@@ -31,7 +29,6 @@ export interface GrammarKinds {
   readonly table: Kinds
 }
 
-/** Returns the kind of a part: its `type`, or its first field. */
 export function kindName(value: JsonObject): string {
   const { type } = value
   return typeof type === 'string' ? type : (Object.keys(value)[0] ?? '')
@@ -59,9 +56,7 @@ export function isReturnable(kinds: GrammarKinds, value: JsonObject): boolean {
   return isFormed && isSound(value) && hasFields(value, needs)
 }
 
-/**
- * A kind of a standard field is stored whole only when that field cannot represent it; it then has `needs`.
- */
+/** A standard kind is stored whole only if its field cannot represent it (`needs`). */
 const isKeptWhole = (kind: Kind): boolean =>
   kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 

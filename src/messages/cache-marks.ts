@@ -15,15 +15,12 @@ export interface MarkState {
 
 export type Mark = (wanted: boolean, time?: CacheTime | null) => CacheControl
 
-/** Maximum number of breakpoints in a request. */
 const MAX_MARKS = 4
 
 /**
- * Returns a function that assigns the breakpoints of one request, in order, so that a longer history changes
- * no earlier block. Breakpoints of tools count too, and so does the request's own.
- *
- * The provider refuses a breakpoint of an hour after one of five minutes, so it becomes one of five minutes
- * there. The request's own counts as the last: when it is for an hour, all are.
+ * Assigns breakpoints in order, so that a longer history changes no earlier block. Those of tools and of the
+ * request count too. The provider refuses an hour after five minutes, so that becomes five minutes. The
+ * request's own counts as the last: if it is for an hour, all are.
  */
 export function cacheMarks(
   state: MarkState,

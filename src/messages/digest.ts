@@ -24,7 +24,6 @@ export function followedBy(before: Digest, next: Digest): Digest {
 export const digestOfAll = (tag: string, ...parts: readonly Digest[]): Digest =>
   parts.reduce(followedBy, digestOf(tag))
 
-/** The digest in 16 hexadecimal digits. */
 export const nameOf = ({ high, low }: Digest): string => hex32(high) + hex32(low)
 
 interface Known {
@@ -32,10 +31,7 @@ interface Known {
   readonly digest: Digest
 }
 
-/**
- * Digests of texts by the object of the log that contains them. The text is compared again, since a grammar
- * or an option can make another text of the same object.
- */
+/** Digests by the object of the log. The text is compared again, since a grammar or option can change it. */
 const KNOWN = new WeakMap<object, (Known | undefined)[]>()
 
 /**
@@ -53,7 +49,6 @@ export function cachedDigest(source: object | null, slot: number, text: string):
   return digest
 }
 
-/** Returns the function with its result cached for each object. */
 export function memoize<Of extends object, T extends object | string | null>(
   make: (of: Of) => T,
 ): (of: Of) => T {

@@ -79,12 +79,10 @@ function sniff(base64: string): ImageType | undefined {
 
 /** A file in any grammar. */
 export interface FileRef {
-  /** Null when unknown. */
   readonly mediaType: string | null
   readonly from:
     | { readonly data: string }
     | { readonly url: string }
-    /** An uploaded file, which only its provider can resolve. */
     | { readonly id: string; readonly provider: 'openai' | 'anthropic' }
   readonly name: string | null
 }
@@ -135,7 +133,6 @@ const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new M
 
 const PDF = 'application/pdf'
 
-/** Audio formats and their names in Chat Completions. */
 export const AUDIO: ReadonlyMap<string, string> = new Map([
   ['audio/wav', 'wav'],
   ['audio/x-wav', 'wav'],
@@ -166,7 +163,6 @@ export function textOfFile({ from, mediaType, name }: FileRef): string | null {
   return name === null ? text : `${name}\n${text}`
 }
 
-/** Whether an address can be sent unchanged. */
 export function isAddress(url: string, secure: boolean): boolean {
   const read = readImage(url)
   return read?.from === 'web' && read.url === url && (read.secure || !secure)
@@ -179,7 +175,6 @@ function textReading(text: JsonValue | undefined): Reading | null {
 const imageReading = (url: JsonValue | undefined): Reading | null =>
   typeof url === 'string' && readImage(url) !== null ? { as: 'image', url } : null
 
-/** Reads Anthropic's document. */
 function readDocument({ source, title, context }: JsonObject): Reading | null {
   const { type, data, media_type, url, content, file_id } = objectOf(source)
   if (type === 'base64') return dataReading(data, media_type, title)
@@ -214,7 +209,6 @@ function readShellOutput({ output }: JsonObject): Reading | null {
   return textReading(texts.filter(isText).join('\n'))
 }
 
-/** Returns the texts of a list, or of one text; null when the list contains anything else. */
 function textsIn(content: JsonValue | undefined): JsonValue[] | null {
   if (typeof content === 'string') return [content]
   if (!Array.isArray(content)) return null
@@ -253,7 +247,6 @@ function readFile({ file, data, mediaType, filename }: JsonObject): Reading | nu
   return type === 'reference' ? referenceReading(reference, mediaType, filename) : null
 }
 
-/** A file with an id for each of several providers. */
 function referenceReading(
   reference: JsonValue | undefined,
   type: JsonValue | undefined,
@@ -267,7 +260,6 @@ const isWeb = (text: string): boolean => /^https?:/i.test(text)
 
 const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100};base64,/i
 
-/** A data URL with plain text, as `data:text/csv,a%2Cb`. */
 const TEXT_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100},/i
 
 function dataUrl(url: string, name: JsonValue | undefined): Reading | null {

@@ -10,12 +10,9 @@ import type { Limits } from './limits.ts'
 
 /** A provider's message format: how requests are written and judged, and replies read. */
 export interface Grammar {
-  /** Name in records of replies, such as `anthropic`. */
   readonly name: string
   readonly title: string
-  /** Law that its requests are held to. */
   readonly law: string
-  /** Kinds of content, files, ids and names that the provider accepts. */
   readonly limits: Limits
   /**
    * Writes a request, or its list of messages. @throws ColloquyError `empty_view` when there are no messages.
@@ -29,13 +26,10 @@ export interface Grammar {
   readonly rules: ((request: unknown, options?: MessageOptions) => readonly Violation[]) | null
   /** Fields that the writer leaves out when they would be empty. */
   readonly front: JsonObject
-  /** A fake provider; null when no one speaks the grammar. */
   readonly provider: ProviderGrammar | null
-  /** The parts of a request that a signing provider sees. */
   readonly sight: Sight
 }
 
-/** A grammar as its folder declares it, with its own type of raw replies. */
 interface Declared<Raw extends object> extends Pick<
   Grammar,
   'name' | 'title' | 'law' | 'limits' | 'write' | 'stream'

@@ -19,7 +19,6 @@ export const GRAMMARS: readonly Grammar[] = [
   AI_SDK,
 ]
 
-/** Grammar for judging a log that names none. */
 export const DEFAULT_GRAMMAR = ANTHROPIC.name
 
 const BY_NAME: ReadonlyMap<unknown, Grammar> = new Map(GRAMMARS.map((grammar) => [grammar.name, grammar]))

@@ -15,30 +15,22 @@ export interface IdForm {
 
 /** The differences between grammars that matter before anything is written. */
 export interface Limits extends GrammarKinds {
-  /** The origin of its calls in the log. */
   readonly origin: 'completion' | 'responses'
   readonly callId: IdForm
   /** Returns a function that makes the call ids of a request, where their form alone does not decide. */
   readonly callIds?: () => (logId: string) => string
   readonly toolNameLength: number
   readonly acceptsImage: (image: Image) => boolean
-  /** Parts that it accepts in addition to text and images. */
   readonly parts: PartTable
-  /** Kinds of parts in its replies. */
   readonly kinds: readonly PartKind[]
   /** Order of a reply's parts when its record has none. */
   readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
   /** Whether only calls may follow a call, and what precedes a later call is bound to it. */
   readonly callsLast: boolean
-  /** Whether the provider has signed a part and accepts it back. */
   readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
-  /** Additional fields that parts of a kind may have. */
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
-  /**
-   * The half of a pair that a stored part is: the call of a server's tool, or its result; null for others.
-   */
+  /** The call of a server's tool, or its result; null for others. */
   readonly pairOf: (value: JsonObject) => PairHalf | null
-  /** Matches the halves of pairs. */
   readonly pairs: (turns: readonly Turn[], limits: Limits, state: PairState) => readonly Turn[]
   /** Whether a reply without calls is written at all; signed parts count, even when they are left out. */
   readonly hasOutput: (turn: AssistantTurn) => boolean
@@ -59,7 +51,6 @@ export interface PairState {
 /** Half of a pair; neither is sent without the other. */
 export interface PairHalf {
   readonly half: 'call' | 'result'
-  /** Common id of both halves. */
   readonly id: string
   /** Whether the result may be in a later reply. */
   readonly waits: boolean
@@ -70,7 +61,6 @@ export interface UserTurn {
   readonly role: 'user'
   readonly pieces: readonly Piece[]
   readonly name: string | null
-  /** The call that it completes, by its id in the log, and the result without the frame. */
   readonly completes?: { readonly callId: string; readonly pieces: readonly Piece[] }
 }
 
@@ -83,14 +73,11 @@ export interface SystemTurn {
 /** A turn of the assistant, and the results of its calls. */
 export interface AssistantTurn {
   readonly role: 'assistant'
-  /** Index of the message in the list. */
   readonly index: number
   readonly message: AssistantMessage
-  /** Parts of the reply, in the order in which they are written. */
   readonly refs: readonly PartRef[]
   /** Number of parts up to the last signed one; 0 when no part is signed. */
   readonly bound: number
-  /** Number of signed parts. */
   readonly signed: number
   readonly texts: readonly TextPiece[]
   readonly calls: readonly Call[]
@@ -111,7 +98,6 @@ export interface Result {
   readonly call: Call
   readonly pieces: readonly Piece[]
   readonly isError: boolean
-  /** Whether the call is still working. */
   readonly isWorking: boolean
 }
 
@@ -153,11 +139,9 @@ export type PartRef = FieldRef | OtherRef
 /** Number of parts of each kind in the standard fields; a kind that the grammar lacks is absent. */
 export type PartCounts = Readonly<Partial<Record<PartKind, number>>>
 
-/** Where a part may be written. */
 export interface Positions {
   readonly user: boolean
   readonly result: boolean
-  /** Whether it is written between messages or results, not in them. */
   readonly item?: boolean
 }
 
@@ -169,9 +153,8 @@ export interface AcceptedKind extends Positions {
 /** Kinds of parts that a grammar accepts, and how it writes a file. */
 export interface PartTable extends Positions {
   readonly kinds: Readonly<Record<string, AcceptedKind>>
-  /** Whether its form of a file accepts text too, so that such a file is sent back unchanged. Default: no. */
+  /** Whether files accept text, so that such a file is sent unchanged. Default: no. */
   readonly textFiles?: boolean
-  /** Writes a file for the positions of the table; null when the grammar cannot. */
   readonly write: (file: FileRef) => JsonObject | null
 }
 
@@ -179,7 +162,6 @@ export interface PartTable extends Positions {
 export interface TextPiece {
   readonly type: 'text'
   readonly text: string
-  /** Whether a cached prefix should end here. */
   readonly cache: boolean
   /** The part of the log that contains it; null for a fixed sentence. */
   readonly source: Content | null
@@ -190,7 +172,6 @@ export interface ImagePiece {
   readonly image: Image
   readonly cache: boolean
   readonly source: Content
-  /** Index among the images of its part. */
   readonly slot: number
 }
 
@@ -204,7 +185,6 @@ export interface BlockPiece extends Positions {
 
 export type Piece = TextPiece | ImagePiece | BlockPiece
 
-/** Content that a grammar accepts in addition to texts. */
 export interface AcceptedContent {
   readonly acceptsImage: (image: Image) => boolean
   readonly parts: PartTable

@@ -27,16 +27,13 @@ export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
   readonly name: string | null
-  /** The working call that the message completes, with its result. */
   readonly completes?: CompletedCall
 }
 
 export interface CompletedCall {
-  /** Id of the call, as sent with its working result. */
   readonly tool_call_id: string
   readonly name: string
   readonly outcome: CompletionOutcome
-  /** The content without the frame. */
   readonly content: readonly Content[]
 }
 
@@ -55,9 +52,7 @@ export interface AssistantMessage {
   readonly tool_calls: readonly NeutralToolCall[]
   readonly reasoning_content: string | null
   readonly thinking_blocks: readonly (ThinkingBlock | RedactedThinkingBlock)[]
-  /** Reasoning item of a reply without calls; calls have their own. */
   readonly responses_reasoning_item: ReasoningItemModel | null
-  /** How the reply was made; absent when unknown. */
   readonly reply?: ReplyRecord
 }
 
@@ -69,7 +64,6 @@ export interface ToolMessage {
   readonly name: string
   /** Whether the tool failed, could not be executed, was rejected, or has no result. */
   readonly is_error: boolean
-  /** Whether the call is still working, so that this is its interim result. */
   readonly working?: true
 }
 
@@ -88,27 +82,20 @@ export interface RequestCache {
 }
 
 /** How pending calls are written (design U4). */
-export type PendingCallHandling =
-  /** Leaves out the whole reply that made them. */
-  | 'omit'
-  /** Throws. */
-  | 'refuse'
-  /** Adds an error result with this reason to each. */
-  | { readonly close: string }
+export type PendingCallHandling = 'omit' | 'refuse' | { readonly close: string }
 
 /** Options for writing a view as messages. */
 export interface MessageOptions {
   /** Default: `omit`. */
   readonly pending?: PendingCallHandling
   /**
-   * Maximum length of each text of a tool result, in UTF-16 units. Longer texts lose their middle, and a line
-   * reports it. Default: no limit, since the model cannot read the removed text again.
+   * Maximum UTF-16 units of each text of a result. Longer ones lose their middle, with a note. Default: none,
+   * as the model cannot read the rest.
    */
   readonly maxResultLength?: number
   /**
-   * Position of a system prompt that replaces another. `replace` (default): the latest is first, which
-   * changes the prefix of every message. `append`: the first one stays, and later ones keep their positions,
-   * for models that accept system messages there.
+   * `replace` (default): the latest system prompt is first, which changes the prefix. `append`: the first
+   * stays, later ones keep their positions, for models that accept system messages there.
    */
   readonly system?: 'replace' | 'append'
 }

@@ -4,15 +4,14 @@ import type { EarlyEnd } from '../event/reply.ts'
 
 type Raw = Readonly<Record<string, unknown>>
 
-/** A tool's description in a request of any grammar. */
 interface Described {
   readonly name: string
   readonly parameters: { readonly required?: readonly string[] } | undefined
 }
 
 /**
- * Calls the first tool of the request, with the last word of the user's message as each required argument,
- * and then replies with the result. Without tools it repeats the message.
+ * Calls the first tool with the user's last word as each required argument, then replies with the result.
+ * Without tools it repeats the message.
  */
 export const helpfulModel: Model = (request, requestNumber) => {
   const items = itemsOf(request)
@@ -87,7 +86,6 @@ export interface ModelReply {
   readonly pieces?: number
   /** Number of turns of the event loop before each piece. Default: 0. */
   readonly slow?: number
-  /** Whether the stream never ends, so that the client has to disconnect. */
   readonly endless?: boolean
 }
 

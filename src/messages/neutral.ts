@@ -23,7 +23,6 @@ import { hasOthers } from './reply-parts.ts'
 import { batchMessages } from './results.ts'
 import { isWhitespace } from './text.ts'
 
-/** A message, and whether it can be merged with adjacent plain user messages. */
 interface RenderedMessage {
   readonly message: UserMessage | AssistantMessage
   readonly plain: boolean
@@ -58,7 +57,6 @@ function userMessage(event: MessageEvent): RenderedMessage | null {
   return renderUser(contentOf(event), name, name === null && tool_calls === null && tool_call_id === null)
 }
 
-/** Completion of a working call: a fixed frame, then the result. */
 function completionMessage(event: MessageEvent, { tool_call_id, tool_name }: ActionEvent): UserMessage {
   const outcome = completionOf(event)?.outcome ?? 'done'
   const content = contentOf(event)

@@ -18,7 +18,6 @@ export function pairParts(
   limits: Limits,
   { refused, used }: PairState,
 ): readonly Turn[] {
-  /** Calls that wait for a result, in consecutive replies. */
   const open = new Map<string, { readonly ref: OtherRef; readonly waits: boolean }>()
   const lost = new Set<OtherRef | BlockPiece>()
   const waiting = new Set<Turn>()

@@ -23,7 +23,6 @@ type PartForm =
   | { readonly as: 'image'; readonly url: string }
   | { readonly as: 'name' }
 
-/** For content that may only have text. */
 const WORDS_ONLY: PartTable = { kinds: {}, write: () => null, user: false, result: false }
 
 const BY_NAME: PartForm = { as: 'name' }
@@ -77,7 +76,6 @@ export function partName(part: OpenPart): string {
 export const placeholderOf = (part: OpenPart): string =>
   `[A part that cannot be shown here: ${partName(part)}.]`
 
-/** Start of a text, on one line. */
 const oneLine = (text: string): string =>
   wellFormed(text.slice(0, MAX_NAME_LENGTH).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '))
 
@@ -132,13 +130,9 @@ export function textsOf(content: readonly Content[]): TextPiece[] {
   return piecesOf(content, { acceptsImage: () => false, parts: WORDS_ONLY }, 'user').filter(isText)
 }
 
-/** Whether a piece is written between messages, not in them. */
 export const isItem = (piece: Piece): piece is BlockPiece => piece.type === 'block' && piece.item === true
 
-/**
- * Returns the text, the image or the name of an item, for a position that cannot have items; other pieces
- * unchanged.
- */
+/** Text, image or name of an item where items are not allowed; other pieces unchanged. */
 export function itemAsText(piece: Piece, accepts: AcceptedContent): Piece {
   if (!isItem(piece)) return piece
   const { source, cache } = piece
@@ -172,10 +166,8 @@ const blockDigest = /* @__PURE__ */ memoize((block: JsonObject) => digestOf(JSON
 export const joinTexts = (pieces: readonly TextPiece[]): string =>
   pieces.map((piece) => piece.text).join('\n')
 
-/** Results of one turn, and the pieces of the user message after them. */
 export interface Moved {
   readonly results: readonly Result[]
-  /** Each moved piece, after a line with its number. */
   readonly pieces: readonly Piece[]
 }
 

@@ -27,11 +27,9 @@ import { pieceDigest } from './pieces.ts'
 
 export interface Written<Block> {
   readonly block: Block
-  /** Computed on demand. */
   readonly digest: () => Digest
 }
 
-/** Role of a block: `front` is the system prompt before all messages; results are the user's. */
 export type Role = 'front' | 'system' | 'user' | 'result' | 'assistant'
 
 const roleDigest = (role: Role, digest: Digest): Digest =>
@@ -41,7 +39,6 @@ const roleDigest = (role: Role, digest: Digest): Digest =>
 export const callDigest = ({ id, name, source }: Call, item = ''): Digest =>
   digestOfAll('call', digestOf(id), digestOf(name), cachedDigest(source, 0, source.arguments), digestOf(item))
 
-/** Digest of a result as sent. */
 export const resultDigest = ({ call, pieces, isError }: Result): Digest =>
   digestOfAll(isError ? 'error' : 'result', digestOf(call.id), ...pieces.map(pieceDigest))
 
@@ -56,7 +53,6 @@ const boundDigest = (message: AssistantMessage, refs: readonly PartRef[]): Diges
 export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
   nameOf(boundDigest(message, refs.slice(0, bound)))
 
-/** Digest of one logged part, with its additional fields. */
 function partDigest(message: AssistantMessage, ref: PartRef): Digest {
   if (ref.kind === 'other')
     return ref.placeholder === null ? otherDigest(ref.value) : digestOf(ref.placeholder)
@@ -96,10 +92,9 @@ function fieldDigest(message: AssistantMessage, { kind, index }: FieldRef): Dige
   }
 }
 
-/** A part of a log is read again, so it is cached; a part of a reply that is still being read is not. */
+/** Only parts of a log are cached, since they are read again. */
 const cacheKey = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
 
-/** Digest of a thinking block with its signature. */
 export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
   if (!('thinking' in block)) return digestOfAll('redacted', cachedDigest(cacheKey(block), 0, block.data))
   const { thinking, signature } = block
@@ -107,7 +102,6 @@ export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Di
   return digestOfAll('thinking', cachedDigest(key, 0, thinking), cachedDigest(key, 1, signature ?? ''))
 }
 
-/** Digest of a reasoning item as sent. */
 export function reasoningDigest(item: ReasoningItemModel): Digest {
   const { id, encrypted_content, summary } = item
   const key = cacheKey(item)
@@ -122,8 +116,8 @@ export function reasoningDigest(item: ReasoningItemModel): Digest {
 /** Options for writing messages in a provider's grammar. */
 export interface WriteOptions {
   /**
-   * Tool list of the request, as passed to the provider. If present, replies made with another list lose
-   * their signed parts; if absent, tools are not checked.
+   * Tool list as passed to the provider. Replies made with another list lose their signed parts; absent: not
+   * checked.
    */
   readonly tools?: readonly object[]
   /**
@@ -132,13 +126,13 @@ export interface WriteOptions {
    */
   readonly cached?: CacheTime | null
   /**
-   * Name of the model for the request. If present, replies of other models lose their signed parts, which
-   * this model could refuse; if absent, models are not checked.
+   * Model of the request. Replies of other models lose their signed parts, which it could refuse; absent: not
+   * checked.
    */
   readonly model?: string
   /**
-   * Whether content of Chat Completions that has only texts is one string, not a list, for servers that
-   * accept no lists. Default: no.
+   * Whether text-only content of Chat Completions is one string, for servers that accept no lists. Default:
+   * no.
    */
   readonly plainText?: boolean
   /** Returns a function that makes the call ids of one request of Chat Completions: legal and unique. */
@@ -148,8 +142,8 @@ export interface WriteOptions {
    */
   readonly callContent?: '' | null
   /**
-   * Which messages of Chat Completions contain `reasoning_content`. `calls`: each one with calls, empty if it
-   * had no reasoning. `all`: each one that had it. Default: those with calls that had it.
+   * Messages with `reasoning_content`. `calls`: each with calls, empty without reasoning. `all`: each that
+   * had it. Default: those with calls that had it.
    */
   readonly reasoning?: 'calls' | 'all'
   /** Keeps what is written, so that the next request costs what is new. Default: none. */
@@ -171,21 +165,16 @@ export interface WriteOptions {
 export type LeftOutReason = 'prefix' | 'tools' | 'own' | 'grammar' | 'model' | 'earlier'
 
 export interface LeftOut {
-  /** Index of the reply in the list of neutral messages. */
   readonly message: number
   readonly reason: LeftOutReason
-  /** Number of its signed parts. */
   readonly parts: number
 }
 
 /** Digests of a written request, for the record of its reply. */
 export interface RequestRecord {
   readonly grammar: string
-  /** Digest of the system prompt and all messages. */
   readonly prefix: string
-  /** Digest of the tool list, if it was passed. */
   readonly tools?: string
-  /** Replies whose signed parts are left out. */
   readonly leftOut: readonly LeftOut[]
 }
 
@@ -198,11 +187,8 @@ export type NewMap = <V>() => Map<unknown, V>
 /** Digest of everything written so far, checked against the records of replies. */
 export interface Proof {
   readonly state?: object
-  /** Adds a written block. */
   readonly add: (role: Role, block: Written<unknown>) => void
-  /** Whether the signed parts of the next reply may be sent. */
   readonly keepsSigned: (turn: AssistantTurn) => boolean
-  /** Stores the record for the request and for its list of messages. */
   readonly record: (request: object, list: object) => void
 }
 
@@ -237,7 +223,6 @@ export function digestOfTools(tools: readonly object[]): string {
   return nameOf(digestOf(text))
 }
 
-/** A tool of OpenAI's Chat Completions, which wraps a function. */
 interface ChatTool {
   readonly function?: unknown
 }
@@ -260,7 +245,6 @@ export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, mod
   return reply.grammar === grammar && model !== '' && withoutDate(String(asked)) === withoutDate(model)
 }
 
-/** Starts the proof of one request. */
 export function startProof(grammar: string, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
   if (!prove) return { add: () => undefined, keepsSigned: () => true, record: () => undefined }
   const toolList = tools === undefined ? null : digestOfTools(tools)
@@ -272,7 +256,6 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
     leftOut: 0,
   }
 
-  /** Why the record of a reply forbids sending its signed parts; null if it does not. */
   const reasonAgainst = ({ message, refs, bound }: AssistantTurn): LeftOutReason | null => {
     const { grammar: made, model: named, asked = named, prefix, tools: seen, own, cuts } = message.reply ?? {}
     const isOther = typeof made === 'string' && made !== grammar

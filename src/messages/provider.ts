@@ -5,7 +5,6 @@ import { hashText } from '../event/text.ts'
 import type { ModelPart, ModelReply, RequestBody } from './model.ts'
 import type { Violation } from './rules.ts'
 
-/** Returns a value as text, without the order of keys, cache marks, and nulls at the top. */
 export function seenText(value: unknown): string {
   const top = isObject(value) ? Object.entries(value).filter(([, field]) => field !== null) : null
   return (
@@ -30,13 +29,10 @@ export const listOfParts = (value: unknown): readonly Wire[] =>
 
 /** What a signing provider reads of requests and of its own replies. */
 export interface Sight {
-  /** Reads a request. `tools` are its tools, where it does not contain them. */
   readonly see: (request: unknown, tools?: unknown) => Seen
-  /** Reads one content of its own reply: a block, a part, an item. */
   readonly contentBlocks: (content: Wire) => SeenBlock[]
 }
 
-/** For providers whose requests are messages with a list of parts. */
 export const messageSight: Sight = {
   see(request, tools = null) {
     const { system = null, messages } = (Array.isArray(request) ? { messages: request } : request) as {
@@ -72,10 +68,6 @@ export function sign({ front, blocks }: Seen, body: string): string {
   return `${hash(front, ...before)}.${hash(body)}.${hash(last)}.${hash(front, ...before, body, last)}`
 }
 
-/**
- * Returns why a provider refuses a request: each signed part that was changed or moved. Empty when it
- * accepts.
- */
 export function refusals(seen: Seen): string[] {
   const out: string[] = []
   let last: string | null = null
@@ -111,7 +103,6 @@ export interface SeenBlock {
 }
 
 export interface Seen {
-  /** The system prompt and the tools. */
   readonly front: string
   readonly blocks: readonly SeenBlock[]
 }
@@ -122,11 +113,8 @@ export interface ProviderGrammar {
   /** Whether a request to this path expects a stream; null for a path of another grammar. */
   readonly route: (path: string, body: RequestBody) => boolean | null
   readonly sight: Sight
-  /** Returns the rules that a request breaks. */
   readonly judge: (request: RequestBody) => readonly Violation[]
-  /** Orders the parts of a reply as the provider would. */
   readonly arrange: (says: readonly ModelPart[], request: RequestBody) => readonly ModelPart[]
-  /** Returns the contents of a part: blocks, items. */
   readonly contents: (part: ModelPart, idPrefix: string) => readonly Wire[]
   /** Whether the provider signs a content; `before` are the contents before it. */
   readonly signs: (content: Wire, before: readonly Wire[]) => boolean
@@ -134,9 +122,7 @@ export interface ProviderGrammar {
   /** Contents that begin the reply to a request whose last reply was paused and waits. */
   readonly resumedContents: (request: RequestBody) => readonly Wire[]
   readonly whole: (contents: readonly Wire[], about: ReplyAbout) => Wire
-  /** Events of the stream, without its last line. */
   readonly stream: (contents: readonly Wire[], about: ReplyAbout) => readonly Wire[]
-  /** Whether events have names in the stream. */
   readonly named: boolean
   readonly last: string
   /** Number of events at the end of a stream that report how it ended. */
@@ -154,7 +140,6 @@ export const callsLast = (says: readonly ModelPart[]): readonly ModelPart[] => [
   ...says.filter(isCall),
 ]
 
-/** Splits a text in two pieces. */
 export function halves(text: string): readonly string[] {
   const middle = Math.ceil(text.length / 2)
   return [text.slice(0, middle), text.slice(middle)].filter((piece) => piece !== '')

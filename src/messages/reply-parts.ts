@@ -36,7 +36,6 @@ export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
   allOf(counts, ...THINKING_KINDS)
 
-/** Whether a part is thinking that its provider accepts back. */
 export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, index }: FieldRef): boolean {
   const block = kind === 'thinking' ? thinking_blocks[index] : undefined
   return block !== undefined && returnable(block) !== null
@@ -46,7 +45,6 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
 export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>
   exact && isTextPart(part) ? [textPiece(part.text, part.cache_prompt === true, part)] : textsOf([part])
 
-/** Whether the last visible part of a reply is signed thinking. */
 export function endsInThinking(message: AssistantMessage, refs: readonly PartRef[]): boolean {
   const last = refs.findLast((ref) => {
     if (ref.kind === 'other') return true
@@ -110,7 +108,6 @@ function countsOf(message: AssistantMessage, kinds: readonly PartKind[]): PartCo
   return counts
 }
 
-/** A part in the grammar that made it, or its placeholder if it cannot be sent. */
 function ownPart(ref: OtherRef, limits: Limits): OtherRef[] {
   return isReturnable(limits, ref.value) ? [ref] : unsent(ref)
 }
@@ -121,7 +118,6 @@ export function unsent(ref: OtherRef): OtherRef[] {
   return placeholder === null ? [] : [{ ...ref, placeholder }]
 }
 
-/** The other parts of a reply for another grammar, each with the number of texts before it. */
 function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef; readonly texts: number }[] {
   const { parts } = message.reply ?? {}
   let texts = 0
@@ -131,13 +127,11 @@ function othersOf(message: AssistantMessage): readonly { readonly ref: OtherRef;
   })
 }
 
-/** Kinds of fields that the parts refer to. */
 function kindsIn(parts: unknown): PartKind[] {
   const names = new Set(Array.isArray(parts) ? parts.flatMap((part: unknown) => Object.keys(part ?? {})) : [])
   return KINDS.filter((kind) => names.has(kind))
 }
 
-/** Inserts the placeholders after the texts that preceded them. */
 function withPlaceholders(
   refs: readonly PartRef[],
   others: readonly { readonly ref: OtherRef; readonly texts: number }[],
@@ -190,7 +184,6 @@ export function callsLast(refs: readonly PartRef[]): readonly PartRef[] {
   return [...refs.filter(({ kind }) => kind !== 'call'), ...refs.filter(({ kind }) => kind === 'call')]
 }
 
-/** Returns the texts of a reply and its placeholders, in order. */
 export const textPiecesOf = (message: AssistantMessage, refs: readonly PartRef[]): TextPiece[] =>
   refs.flatMap((ref) => {
     if (ref.kind === 'other') return ref.placeholder === null ? [] : [textPiece(ref.placeholder)]
@@ -198,7 +191,6 @@ export const textPiecesOf = (message: AssistantMessage, refs: readonly PartRef[]
     return part === undefined ? [] : textsOf([part])
   })
 
-/** Whether a reply has a part that is stored whole and sent back unchanged. */
 export const hasOwnParts = ({ refs }: Pick<PartsInOrder, 'refs'>): boolean =>
   refs.some((ref) => ref.kind === 'other' && ref.placeholder === null)
 
@@ -242,7 +234,6 @@ export function refsOf(
 
 const nameOfRef = ({ kind, index }: FieldRef): string => `${kind} ${index}`
 
-/** Returns references to all parts of these kinds, in order. */
 export const allOf = (counts: PartCounts, ...kinds: readonly PartKind[]): FieldRef[] =>
   kinds.flatMap((kind) =>
     Array.from({ length: counts[kind] ?? 0 }, (_, index): FieldRef => ({ kind, index, more: null })),
@@ -293,7 +284,6 @@ export function returnable(
   return signature && isWellFormed(signature) && isWellFormed(thinking) ? { thinking, signature } : null
 }
 
-/** Fields that a placeholder contains, in order. */
 export const TEXT_FIELDS: readonly string[] =
   /* @__PURE__ */ 'mcp_server_name server_label kind name toolName mediaType mimeType filename file_id queries action operation input args arguments code revised_prompt content text transcript result output outputs response error'.split(
     ' ',
@@ -305,7 +295,6 @@ const PRIVATE = /^(?:redacted_)?thinking|^reasoning|^(?:annotations|extra_conten
 /** Whether other providers see parts of a kind. O(1). */
 export const isShared = (kind: string): boolean => !PRIVATE.test(kind)
 
-/** Maximum length of a placeholder's text, in UTF-16 units. */
 const MAX_TEXT_LENGTH = 400
 
 /**
@@ -326,7 +315,6 @@ export function replyPlaceholder(value: JsonObject): string | null {
   return `[${label}: ${clipped(text)}]`
 }
 
-/** Texts are unchanged, other values are JSON; long base64 is left out. */
 function fieldTexts(value: JsonValue | undefined): string[] {
   if (value === null || value === undefined || value === '') return []
   if (typeof value === 'string') return value.length > MAX_TEXT_LENGTH && isBase64(value) ? [] : [value]
@@ -335,7 +323,6 @@ function fieldTexts(value: JsonValue | undefined): string[] {
   return json === '{}' || json === '[]' ? [] : [json]
 }
 
-/** Leaves out what only its provider can read. */
 const withoutSeals = (key: string, value: unknown): unknown =>
   key.startsWith('encrypted_') || key === 'signature' ? undefined : value
 

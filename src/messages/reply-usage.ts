@@ -89,13 +89,11 @@ export function tokensOfReply(usage: JsonObject): ReplyTokens {
 
 type Counts = [number, number, number, number, number]
 
-/** The count of a field and the preference of its path; null when it is added to the count. */
 interface CountPath {
   readonly count: number
   readonly rank: number | null
 }
 
-/** A field's own paths, and those of its inner fields. */
 interface Field {
   readonly paths: CountPath[]
   readonly inner: Map<string, CountPath[]>
@@ -119,7 +117,6 @@ function fieldsOf(): ReadonlyMap<string, Field> {
   return fields
 }
 
-/** Iterates over the fields that a usage has: most have few. */
 function countsIn(usage: JsonObject): Counts {
   const counts: Counts = [0, 0, 0, 0, 0]
   addCounts(usage, counts)
@@ -154,7 +151,6 @@ function addCounts(usage: JsonObject, counts: Counts): void {
     counts[1] = finite(counts[1] + reasoning)
 }
 
-/** The number with the best preference for each count. */
 interface First {
   readonly values: Counts
   readonly ranks: Counts
@@ -162,7 +158,6 @@ interface First {
 
 const isRanked = ({ rank }: CountPath): boolean => rank !== null
 
-/** Below every preference. */
 const LAST = 99
 
 function addField(
@@ -282,7 +277,6 @@ function beyond(value: JsonObject, prefix: string): JsonObject {
 
 const NOTHING: JsonObject = Object.freeze({})
 
-/** Returns a positive number; 0 for any other value. */
 export const amount = (value: JsonValue | undefined): number =>
   typeof value === 'number' && value > 0 ? finite(value) : 0
 

@@ -72,24 +72,20 @@ export const usageOf = (value: unknown): RecordedUsage =>
 export const frozenInput = (value: unknown): JsonObject | null =>
   isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
 
-/** Types a value of the provider, which was JSON. */
 export const asJson = (value: RawObject): JsonObject => value as JsonObject
 
 export interface ReplyCollector {
-  /** Adds the next event of the stream; returns the deltas to publish, none for most events. */
   readonly push: (event: object) => readonly StreamingDeltaEvent[]
   /**
-   * Returns the reply as far as it has arrived. Changes nothing, so it can be called at any time. Calls of a
-   * reply that broke off or failed are not executed.
+   * The reply so far; changes nothing, so call it any time. Calls of a reply that broke off or failed are not
+   * executed.
    */
   readonly end: () => Reply
 }
 
-/** Text for live readers; empty for an empty text. */
 export const textDelta = (content: string): StreamingDeltaEvent[] =>
   content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', content }]
 
-/** Reasoning for live readers. */
 export const reasoningDelta = (reasoning_content: string): StreamingDeltaEvent[] =>
   reasoning_content === '' ? [] : [{ kind: 'StreamingDeltaEvent', source: 'agent', reasoning_content }]
 
@@ -163,10 +159,7 @@ function recordOf(
 /** Filled field by field: spreading a dozen mostly empty objects is slower. */
 type Made<T> = { -readonly [K in keyof T]: T[K] }
 
-/**
- * Returns how many more calls of the provider's own tools wait for results after a reply than before it. Its
- * own calls wait only if the reply continues.
- */
+/** The change in waiting calls of the provider's own tools. A reply's own calls wait only if it continues. */
 function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairOf }: Limits): number {
   if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
@@ -181,8 +174,8 @@ function waitingAfter(order: readonly OrderedPart[], continues: boolean, { pairO
 }
 
 /**
- * Returns the digest of the signed parts; null if there are none. If they are bound to a part that cannot be
- * written back, the digest matches nothing, so that they are left out: the provider would refuse them.
+ * The digest of the signed parts, or null. If bound to a part that cannot be written back, it matches
+ * nothing, so that they are omitted: the provider would refuse them.
  */
 function ownOf(
   message: AssistantMessage,
@@ -224,7 +217,6 @@ export function cutDigests(
   return digests.every((digest) => digest === own) ? null : digests
 }
 
-/** Whether a part is written back completely, at its original position. */
 function isWritten(part: OrderedPart, ref: PartRef | undefined, { more }: Limits): boolean {
   if ('other' in part) return ref?.kind === 'other' && ref.value === part.other && ref.placeholder === null
   const sent = sentMore(part.more, more[part.kind])
@@ -234,7 +226,6 @@ function isWritten(part: OrderedPart, ref: PartRef | undefined, { more }: Limits
 const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef =>
   'kind' in part && part.kind === ref?.kind && part.index === ref.index
 
-/** A part in order: a reference to a standard field, or a whole value. */
 export type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /**
@@ -269,12 +260,10 @@ function fullness({ arguments: text, input }: ReplyCall): number {
   return Object.keys(parsed).length === 0 ? 0 : 1 + text.length
 }
 
-/** The parts by standard field. */
 interface OrderedParts {
   readonly texts: readonly string[]
   readonly thinking: readonly (ThinkingBlock | RedactedThinkingBlock)[]
   readonly calls: readonly ReplyCall[]
-  /** One for each call, or one for a reply without calls; null where absent. */
   readonly reasoning: readonly (ReasoningItemModel | null)[]
   readonly order: readonly OrderedPart[]
 }
@@ -318,7 +307,6 @@ function orderParts(parts: readonly ReplyPart[]): OrderedParts {
   return { texts, thinking, calls, reasoning, order }
 }
 
-/** Assigns the reasoning items to calls; `indexes` numbers the assigned ones. */
 function placeReasoning(parts: readonly ReplyPart[]): {
   readonly reasoning: readonly (ReasoningItemModel | null)[]
   readonly places: ReadonlyMap<ReplyPart, number>
@@ -345,10 +333,6 @@ function placeReasoning(parts: readonly ReplyPart[]): {
 
 const NO_REASONING = { reasoning: [], places: new Map<ReplyPart, number>() }
 
-/**
- * Returns the parts as a record stores them: references to the standard fields with their additional fields
- * as `more`, and whole values as `other`.
- */
 export const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
   order.map((part) => {
     if ('other' in part) return { other: part.other }
@@ -357,9 +341,9 @@ export const storeParts = (order: readonly OrderedPart[]): JsonObject[] =>
 
 /** Options for reading a reply; all are facts that the reply itself lacks. */
 export interface ReadOptions {
-  /** The request, as `toX` wrote it or spread from it: its digests go into the record of the reply. */
+  /** Request as written by `toX`, or spread from it: its digests go into the record. */
   readonly request?: object
-  /** The state whose messages were sent: the event at HEAD goes into the record. A run sets it itself. */
+  /** The sent state, whose HEAD event goes into the record. A run sets it. */
   readonly state?: State
   /** Executable tools; a call of another tool is not executed. Default: all tools are executable. */
   readonly tools?: readonly ReplyTool[]
@@ -381,21 +365,16 @@ export type ReplyOutcome =
   | { readonly type: 'done' | 'tool_calls' | 'paused' }
   /** `reason`: the provider's name for it. */
   | { readonly type: 'truncated' | 'filtered'; readonly reason: string }
-  /** `explanation`: the provider's text, if any. */
   | { readonly type: 'refused' | 'failed'; readonly explanation: string | null }
-  /** `text`: the text that had arrived. */
   | { readonly type: 'broken_off'; readonly text: string }
 
 /** A reply as events. A step yields it unchanged. */
 export interface Reply {
-  /**
-   * One batch to append; empty if a reply that broke off or failed has no content. Events have no ids yet.
-   */
+  /** One batch without ids; empty if a reply that broke off or failed has no content. */
   readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent | ObservationEvent)[]
   readonly outcome: ReplyOutcome
 }
 
-/** A part of a reply as a reader finds it; `more` are fields that the standard fields cannot store. */
 export type ReplyPart =
   | { readonly is: 'text'; readonly text: string; readonly more: JsonObject | null }
   | {
@@ -407,7 +386,6 @@ export type ReplyPart =
   | ReplyCall
   | { readonly is: 'other'; readonly value: JsonObject }
 
-/** A reasoning item; `value` is the provider's form. */
 export interface ReplyReasoning {
   readonly is: 'reasoning'
   readonly item: ReasoningItemModel
@@ -422,16 +400,12 @@ export interface ReplyCall {
   readonly arguments: string
   /** Source object of the arguments, if it is frozen. */
   readonly input?: JsonObject | null
-  /** Its id in the list of items, if the grammar has one. */
   readonly item: string | null
-  /** Why it cannot be executed, if the reader knows a reason. */
   readonly unfit: string | null
-  /** Its result, if it has been executed already. */
   readonly result?: { readonly text: string; readonly isError: boolean } | null
   readonly more: JsonObject | null
 }
 
-/** A reply as the reader of a grammar finds it. */
 export interface RawReply {
   readonly id: string
   readonly model: string
@@ -439,7 +413,6 @@ export interface RawReply {
   readonly usage: RecordedUsage
   /** Plain reasoning, which no provider accepts back. */
   readonly reasoning: string
-  /** Facts about the reply. */
   readonly metadata?: JsonObject | null
   readonly parts: readonly ReplyPart[]
   /** Id of the container of the provider's own tools; empty if there was none. */
@@ -448,7 +421,6 @@ export interface RawReply {
   readonly ending: ReplyOutcome | null
 }
 
-/** Error of a call that was not executed. */
 export const CUT_OFF = 'the reply was cut off in the middle of it'
 
 /**
@@ -531,7 +503,6 @@ const observation = (
 const thinkingOf = ({ thinking_blocks }: AssistantMessage) =>
   thinking_blocks.length === 0 ? {} : { thinking_blocks }
 
-/** The reply as the writers read it from the log. */
 function messageOf(
   { texts, thinking, calls, reasoning }: OrderedParts,
   reasoningText: string,
@@ -561,7 +532,6 @@ function messageOf(
 /** Writers make ids legal; here they only have to be present and unique. */
 const ANY_ID = { illegal: /(?!)/gu, maxLength: Infinity }
 
-/** Returns why a call is not executed, as a text for the model; null if it can be. */
 function reasonAgainst(
   unfit: string | null,
   toolName: string,

@@ -37,7 +37,6 @@ export function observationContent(observation: Observation): Content[] {
 
 const contentIn = ({ content }: Observation): readonly Content[] => content ?? []
 
-/** One text: the output, then the directory and how the command ended. */
 function terminal(observation: Observation): Content[] {
   const metadata = objectOf(observation['metadata'])
   const parts = contentIn(observation)
@@ -56,21 +55,18 @@ function terminal(observation: Observation): Content[] {
   return [{ type: 'text', text: lines.join('\n'), ...(cached ? { cache_prompt: true } : {}) }, ...others]
 }
 
-/** The text, then the screenshot as a data URL. */
 function browser(observation: Observation): Content[] {
   const url = screenshotUrl(stringOf(observation['screenshot_data']))
   const screenshot: ImageContent[] = url === null ? [] : [{ type: 'image', image_urls: [url] }]
   return [...contentIn(observation), ...screenshot]
 }
 
-/** The agent and the outcome of the task, then its content. */
 function task(observation: Observation): Content[] {
   const { task_id, subagent, status } = observation
   const info = `[Task ${stringOf(task_id)}, subagent ${stringOf(subagent)}, status ${stringOf(status)}]`
   return [{ type: 'text', text: info }, ...contentIn(observation)]
 }
 
-/** The message replaces blank content. */
 function sleeptime(observation: Observation): readonly Content[] {
   const content = contentIn(observation)
   const message = stringOf(observation['message'])
@@ -85,7 +81,6 @@ const exitCode = (value: unknown): string =>
   typeof value === 'number' && Number.isInteger(value) && value !== -1 ? String(value) : ''
 
 interface BatchOptions {
-  /** Error of calls without a result. */
   readonly reason: string
   readonly maxResultLength?: number
 }
@@ -109,7 +104,6 @@ export function* batchMessages(
   }
 }
 
-/** Merges all actions of a reply into one message. */
 function reply(actions: readonly ActionEvent[]): AssistantMessage {
   const [first] = actions
   const reasons = actions.flatMap(({ reasoning_content }) =>
@@ -129,7 +123,7 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
 /** Caches calls, so that digests of their arguments stay cached too. */
 const toolCall = /* @__PURE__ */ memoize((action: ActionEvent) => Object.freeze(readCall(action)))
 
-/** The call as the model wrote it, under the log's id, and the log's tool name if its own is blank. */
+/** The call as written, with the log's id, and the log's tool name if blank. */
 function readCall({
   tool_call,
   tool_call_id,
@@ -163,7 +157,6 @@ interface ClippedResult {
   readonly content: readonly Content[]
 }
 
-/** Caches contents, so that digests of their parts stay cached too. */
 const CLIPPED_RESULTS = new WeakMap<ToolResultEvent, ClippedResult>()
 
 function contentWithin(result: ToolResultEvent, maxLength: number): readonly Content[] {
@@ -174,7 +167,6 @@ function contentWithin(result: ToolResultEvent, maxLength: number): readonly Con
   return content
 }
 
-/** Returns the tool message of a call without a result, with the reason. */
 export function closedMessage(call: ActionEvent, reason: string): ToolMessage {
   return messageFor(call, [text(reason)], true)
 }

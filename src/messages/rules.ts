@@ -26,7 +26,6 @@ interface ShapeFinding extends Finding {
 
 interface Judging extends Judge {
   readonly path: string
-  /** Fields that selected the current shape. */
   readonly known: readonly string[]
   readonly findings: ShapeFinding[]
 }
@@ -47,7 +46,6 @@ export const fields = (required: Shapes, more: Shapes = {}): Shape<unknown> =>
     ...Object.fromEntries(Object.entries(more).map(([name, shape]) => [name, optional(shape)])),
   })
 
-/** An object whose `role` or `type` selects the shape of its other fields. */
 export const byKey = (key: 'role' | 'type', shapes: Shapes, fallback?: string): Shape<unknown> =>
   customShape((value, { path, known, findings }) => {
     const tagPath = join(path, key)
@@ -71,7 +69,6 @@ const KINDS = {
   object: 'an object',
 } as const
 
-/** Returns the errors of a value; `known`: fields that selected its shape. */
 export function faultsOf(
   shape: Shape<unknown>,
   value: unknown,
@@ -140,10 +137,7 @@ function recordFaults(
 /** Findings by view, so that the rules of one provider share one walk. */
 const FINDINGS = new WeakMap<object, readonly ShapeFinding[]>()
 
-/**
- * Returns the check of a rule for one kind of fault; all such rules of a provider must have one shape and
- * root.
- */
+/** Checks one kind of fault; all such rules of a provider share one shape and root. */
 export function faults(shape: Shape<unknown>, root: string, fault: Fault) {
   return (view: { readonly request: unknown }): Finding[] => {
     const findings = FINDINGS.get(view) ?? faultsOf(shape, view.request, root)
@@ -163,7 +157,6 @@ function join(path: string, name: string): string {
 
 type Shapes = Readonly<Record<string, Shape<unknown>>>
 
-/** Anthropic's files; `cached` are the fields that any block may have. */
 export function anthropicFiles(
   leaves: Shapes,
   cached: Shapes,
@@ -210,13 +203,11 @@ export const inputFile = (cached: Shapes): Shape<unknown> =>
     },
   )
 
-/** Files of Chat Completions. */
 export const chatFiles = (cached: Shapes): Shapes => ({
   input_audio: fields({ input_audio: fields({ data: text, format: oneOf('wav', 'mp3') }) }, cached),
   file: fields({ file: fields({}, { file_data: text, file_id: text, filename: text }) }, cached),
 })
 
-/** Returns what is wrong with the body of an Anthropic block. */
 export function anthropicFileFault(type: unknown, body: JsonObject): string | undefined {
   if (type === 'container_upload') return blank(body['file_id'])
   if (type === 'search_result') return blank(body['source'], body['title']) ?? pieces(body['content'])
@@ -231,7 +222,6 @@ export function anthropicFileFault(type: unknown, body: JsonObject): string | un
   return from === 'text' ? blank(data) : typeof content === 'string' ? blank(content) : pieces(content)
 }
 
-/** Returns what is wrong with an `input_file` of Responses. */
 export function inputFileFault({ file_data, file_url, file_id, filename }: JsonObject): string | undefined {
   const sources = [file_data, file_url, file_id].filter((each) => each !== undefined)
   if (sources.length !== 1) return `${sources.length} sources instead of one`
@@ -239,7 +229,6 @@ export function inputFileFault({ file_data, file_url, file_id, filename }: JsonO
   return file_id === undefined ? (blank(filename) ?? isDataUrl(file_data)) : blank(file_id)
 }
 
-/** Returns what is wrong with a file or audio of Chat Completions. */
 export function chatFileFault(body: JsonObject): string | undefined {
   if (body['type'] === 'input_audio') return bytes(asObject(body['input_audio'])['data'])
   if (body['type'] !== 'file') return undefined
@@ -279,7 +268,6 @@ function isDataUrl(url: unknown): string | undefined {
   return match === null ? 'not a data URL in base64' : bytes(match[1])
 }
 
-/** Image formats that both OpenAI and Anthropic read. */
 export const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 /** Whether a text is base64 in its standard alphabet, padded, and of at least one byte. */
@@ -287,7 +275,6 @@ export function isBase64(data: string): boolean {
   return data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
 }
 
-/** Returns what is wrong with the URL of an image; `schemes` are those that the provider accepts. */
 export function imageUrlFault(url: string, schemes: readonly string[]): string | undefined {
   if (url !== url.trim() || !URL.canParse(url)) return 'not a URL'
   const { protocol } = new URL(url)
@@ -355,7 +342,6 @@ export function endsInSpace(value: string): boolean {
   return SPACE_AT_END.test(value)
 }
 
-/** Parses a JSON object; undefined for any other text. */
 export function parseObject(value: string): object | undefined {
   try {
     const parsed: unknown = JSON.parse(value)
@@ -383,13 +369,11 @@ function eachChild(
 }
 
 export interface Finding {
-  /** Path in the request, as providers write it: `messages[2].content[0].text`. */
   readonly path: string
   readonly message: string
 }
 
 export interface Violation extends Finding {
-  /** Id of the broken rule. */
   readonly rule: string
 }
 
@@ -411,7 +395,6 @@ export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
   return found
 }
 
-/** The rules of a grammar's form, from one shape; `source` names where the shape is from. */
 export function formRules(
   shape: Shape<unknown>,
   source: string,
@@ -445,24 +428,20 @@ export function formRules(
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object as `JSON.parse` makes them: no array, no class instance. */
 export function isObject(value: unknown): value is JsonObject {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
 
-/** Returns an object; an empty one for other values. */
 export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** Returns a list; an empty one for other values. */
 export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** A call or a result by their common id. */
 export interface Ref {
   readonly id: unknown
   readonly path: string
@@ -480,7 +459,7 @@ export interface Turn<R extends Ref = Ref> {
 /** A request for matching calls and results: a call, a result, or what ends a run of either. */
 export type Step<R extends Ref = Ref> = { readonly call: R } | { readonly result: R } | 'assistant' | 'break'
 
-/** Groups steps into turns. A turn is a run of assistant steps with its calls, then a run of results. */
+/** Turns: assistant steps with their calls, then results. */
 export function turnsOf<R extends Ref>(steps: Iterable<Step<R>>): Turn<R>[] {
   const turns: { calls: R[]; results: R[] }[] = []
   let open: { calls: R[]; results: R[] } | undefined

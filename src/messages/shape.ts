@@ -79,7 +79,6 @@ export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({
   optional: shape,
 })
 
-/** A shape with an additional condition. */
 export const where =
   <T>(shape: Shape<T>, holds: (value: T) => boolean): Shape<T> =>
   (value, judge): value is T =>
@@ -91,13 +90,11 @@ export const listOf =
     judge?.list(shape, value) ??
     (Array.isArray(value) && value.length >= minimum && value.every((item) => shape(item)))
 
-/** An object whose values all have the shape. */
 export const mapOf =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value, judge): value is Record<string, T> =>
     judge?.map(shape, value) ?? (isObject(value) && Object.values(value).every((item) => shape(item)))
 
-/** Whether an object has at least these fields. */
 export const hasFields = (value: Readonly<Record<string, unknown>>, fields: Fields): boolean =>
   Object.entries(fields).every(([key, field]) =>
     typeof field === 'function'
@@ -123,7 +120,6 @@ export const record = /* @__PURE__ */ withFields(false)
 /** Text without lone surrogates. */
 export const text = /* @__PURE__ */ where(string, isWellFormed)
 
-/** Text that is not blank. */
 export const visibleText = /* @__PURE__ */ where(text, (value) => !isWhitespace(value))
 
 export const base64 = /* @__PURE__ */ where(string, isBase64)
@@ -131,7 +127,6 @@ export const base64 = /* @__PURE__ */ where(string, isBase64)
 /** A PDF as base64. */
 export const pdf = /* @__PURE__ */ where(base64, (data) => data.startsWith('JVBERi0'))
 
-/** A file as a data URL. */
 export const dataUrl = /* @__PURE__ */ where(string, (url) => {
   const match = /^data:[\w.+-]+\/[\w.+-]+;base64,/.exec(url)
   return match !== null && isBase64(url.slice(match[0].length))
@@ -141,7 +136,6 @@ export const secureUrl = /* @__PURE__ */ where(string, (url) => isAddress(url, t
 
 export const webUrl = /* @__PURE__ */ where(string, (url) => isAddress(url, false))
 
-/** URL of an image that every provider reads. */
 export const imageUrl = /* @__PURE__ */ where(string, (url) => {
   const read = readImage(url)
   return (
@@ -157,5 +151,4 @@ export const mediaType = /* @__PURE__ */ where(string, (type) => /^[a-z]+(?:\/[\
 
 export const objects = /* @__PURE__ */ listOf(object)
 
-/** A field that may be absent or null. */
 export const absent = <T>(shape: Shape<T>): OptionalField<T | null> => optional(nullable(shape))

@@ -7,13 +7,9 @@ import type { ReplyCollector, ReplyOutcome, Reply } from './reply.ts'
 import { type RawObject, objectOf, readArguments, stringOf } from './text.ts'
 
 export interface StreamReader {
-  /** Adds an event; returns the deltas to publish. */
   readonly push: (event: RawObject) => readonly StreamingDeltaEvent[]
-  /** The provider's error; null if there is none. */
   readonly failure: () => ReplyOutcome | null
-  /** Whether the provider has reported the end of the reply. */
   readonly isComplete: () => boolean
-  /** Reads what has arrived; `ending` is null for a complete reply. */
   readonly read: (ending: ReplyOutcome | null) => Reply
 }
 
@@ -40,12 +36,9 @@ interface Pieces {
   whole?: unknown
 }
 
-/** An item that is not complete yet. */
 export interface StreamItem {
-  /** Its index among the items, if the provider sends one. */
   order: number
   start: RawObject
-  /** The latest version of the whole item. */
   whole: RawObject | null
   /** By path, such as `content.0.text`. */
   readonly pieces: Map<string, Pieces>
@@ -64,17 +57,14 @@ function piecesAt({ pieces }: StreamItem, path: string): Pieces {
   return joined
 }
 
-/** Appends to a text. */
 export const addText = (item: StreamItem, path: string, text: string): void => {
   piecesAt(item, path).texts.push(text)
 }
 
-/** Appends a value to a list. */
 export const addValue = (item: StreamItem, path: string, value: unknown): void => {
   piecesAt(item, path).list.push(value)
 }
 
-/** Sets a value; the latest one wins. */
 export const setValue = (item: StreamItem, path: string, value: unknown): void => {
   piecesAt(item, path).whole = value
 }
@@ -100,7 +90,6 @@ export function closeItem({ start, whole, pieces }: StreamItem): RawObject {
   return item
 }
 
-/** Maximum depth of a path. */
 const DEPTH = 4
 
 const isLacking = (value: unknown): boolean =>
@@ -120,7 +109,6 @@ function withValue(target: unknown, [step = '', ...rest]: readonly string[], val
   return list.toSpliced(index, 1, isPart ? { ...(before as object | undefined), ...inner } : inner)
 }
 
-/** Whether two texts are complete arguments and differ. */
 function differs(text: string, other: unknown): boolean {
   if (typeof other !== 'string' || text === other || text === '' || other === '') return false
   const [a, b] = [readArguments(text), readArguments(other)]

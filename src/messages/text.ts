@@ -149,18 +149,14 @@ export function clip(text: string, limit: number): string {
 
 const CLIPPED = '\n<response clipped> The middle of this result was left out.\n'
 
-/** An object with unknown fields. */
 export type RawObject = Readonly<Record<string, unknown>>
 
 const NOTHING: RawObject = Object.freeze({})
 
-/** Returns an object, or an empty one for other values. */
 export const objectOf = (value: unknown): RawObject => (isObject(value) ? value : NOTHING)
 
-/** Returns a text, or an empty one for other values. */
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Returns the objects of a list, an empty one for each other item; nothing for other values. */
 export const objectsOf = (value: unknown): readonly RawObject[] =>
   !Array.isArray(value) ? NONE : value.every(isObject) ? value : value.map(objectOf)
 

@@ -20,7 +20,6 @@ import { type ReplyTokens, tokensIn } from './reply-usage.ts'
 import { resultMessage } from './results.ts'
 
 interface ItemBase {
-  /** Id of its event. */
   readonly id: string
   /** Position of its event in the log; items are in this order. */
   readonly seq: number
@@ -37,7 +36,6 @@ export interface TimelineReply {
   /** Id of the event at HEAD when the model was called, null for none; undefined if unknown. */
   readonly after: string | null | undefined
   readonly model: string | null
-  /** Whether its user interrupted it. */
   readonly interrupted: boolean
   /** What ended it early; null if nothing did, or it is unknown. */
   readonly outcome: EarlyEnd | null
@@ -56,12 +54,10 @@ export interface MessageItem extends ItemBase {
   readonly type: 'message'
   readonly role: Message['role']
   readonly source: Source
-  /** Author, where there are several. */
   readonly sender: string | null
   readonly content: readonly Content[]
   /** The model's reasoning, if readable; otherwise an empty text. */
   readonly reasoning: string
-  /** Null for messages that no model wrote. */
   readonly reply: TimelineReply | null
 }
 
@@ -81,16 +77,13 @@ export type TimelineCallStatus =
 
 /** Result of a call, or the reason why it has none. */
 export interface TimelineResult {
-  /** Id of its event. */
   readonly id: string
   readonly timestamp: string | null
-  /** Content for the model. */
   readonly content: readonly Content[]
   /** Output of a page that executed the call; missing for other calls. */
   readonly output?: JsonValue
 }
 
-/** Kind of the observation with the output of a page. */
 export const PAGE_OUTPUT = 'PageOutput'
 
 /** A tool call with its result. */
@@ -101,7 +94,6 @@ export interface CallItem extends ItemBase {
   readonly toolCallId: string
   /** Arguments that are not a JSON object are `{ _raw: text }`. */
   readonly arguments: JsonObject
-  /** Text of the model before the call. */
   readonly content: readonly TextContent[]
   readonly reasoning: string
   readonly reply: TimelineReply
@@ -245,7 +237,6 @@ type Base = Omit<ItemBase, 'type'>
 
 type Result = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
-/** Results by the position of the call. */
 function resultsOf(
   state: State,
   path: readonly Entry[],
@@ -262,7 +253,6 @@ function resultsOf(
   return results
 }
 
-/** Completions of working calls, by the ids of their actions. */
 function completionsOf(
   path: readonly Entry[],
   events: readonly (Event | null)[],
@@ -441,7 +431,6 @@ function replyAt(entry: Entry | null): ReplyOnPath | null {
   return { id, after: undefined }
 }
 
-/** Position of the request that an event records. */
 function afterOf({ parent }: Entry, event: Event): RequestPosition {
   const after = requestHeadOf(event)
   return after === true ? (parent?.id ?? null) : after

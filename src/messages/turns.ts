@@ -72,10 +72,7 @@ export function turnReader(
   const push = (turn: Turn): void => {
     turns.push((state.last = turn))
   }
-  /**
-   * Separates a reply, or the end, from the last reply; also for a reply that is not written, since others
-   * followed it.
-   */
+  /** Separates a reply, or the end, from the last one, also if it is not written. */
   const close = (writes: boolean, next?: AssistantTurn): void => {
     const { last } = state
     if (last === undefined) push(userTurn(OPENING))
@@ -136,7 +133,6 @@ export function turnReader(
 
 const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })
 
-/** Whether a reply was paused, and continues when it is sent back as the last message. */
 export const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
   pauses && reply?.grammar === grammar && (reply.outcome === 'paused' || reply.stop_reason === 'pause_turn')
 

@@ -41,11 +41,8 @@ export function extend<M extends object>(messages: M[], field: keyof M, blocks: 
 }
 
 export interface Writer<Block extends object> {
-  /** Makes the block of a text, an image or a part of another kind. */
   readonly piece: (piece: Piece) => Block
-  /** Makes the blocks of a reply; `keepsSigned`: whether its signed parts may be sent. */
   readonly reply: (turn: AssistantTurn, keepsSigned: boolean) => readonly Written<Block>[]
-  /** Returns the results of a reply, and the content that moves out of them. */
   readonly move: (turn: AssistantTurn) => Moved
   readonly result: (result: Result, turn: AssistantTurn) => Block
   /** Adds blocks, at least one, to the request; `turn` is null for content moved out of results. */
@@ -164,14 +161,11 @@ export function startRequest<Request extends object, Block extends object, M ext
 
 type Thinking = ThinkingBlock | RedactedThinkingBlock
 
-/** How a grammar writes the parts of a reply; null for a part that is not sent. */
 export interface ReplyWriter<Block> {
   readonly text: (piece: TextPiece, more: JsonObject | null) => Block | null
   readonly thinking?: (block: Thinking, more: JsonObject | null, ref: FieldRef) => Block | null
   readonly call: (call: Call, more: JsonObject | null, ref: FieldRef) => Block
-  /** Writes a part that was stored whole. */
   readonly other: (value: JsonObject, ref: OtherRef) => JsonObject | null
-  /** Returns the additional fields of a part that are sent back. */
   readonly more: (ref: FieldRef) => JsonObject | null
 }
 

@@ -10,22 +10,17 @@ import { itemPages, retryConflicts } from '../store/kit/items.ts'
 /** A record with its id and version. */
 export interface Kept<T extends object> {
   readonly id: string
-  /** Changes with every change and claim. */
   readonly version: number
   readonly record: T
 }
 
-/** The keys of a record, and when it is due. */
 export type Index = Pick<NewItem, 'keys' | 'dueIn'>
 
 /** Records by id. */
 export interface Records<T extends object> {
   readonly find: (id: string) => Promise<Kept<T> | null>
-  /** A page, with the cursor of the next one. */
   readonly list: (query?: ItemQuery) => Promise<Page<Kept<T>>>
-  /** The number of records that a list would contain. */
   readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
-  /** All records that match a query, page after page. */
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /**
    * A change for {@link Records.make}; null deletes the record. With an expected version, it fails if the version
@@ -35,24 +30,17 @@ export interface Records<T extends object> {
   /** Makes changes, all or none; the new versions, in order. @throws ColloquyError `version_conflict`. */
   readonly make: (changes: readonly ItemChange[]) => Promise<readonly (number | null)[]>
   /**
-   * Changes a record to the result of a decision, which is repeated if another process was faster. Null deletes it,
-   * undefined leaves it. Returns the new record.
+   * The decision is repeated if another process was faster. Null deletes, undefined leaves. Returns the new
+   * record.
    */
   readonly update: (id: string, decide: Decide<T>) => Promise<T | null>
-  /** Deletes a record; false if there was none. */
   readonly remove: (id: string) => Promise<boolean>
 }
 
 type Decided<T> = T | null | undefined
 
-/** Returns what a record becomes; it receives null without a record. */
 type Decide<T> = (before: T | null) => Decided<T> | Promise<Decided<T>>
 
-/**
- * The records of a collection.
- *
- * @param indexOf the keys of a record, and when it is due
- */
 export function recordsOf<T extends object>(
   store: Store,
   collection: string,
@@ -123,7 +111,7 @@ export async function tryMake(
   }
 }
 
-/** A clock in milliseconds that never returns a time twice, so that the records of a process have an order. */
+/** Milliseconds, never twice the same, so that a process's records have an order. */
 export function risingClock(now: () => number = Date.now): () => number {
   let last = -Infinity
   return () => (last = Math.max(now(), last + 1))

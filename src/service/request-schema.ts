@@ -39,7 +39,6 @@ const TRIGGERS = [
   'automation',
 ] as const
 
-/** The repository of a conversation. */
 const repository = {
   selected_repository: text(1, 500).nullable().optional(),
   selected_branch: text(1, 500).nullable().optional(),
@@ -48,7 +47,6 @@ const repository = {
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
-/** The fields that the service itself uses. */
 const serviceFields = {
   sandbox_id: id.nullable().optional(),
   conversation_id: id.nullable().optional(),
@@ -76,7 +74,6 @@ const serviceFields = {
     .optional(),
 }
 
-/** How a conversation is started; all other fields are for its agent. */
 const start = z.looseObject({
   ...serviceFields,
   secrets: secrets.nullable().optional(),
@@ -85,10 +82,8 @@ const start = z.looseObject({
 export type StartRequest = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
 
-/** Whether the service itself uses a field of a start request. */
 export const isServiceField = (name: string): boolean => Object.hasOwn(serviceFields, name)
 
-/** The changes to a conversation. */
 const update = z.strictObject({
   title: title.nullable().optional(),
   public: z.boolean().nullable().optional(),
@@ -103,7 +98,6 @@ export const sendBody = bodyOf(
 
 export const pendingBody = bodyOf(z.strictObject(messageFields))
 
-/** A user to provision. */
 export const userBody = bodyOf(
   z.strictObject({
     email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
@@ -114,7 +108,6 @@ export const userBody = bodyOf(
   }),
 )
 
-/** A command to run in a sandbox. */
 export const commandBody = bodyOf(
   z.strictObject({
     command: text(1, 100_000),
@@ -123,7 +116,6 @@ export const commandBody = bodyOf(
   }),
 )
 
-/** Maximum number of saved workspaces. */
 export const MAX_WORKSPACES = 1_000
 
 const folder = { id: text(1, 4_096), name: text(1, 500), path: text(1, 4_096) }
@@ -143,13 +135,11 @@ export const socketMessage = bodyOf(
   z.strictObject({ ...sentMessage, run: z.boolean().default(true).optional() }),
 )
 
-/** A message over a session socket. */
 export const sessionMessage = bodyOf(z.looseObject({ ...messageFields, role: z.string() }))
 
 /** The first frame of a socket whose head carries no key. */
 export const authFrame = bodyOf(z.strictObject({ type: z.literal('auth'), session_api_key: z.string() }))
 
-/** Maximum number of characters of an organization's id. */
 export const MAX_ORG_ID = 200
 
 const time = z.union([z.string().meta({ format: 'date-time' }), z.null()])

@@ -68,21 +68,15 @@ export interface ServiceOptions {
   readonly keys?: readonly string[]
   /** Returns the step that runs a conversation. Default: none, and nothing can be run. */
   readonly agent?: Agent
-  /** Options of every run. */
   readonly run?: RunsOptions['options']
   /** Maximum number of concurrent runs. Default: 100. */
   readonly maxRuns?: number
-  /** Limits of live streams. */
   readonly live?: LiveOptions
-  /** The sandboxes and starts of the control plane. */
   readonly controlPlane?: ControlPlaneOptions
-  /** Receivers of events. Default: none. */
   readonly webhooks?: readonly WebhookOptions[]
-  /** How webhooks are delivered. */
   readonly webhookDispatcher?: WebhookDispatcherOptions
   /** Encrypts stored API keys of profiles and settings. Default: none, and no API key is stored. */
   readonly secret?: string
-  /** Maximum number of conversations started a day. Default: none. */
   readonly quota?: Quota
   /** Remaining credits. Default: always 0. */
   readonly credits?: Credits
@@ -94,9 +88,7 @@ export interface ServiceOptions {
    * Redacts what anonymous readers read of public conversations, whenever it was written. Default: nothing.
    */
   readonly publicRedaction?: RedactionRules
-  /** The folder in which directories may be created. Default: none. */
   readonly workspace?: Workspace
-  /** An editor next to the service. Default: none. */
   readonly editor?: Editor
   /**
    * Origins that may use the service from a browser, in addition to this machine's; `*` for all. Default:
@@ -111,7 +103,6 @@ export interface ServiceOptions {
   readonly maxBodyBytes?: number
   /** Called with internal failures. Default: written to standard error. */
   readonly onFailure?: (error: unknown, request: Request | null, requestId: string) => void
-  /** Receives a line for each request when its response is sent. Default: none. */
   readonly log?: RequestLog
 }
 
@@ -145,29 +136,19 @@ const OPTIONS = {
 export interface Service {
   readonly app: Hono
   readonly fetch: (request: Request) => Response | Promise<Response>
-  /** The metrics of `/metrics`. */
   readonly metrics: Metrics
-  /** Returns the caller of a credential, for servers of other protocols. */
   readonly identify: Identify
-  /** Whether an origin may use the service from a browser. */
   readonly allowOrigin: AllowOrigin
   /** API keys, valid in addition to the session keys. */
   readonly keys: ApiKeys
-  /** Background runs; `settle` waits until all have ended. */
   readonly runs: Runs
-  /** Recovers runs of crashed processes, from `start` to `close`. */
   readonly lostRuns: LostRuns
-  /** Live streams; `close` ends them. */
   readonly live: Live
-  /** Receives a line for each request and each socket. Null for none. */
   readonly log: RequestLog | null
-  /** The control plane; `start` resumes unfinished work, `close` ends its sandboxes. */
   readonly controlPlane: ControlPlane
-  /** Delivers to webhooks, from `start` to `close`. */
   readonly webhookDispatcher: WebhookDispatcher
   /** Secrets by name, which clients can write but not read: for the embedder and its agent. */
   readonly secrets: NamedSecrets
-  /** Model profiles and settings, with their secrets: for the embedder. */
   readonly profiles: Profiles
   readonly settings: Settings
 }

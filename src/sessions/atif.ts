@@ -37,7 +37,6 @@ const isTrajectory = ({ value }: SessionRecord): boolean => {
   return Array.isArray(found['steps']) || stringOf(found['schema_version']).startsWith('ATIF')
 }
 
-/** Position and id of a trajectory; `taken` has the ids of the others in its file. */
 interface TrajectoryPlace {
   readonly line: number
   readonly id: string | null
@@ -109,7 +108,6 @@ const strayOf = (value: JsonValue | undefined, line: number): SessionRecord => (
   value,
 })
 
-/** The other fields of a trajectory, and invalid lists. Null for none. */
 function otherFields(found: RawObject): JsonObject | null {
   const isRead = (key: string): boolean =>
     (key === 'steps' || key === 'subagent_trajectories') && Array.isArray(found[key])
@@ -117,7 +115,6 @@ function otherFields(found: RawObject): JsonObject | null {
   return rest.length === 0 ? null : (Object.fromEntries(rest) as JsonObject)
 }
 
-/** Children of a trajectory: their ids by the ids in references, and the calls that started them, by id. */
 interface Links {
   readonly ids: ReadonlyMap<unknown, string>
   readonly actions: Map<string, string>
@@ -161,7 +158,6 @@ function readStep(
   if (other !== null) writer.update('atif.step', other, { ...origin, id: `${origin.id}-beside` })
 }
 
-/** The fields of a step without a place in an event, such as costs. Null for none. */
 function otherStepFields(
   step: RawObject,
   calls: readonly RawObject[],
@@ -185,7 +181,6 @@ function otherStepFields(
   return Object.keys(other).length === 0 ? null : other
 }
 
-/** The fields that were fully read, because they have the expected shape. */
 function readShapes({ source, message, tool_calls: calls, observation }: RawObject): string[] {
   const isTextOnly = typeof message === 'string' || (isListOf(message) && objectsOf(message).every(isText))
   return [
@@ -199,7 +194,6 @@ const isListOf = (value: unknown): boolean => Array.isArray(value) && value.ever
 
 const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
-/** The other fields of an object, with its id. */
 function otherFieldsWithId(found: RawObject, id: string, ...known: readonly string[]): JsonObject[] {
   const more = moreOf(found, id, ...known)
   return more === null ? [] : [{ [id]: stringOf(found[id]), ...more }]
@@ -216,7 +210,6 @@ function toolsOf(agent: RawObject): { description: string; action_type: string; 
   })
 }
 
-/** Adds a reply with its calls. Returns false where it has no content. */
 function readReply(
   step: RawObject,
   calls: readonly RawObject[],
@@ -499,6 +492,5 @@ const referencesTo = (children: readonly StateTree[]): JsonObject =>
     ? {}
     : { subagent_trajectory_ref: children.map(({ id }) => ({ trajectory_id: id, session_id: id })) }
 
-/** Text of a content, with the type of each part without text. */
 const textOfStep = (content: readonly Content[]): string =>
   content.map((part) => textIn([part]) || (isTextPart(part) ? '' : `[${part.type ?? 'image'}]`)).join('')

@@ -68,7 +68,6 @@ function subagentCalls(
   return calls
 }
 
-/** Id of the session of a subagent. */
 const subagentId = (session: string | null, agent: string): string =>
   session === null ? agent : `${session}-${agent}`
 
@@ -119,27 +118,21 @@ function readLines(
   }
 }
 
-/** Whether the lines belong to a subagent. Lines without an id, such as a truncated one, do not count. */
+/** Lines without an id, such as truncated ones, do not count. */
 const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
 const agentIn = (lines: readonly Line[]): string | null =>
   stringOf(lines.find(({ found }) => stringOf(found['agentId']) !== '')?.found['agentId']) || null
 
-/** State while a chain of lines is read. */
 export interface Chain {
   readonly writer: SessionWriter
-  /** Whether a call has a result in the file. */
   readonly hasResult: HasResult
-  /** Id of the session that a call started as a subagent. */
   readonly childOf: (callId: string) => string | undefined
   readonly turns: Turns
-  /** The reply of each line. */
   readonly replies: ReadonlyMap<Line, SplitReply>
   readonly titles: string[]
-  /** The lines by id. */
   readonly named: () => ReadonlyMap<string, Line>
-  /** The compaction boundary, until its summary is read. */
   boundary: Line | null
 }
 
@@ -149,7 +142,6 @@ function namedLater(lines: readonly Line[]): Chain['named'] {
   return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
 }
 
-/** A reply, and the lines that contain its blocks. */
 export interface SplitReply {
   readonly id: string
   /** The request id; empty where the lines have none. */
@@ -159,9 +151,8 @@ export interface SplitReply {
 }
 
 /**
- * The reply of each line. Some servers use one id for all replies. A line starts another reply if its request
- * differs or, where one has no request id, if its parent is a result. Lines with the same request may be
- * separated by results of the first calls.
+ * Some servers use one id for all replies. A line starts another reply if its request differs, or without
+ * request ids if its parent is a result. Results of the first calls may separate lines of one request.
  */
 function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   const replies = new Map<Line, SplitReply>()
@@ -189,7 +180,6 @@ function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
   return replies
 }
 
-/** Records outside the conversation, which no model reads. */
 const OUTSIDE: ReadonlySet<string> = new Set([
   'progress',
   'summary',
@@ -248,15 +238,12 @@ export function readLine(line: Line, chain: Chain): void {
 
 export const originOf = ({ record, uuid, time }: Line): Origin => ({ line: record.line, id: uuid, time })
 
-/** Text that the client writes when the user stops a reply. */
 const INTERRUPTED = /^\[Request interrupted by user[^\]]*\]$/
 
 const NONE: Line['blocks'] = []
 
-/** Text of a result whose call the user rejected. */
 const REJECTED = "The user doesn't want to proceed with this tool use"
 
-/** Text of a result whose call the tool could not read. */
 const FAILED = /^<tool_use_error>([\s\S]*?)(?:<\/tool_use_error>)?$/
 
 function readUser(line: Line, chain: Chain): void {
@@ -309,7 +296,6 @@ function readUser(line: Line, chain: Chain): void {
 const isInterruption = (part: Content): boolean =>
   part.type === 'text' && INTERRUPTED.test(stringOf(part['text']).trim())
 
-/** An API error, written as if it were a reply. */
 function readFailure({ record, uuid, time, message }: Line, writer: SessionWriter): void {
   const detail = textIn(message['content'])
   writer.add(
@@ -324,7 +310,6 @@ function readApiError({ found }: Line, writer: SessionWriter, place: Origin): vo
   writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail }, place)
 }
 
-/** A line, parsed. */
 export interface Line {
   readonly record: SessionRecord
   readonly found: RawObject
@@ -333,28 +318,19 @@ export interface Line {
   readonly uuid: string | null
   readonly parent: string | null
   readonly time: string | null
-  /** Its message, or a part of one. */
   readonly message: RawObject
-  /** The id of its reply. */
   readonly reply: string | null
-  /** The blocks of its message. */
   readonly blocks: readonly RawObject[]
-  /** Whether it belongs to a side chain, the conversation of a subagent. */
   readonly isSide: boolean
-  /**
-   * Whether it describes a command that the client executed, such as `/exit` or `!ls`: not a request to a
-   * model.
-   */
+  /** Whether the client executed it, such as `/exit` or `!ls`: no request to a model. */
   readonly isLocal: boolean
   /** Whether the user typed it for a model: neither a result nor inserted by the client. */
   readonly isTyped: boolean
 }
 
-/** The lines of the session, and those of each side chain in its file. */
 export interface Lines {
   readonly lines: readonly Line[]
   readonly chains: readonly (readonly Line[])[]
-  /** Whether a call has a result. */
   readonly hasResult: HasResult
   /** The numbers of repeated lines: some versions repeat the whole session before they compact it. */
   readonly repeated: readonly number[]
@@ -384,7 +360,6 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
   if (isSideFile || !hasSides) return { lines: all, chains: [], hasResult, repeated }
   const lines: Line[] = []
   const chains = new Map<string, Line[]>()
-  /** The first line of each line's chain. */
   const roots = new Map<string, string>()
   for (const line of all) {
     if (!line.isSide) {
@@ -402,7 +377,6 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
   return { lines, chains: [...chains.values()], hasResult, repeated }
 }
 
-/** Whether two lines with one id are the same: equal time and content. */
 const isSame = (one: Line, other: Line): boolean =>
   one.time !== null && one.time === other.time && contentIn(one) === contentIn(other)
 
@@ -455,12 +429,9 @@ export function lineOf(record: SessionRecord): Line {
   }
 }
 
-/** A line, and the state after it. */
 interface Passed {
   readonly uuid: string
-  /** The prompt before the line. */
   readonly prompt: string | null
-  /** The event under HEAD. */
   readonly head: Place | null
 }
 
@@ -471,18 +442,14 @@ const NEAR = 8
 export class Turns {
   readonly #writer: SessionWriter
   readonly #passed: Passed[] = []
-  /** The indexed lines by id. */
   readonly #byName = new Map<string, Passed>()
   #named = 0
-  /** HEAD before the first prompt after a line. */
   readonly #headBefore = new Map<string | null, Place | null>()
   #prompt: string | null = null
   /** The end of the session before its user went back, until the next line. */
   #abandoned: { readonly prompt: string | null; readonly head: Place | null } | null = null
   readonly #lines: readonly Line[]
-  /** The lines that lead to a prompt; null until they are needed. */
   #leads: ReadonlySet<Line> | null = null
-  /** Where a branch continues when its first event does not move HEAD. */
   #led: { readonly uuid: string; readonly head: Place | null; readonly to: Place | null } | null = null
 
   constructor(writer: SessionWriter, lines: readonly Line[]) {
@@ -490,7 +457,6 @@ export class Turns {
     this.#lines = lines
   }
 
-  /** Called when there are more lines. */
   addLines(): void {
     this.#leads = null
   }
@@ -525,7 +491,6 @@ export class Turns {
     this.#writer.goBack(this.#headAfterLine(leaf, above), origin)
   }
 
-  /** Called before each line: continues a branch that was wrongly considered abandoned. */
   resume({ uuid, parent, isTyped }: Line, origin: Origin): void {
     if (this.#abandoned === null || uuid === null) return
     const abandoned = this.#abandoned
@@ -535,7 +500,6 @@ export class Turns {
     this.#writer.goBack(abandoned.head, origin)
   }
 
-  /** Called after each line. */
   finish({ uuid, parent }: Line): void {
     if (uuid === null) return
     // Other lines without a parent go back to the start.
@@ -555,7 +519,6 @@ export class Turns {
     this.#headBefore.set(tail, this.#writer.head)
   }
 
-  /** Parent of the event after a line. */
   #headAfterLine(uuid: string | null, line: Passed | undefined): Place | null {
     const before = this.#headBefore.get(uuid)
     return before === undefined ? (line?.head ?? null) : before
@@ -566,7 +529,6 @@ export class Turns {
     return this.#leads.has(line)
   }
 
-  /** The latest line with an id. */
   #above(parent: string | null): Passed | undefined {
     if (parent === null) return undefined
     const passed = this.#passed
@@ -680,7 +642,6 @@ function keyOf(block: RawObject): string {
 
 const isHook = (name: string): name is HookEventType => HOOK_EVENT_TYPES.some((type) => type === name)
 
-/** Adds an attachment. One without a place in an event is kept as a state update. */
 export function addAttachment({ record, found }: Line, writer: SessionWriter, origin: Origin): void {
   const attachment = objectOf(found['attachment'])
   const type = stringOf(attachment['type'])
@@ -716,10 +677,9 @@ export function addAttachment({ record, found }: Line, writer: SessionWriter, or
   writer.say('environment', text, writer.head === before ? { ...origin, id } : { ...next, id })
 }
 
-/** Hook events whose output models read. */
 const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
 
-/** Text that was sent to the model for an attachment: newer versions record it, older ones only its parts. */
+/** The attachment's text for the model; older versions record only its parts. */
 function attachmentText(found: RawObject, { type, hookEvent, hookName, content }: RawObject): string[] {
   const rendered = objectsOf(found['rendered'])
   if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')
@@ -756,7 +716,6 @@ export function addSummary(
   return isKeptLine === null ? null : stringOf(tail) || null
 }
 
-/** Whether a line was kept, by its number; null where none was. */
 function keptBy(
   named: RawObject,
   lines: () => ReadonlyMap<string, Line>,

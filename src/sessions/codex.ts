@@ -71,29 +71,20 @@ const keep = (record: SessionRecord | undefined, writer: SessionWriter): void =>
     writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not a record of a rollout')
 }
 
-/** State while a rollout is read. */
 interface Rollout {
   readonly writer: SessionWriter
   /** Texts that users typed: other messages of the role were inserted by the client. */
   readonly typed: ReadonlySet<string>
-  /** All texts in items; events repeat them. */
   readonly inItems: ReadonlySet<string>
-  /** The calls with a result. */
   readonly results: ReadonlySet<string>
-  /** Identifiers of calls: ids, queries and addresses of searches. */
   readonly called: ReadonlySet<string>
-  /** Ids of the threads that calls started as subagents, by the ids of the calls. */
   readonly spawned: ReadonlyMap<string, string>
-  /** Readable texts of reasoning. */
   readonly thoughts: ReadonlySet<string>
-  /** Ids of the items that an event has completed. */
   readonly completed: ReadonlySet<string>
-  /** Whether a history was replaced. */
   readonly isCompacted: boolean
-  /** How often events of each type had a text that no item contains: the other type may repeat it. */
+  /** Texts by event type that no item contains: the other type may repeat them. */
   readonly inEvents: Map<string, number>
   model: string
-  /** The event under HEAD before each turn of the user. */
   turns: (Place | null)[]
   meta: RawObject | null
 }
@@ -127,17 +118,14 @@ function indexRollout(
   return { typed, inItems, results, called, spawned, thoughts, completed, isCompacted }
 }
 
-/** Text around an image in a user's message. */
 const AROUND_IMAGE = /^<\/?image\b[^>]*>$/
 
-/** Text of a message, without the client's text around images. */
 function wordsIn(content: unknown): string {
   const parts = objectsOf(content)
   const hasImage = parts.some(({ type }) => type === 'input_image')
   return textIn(hasImage ? parts.filter(({ text }) => !AROUND_IMAGE.test(stringOf(text).trim())) : content)
 }
 
-/** Identifiers of a call, used where its id is missing. */
 function signsOf({ id, call_id, query, action }: RawObject): string[] {
   const { query: searchedQuery, url } = objectOf(action)
   return [id, call_id, query, searchedQuery, url].map(stringOf).filter((sign) => sign !== '')
@@ -232,7 +220,6 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results }: Roll
 /** Items that the agent executes itself; the provider executes the others, which are parts of the reply. */
 const CALLS: ReadonlySet<string> = new Set(['function_call', 'custom_tool_call', 'local_shell_call'])
 
-/** Whether the agent executed a tool search itself: its result follows the reply. */
 const isSearch = ({ what, payload }: CodexLine, results: ReadonlySet<string>): boolean =>
   what === 'tool_search_call' && results.has(stringOf(payload['call_id']))
 
@@ -269,14 +256,13 @@ function usageOf(last: RawObject): object {
   }
 }
 
-/** Whether an item repeats an event. */
 type IsTwice = (payload: RawObject, rollout: Rollout) => boolean
 
 const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(text))
 const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
 const hasOutput: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
 
-/** Whether a started or completed item is repeated as an item of the model, or by a later event. */
+/** Whether a model item or a later event repeats a started or completed item. */
 const isRepeated: IsTwice = (payload, rollout) => {
   const { type, id } = objectOf(payload['item'])
   if (payload['type'] === 'item_started' && rollout.completed.has(stringOf(id))) return true
@@ -290,7 +276,6 @@ const isRepeated: IsTwice = (payload, rollout) => {
   return (words !== '' && rollout.inItems.has(words)) || isCalled(objectOf(payload['item']), rollout)
 }
 
-/** Events that repeat items, if these are in the file. */
 const TWICE: ReadonlyMap<string, IsTwice> = new Map([
   ['agent_reasoning', isThought],
   ['agent_reasoning_raw_content', isThought],
@@ -347,7 +332,7 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   }
 }
 
-/** Adds text of a user or the model from an event, unless an item or the other type of event repeats it. */
+/** Adds text from an event, unless an item or the other type repeats it. */
 function readWords(
   what: 'user_message' | 'agent_message',
   text: string,
@@ -377,23 +362,19 @@ const KEYS: ReadonlyMap<string, string> = new Map([
   ['token_usage_record', 'usage_record'],
 ])
 
-/** Keeps a line that no model reads as a state update. */
 function keepAside(line: CodexLine, writer: SessionWriter): void {
   const name = line.type === 'event_msg' ? line.what : line.type
   writer.update(`codex.${KEYS.get(name) ?? name}`, line.payload as JsonValue, originOf(line))
 }
 
-/** A line: its type, and the type of its payload. */
 export interface CodexLine {
   readonly record: SessionRecord
   readonly type: string
-  /** `message`, `token_count` …; empty where the payload has none. */
   readonly what: string
   readonly payload: RawObject
   readonly time: unknown
 }
 
-/** The items of one reply, and its tokens, if a later line reports them. */
 export interface ReplyStep {
   readonly items: CodexLine[]
   usage: RawObject | null
@@ -402,7 +383,6 @@ export interface ReplyStep {
 /** A line outside of replies; `isCounted` if it counts the tokens of a reply, or repeats a count. */
 export type Step = ReplyStep | { readonly line: CodexLine; readonly isCounted: boolean }
 
-/** Items of the model; any other item ends its reply. */
 const OF_MODEL: ReadonlySet<string> = new Set([
   'reasoning',
   'function_call',
@@ -415,10 +395,8 @@ const OF_MODEL: ReadonlySet<string> = new Set([
   'context_compaction',
 ])
 
-/** Type of a line that replaces the history by a shorter one. */
 export const NEW_HISTORY = 'compacted'
 
-/** Lines between the items of a reply that do not end it. */
 const PASSING: ReadonlySet<string> = new Set([
   'token_count',
   'agent_message',
@@ -474,7 +452,6 @@ export function stepsOf(lines: readonly CodexLine[]): Step[] {
   return steps
 }
 
-/** Parses a record as a line of a rollout; null for any other record. */
 export function codexLineOf(record: SessionRecord): CodexLine | null {
   const { type, payload, timestamp } = objectOf(record.value)
   if (typeof type !== 'string' || typeof payload !== 'object' || payload === null) return null
@@ -519,16 +496,13 @@ export function replaceHistory(payload: RawObject, origin: Origin, writer: Sessi
   if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, place)
 }
 
-/** Whether an item has no readable content. */
 const isSealed = (item: RawObject): boolean =>
   typeof item['encrypted_content'] === 'string' &&
   moreOf(item, 'type', 'id', 'status', 'encrypted_content') === null
 
-/** Whether an event completes a message that the user typed. */
 const isUserItem = ({ type, item }: RawObject): boolean =>
   type === 'item_completed' && objectOf(item)['type'] === 'UserMessage'
 
-/** Text of an item in an event. */
 function itemWords({ item }: RawObject): string {
   const { content, text } = objectOf(item)
   return wordsIn(content) || stringOf(text)

@@ -34,7 +34,6 @@ export function blocksOf(content: unknown, type: string): readonly RawObject[] {
   })
 }
 
-/** Text of a content, without its other parts. */
 export function textIn(value: unknown): string {
   if (typeof value === 'string') return value
   let joined = ''
@@ -58,7 +57,6 @@ function partOf(part: RawObject): Content | null {
   return isOpen ? (part as OpenPart) : text(JSON.stringify(part))
 }
 
-/** Address of an image, or null for a part that is not a displayable image. */
 function imageOf(part: RawObject): string | null {
   const { type } = part
   if (type === 'image') {

@@ -37,18 +37,15 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
 
 type MessageStep = Extract<Step, { does: 'say' }>
 
-/** How to go back to before a message. */
 interface Return {
   readonly to: Place | null
   /** The number of these ids that stay in sight; null for all before `to`. */
   readonly remaining: { readonly ids: readonly string[]; readonly count: number } | null
 }
 
-/** State while a chat is read. */
 interface Chat {
   readonly writer: SessionWriter
   readonly returns: Map<string, Return>
-  /** The messages read so far, with their events. */
   readonly messages: Map<string, { readonly step: MessageStep; readonly events: readonly string[] }>
 }
 
@@ -102,9 +99,8 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
 }
 
 /**
- * Removes the events that a new history does not start with. Returns how many of its messages are in sight in
- * the same order and with the same content: the others are added after them, so that the model sees all in
- * the new order.
+ * Removes events that a new history does not start with. Returns how many of its messages are in sight in the
+ * same order and content: the others are added after them, for the new order.
  */
 function replace(
   listed: readonly Step[],
@@ -142,16 +138,11 @@ export type Step =
       readonly does: 'say'
       readonly record: SessionRecord
       readonly found: RawObject
-      /** The id in the file; null for none. */
       readonly id: string | null
-      /** A unique name. */
       readonly name: string
     }
-  /** Goes back to before a message. */
   | { readonly does: 'back'; readonly record: SessionRecord; readonly to: string }
-  /** Starts a new history, which consists of the following steps. */
   | { readonly does: 'replace'; readonly record: SessionRecord; readonly count: number }
-  /** Describes the chat. */
   | {
       readonly does: 'tell'
       readonly record: SessionRecord
@@ -161,7 +152,6 @@ export type Step =
   | { readonly does: 'keep'; readonly record: SessionRecord; readonly what: string }
   | { readonly does: 'note'; readonly record: SessionRecord; readonly what: string }
 
-/** Description of a chat, and its steps. */
 export interface Steps {
   readonly about: RawObject
   readonly steps: readonly Step[]
@@ -177,9 +167,7 @@ export function stepsOf(records: readonly SessionRecord[]): Steps {
 class ChatSteps {
   about: RawObject = {}
   readonly steps: Step[] = []
-  /** Position of each message of the history among the steps. */
   #places = new Map<string, number>()
-  /** Their ids, in the same order. */
   #ids: string[] = []
 
   read(record: SessionRecord): void {
@@ -340,7 +328,6 @@ function readUserMessage(
 const idsOf = (calls: readonly RawObject[]): ReadonlySet<string> =>
   new Set(calls.map(({ id }) => stringOf(id)))
 
-/** The parts of a message without its calls, and the calls. */
 function partsOf(
   found: RawObject,
   calls = objectsOf(found['toolCalls']),
@@ -359,7 +346,6 @@ function partsOf(
   return { parts, calls, twice: all.length - parts.length }
 }
 
-/** A part in Gemini's format. */
 function googlePart(part: string | RawObject): object {
   const found = objectOf(part)
   const { text, thought, thoughtSignature } = found
@@ -373,7 +359,6 @@ function googlePart(part: string | RawObject): object {
   return { text: typeof part === 'string' ? part : '{}' }
 }
 
-/** Thoughts: a subject and a description, or a text; any other form becomes its JSON. */
 const thoughtsOf = (found: RawObject): object[] =>
   listOf(found['thoughts']).map((thought) => {
     const { subject, description } = objectOf(thought)
@@ -446,7 +431,6 @@ const usageOf = ({ input, output, cached, thoughts, tool, total }: RawObject): o
   totalTokenCount: total,
 })
 
-/** Whether a call has ended. Any other status means that it waits or runs. */
 export const isDone = ({ status, result }: RawObject): boolean =>
   typeof status === 'string' ? DONE.has(status) : result !== null && result !== undefined
 
@@ -463,7 +447,6 @@ export function listOf(value: unknown): readonly (string | RawObject)[] {
     })
 }
 
-/** The result of a call, by its id; null for content without a call. */
 export interface CallContent {
   readonly callId: string | null
   readonly content: readonly Content[]
@@ -484,7 +467,6 @@ export function resultsIn(value: unknown): CallContent[] {
   return all
 }
 
-/** Text and files of a response. */
 function responseOf({ response, parts }: RawObject): Content[] {
   const fields = Object.keys(objectOf(response))
   const [field = ''] = fields

@@ -5,12 +5,9 @@ import { type Chain, type Line, lineOf, originOf, readLine, type SplitReply, Tur
 import type { SessionFact, SessionRecord } from './session.ts'
 import { SessionWriter } from './writer.ts'
 
-/** What was read of more lines. */
 export interface ReadLines {
   readonly facts: readonly SessionFact[]
-  /** The title of the session by now. */
   readonly title: string | null
-  /** Subagents whose calls have a result now, with the ids of the actions that opened them. */
   readonly subagents: readonly (readonly [agent: string, actionId: string])[]
 }
 
@@ -26,7 +23,6 @@ export function growingClaudeCode(
   const writer = new SessionWriter()
   const lines: Line[] = []
   const replies = new Map<Line, SplitReply>()
-  /** Subagents by the calls that opened them. */
   const agents = new Map<string, string>()
   const chain: Chain = {
     writer,
@@ -87,7 +83,7 @@ function completeLength(lines: readonly Line[]): number {
   return lines.findIndex(({ reply }, index) => index > before && reply === last.reply)
 }
 
-/** The reply of a line behind another line: the same one until it was written or something else followed. */
+/** The reply of a line: the same until written, or until something else followed. */
 function growingReply(
   line: Line,
   last: Line | null,

@@ -44,15 +44,11 @@ export function readPi(records: readonly SessionRecord[]): Session {
   }
 }
 
-/** State while entries are read. */
 interface Tree {
   readonly writer: SessionWriter
   readonly hasResult: HasResult
-  /** HEAD after each entry. */
   readonly heads: Map<string, Place | null>
-  /** The line of each entry. */
   readonly lines: Map<string, number>
-  /** Line of the first event of each entry, by event id. */
   readonly firsts: Map<string, number>
   title: string | null
 }
@@ -65,7 +61,6 @@ const resultsIn = (records: readonly SessionRecord[]): HasResult =>
     }),
   )
 
-/** The id of a session, at the end of its file name. */
 const nameIn = (value: unknown): string | null =>
   stringOf(value)
     .split(/[\\/]/)
@@ -74,7 +69,6 @@ const nameIn = (value: unknown): string | null =>
     .split('_')
     .at(-1) || null
 
-/** Entries that no model reads. */
 const OUTSIDE: ReadonlySet<string> = new Set([
   'session',
   'model_change',

@@ -68,7 +68,6 @@ export function readSession(
   })
 }
 
-/** Maximum number of records for detection. */
 export const MAX_DETECTED = 32
 
 /**

@@ -20,18 +20,14 @@ export type SessionFormat = (typeof SESSION_FORMATS)[number]
 
 /** A line of a file, an element of an array, or a whole document. */
 export interface SessionRecord {
-  /** Its number in the file, from 1. */
   readonly line: number
-  /** Its text, unchanged. */
   readonly raw: string
-  /** Its JSON; undefined if it is invalid. */
   readonly value: JsonValue | undefined
 }
 
 /** A record whose JSON no event can hold; its text is kept. */
 export interface UnfitRecord extends SessionRecord {
   readonly value: undefined
-  /** The reason, such as "JSON with a number that is too large". */
   readonly unfit: string
 }
 
@@ -43,15 +39,11 @@ export interface SessionFact {
 
 /** Records that became no event, so that nothing is omitted silently. */
 export interface SessionNote {
-  /** A description, such as "written twice: event_msg agent_message". */
   readonly what: string
-  /** Number of records. */
   readonly count: number
-  /** Line of the first one. */
   readonly line: number
 }
 
-/** How a parent started a session as a subagent. */
 export interface SubagentLink {
   /** Id of the event of the parent's call; null if the file does not contain it. */
   readonly actionId: string | null
@@ -62,7 +54,6 @@ export interface SubagentLink {
 /** A recorded session as a log. */
 export interface Session {
   readonly format: SessionFormat
-  /** Its id in the file; null for none. */
   readonly id: string | null
   readonly title: string | null
   /** The session that started it, or from which it was forked. */
@@ -74,8 +65,6 @@ export interface Session {
    */
   readonly facts: readonly SessionFact[]
   readonly notes: readonly SessionNote[]
-  /** Null unless another session started it as a subagent. */
   readonly subagent: SubagentLink | null
-  /** The sessions in the same file: side chains and subagents. */
   readonly children: readonly Session[]
 }

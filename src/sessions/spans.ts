@@ -100,7 +100,6 @@ function treeSpans(
 const spanId = (kind: string, prefix: string, eventId: string): string =>
   hexOf(`${kind} ${prefix}${eventId}`, 16)
 
-/** A turn that may continue. */
 interface Turn {
   readonly id: string
   readonly from: bigint
@@ -270,7 +269,6 @@ const timeOf = (timestamp: string | null, before: bigint): bigint => {
   return micros === undefined ? before : BigInt(micros) * 1000n
 }
 
-/** An id of hexadecimal digits, derived from a text. */
 function hexOf(text: string, digits: number): string {
   let hex = ''
   for (let index = 0; hex.length < digits; index += 1) hex += hashText(`${index} ${text}`)

@@ -15,12 +15,9 @@ import { type RawObject, objectsOf } from '../messages/text.ts'
 import type { Reply } from '../messages/reply.ts'
 import type { SessionFact, SessionNote, SessionRecord, UnfitRecord } from './session.ts'
 
-/** Position of an event in its file. */
 export interface Origin {
   readonly line: number
-  /** Its id in the file; null for none. */
   readonly id: string | null
-  /** Its time in the file; an invalid time is omitted. */
   readonly time: unknown
   /** Its parent, null for none; by default the previous event. */
   readonly after?: Place | null
@@ -29,7 +26,6 @@ export interface Origin {
 /** A position in the tree: an event and its parent. */
 export interface Place {
   readonly id: string
-  /** Its line in the file. */
   readonly line: number
   /** Null for the summary of a condensation, which has no line. */
   readonly event: Event | null
@@ -38,7 +34,6 @@ export interface Place {
   remaining: readonly Place[] | null
 }
 
-/** A call by its id: its event and tool, to which its result refers, and the result. */
 interface KnownCall {
   id: string | null
   tool: string | null
@@ -51,11 +46,9 @@ export interface Result {
   readonly tool?: string
   readonly content: readonly Content[]
   readonly isError: boolean
-  /** Id of the session that the call started as a subagent. */
   readonly child?: string | undefined
 }
 
-/** Whether a file has the result of a call. */
 export type HasResult = (callId: string) => boolean
 
 /** Collects the calls with a result on the first use: most files never need it. */
@@ -64,25 +57,20 @@ export function resultsOnDemand(calls: () => readonly string[]): HasResult {
   return (callId) => (ids ??= new Set(calls())).has(callId)
 }
 
-/** Whether a call already has this result; remembers it. */
 function repeatsResult(call: KnownCall, content: readonly Content[]): boolean {
   if (call.result !== null && JSON.stringify(call.result) === JSON.stringify(content)) return true
   call.result = content
   return false
 }
 
-/** Whether a model sees it: a summary, or an event of the view. */
 const isSeen = ({ event }: Place): boolean => event === null || SEEN.has(KINDS[event.kind].unit)
 
 const SEEN: ReadonlySet<unknown> = new Set(['message', 'call', 'result'])
 
-/** An event without its position. */
 type Unplaced<E = Event> = E extends Event ? Omit<E, 'id' | 'timestamp' | 'parent_id'> : never
 
-/** Kind of the result of a call of `subagent()`. */
 const SUBAGENT_RESULT = 'SubagentObservation'
 
-/** Result data that tools return to the program, not to the model. */
 export const TOOL_METADATA = 'tool result metadata'
 
 /** Writes one log. Methods cost O(input) unless stated otherwise. */
@@ -95,7 +83,6 @@ export class SessionWriter {
   readonly #calls = new Map<string, KnownCall>()
   #head: Place | null = null
 
-  /** Position of the latest event, the parent of the next; null before the first. */
   get head(): Place | null {
     return this.#head
   }
@@ -111,17 +98,14 @@ export class SessionWriter {
     return [...(place?.remaining ?? []), ...path.toReversed()]
   }
 
-  /** Whether a call was added. */
   hasCall(id: string): boolean {
     return this.actionOf(id) !== null
   }
 
-  /** Id of the event of a call; null for an unknown call. */
   actionOf(callId: string): string | null {
     return this.#calls.get(callId)?.id ?? null
   }
 
-  /** Counts a record that becomes no event. */
   note(what: string, line: number): void {
     const known = this.#notes.get(what)
     if (known === undefined) this.#notes.set(what, { count: 1, line })
@@ -132,7 +116,6 @@ export class SessionWriter {
     return [...this.#notes].map(([what, { count, line }]) => ({ what, count, line }))
   }
 
-  /** Quarantines an unknown record. */
   keep(record: SessionRecord | UnfitRecord, unknown: string): void {
     const { line, raw, value } = record
     const isUnfit = 'unfit' in record
@@ -190,12 +173,10 @@ export class SessionWriter {
     return unusedId
   }
 
-  /** Adds a state update for a record outside the conversation; the key starts with the format. */
   update(key: string, value: JsonValue, origin: Origin): void {
     this.add({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }, origin)
   }
 
-  /** Adds a message of a user or the environment, unless it is empty. */
   say(source: MessageEvent['source'], content: readonly Content[], origin: Origin, name = ''): string | null {
     if (content.length === 0) {
       this.note('messages without content', origin.line)
@@ -270,7 +251,6 @@ export class SessionWriter {
     )
   }
 
-  /** Adds the rejection of a call. A repeated one is counted. */
   reject(callId: string, reason: string, origin: Origin): void {
     const call = this.#call(callId)
     if (repeatsResult(call, [{ type: 'text', text: reason }]))
@@ -289,7 +269,6 @@ export class SessionWriter {
     )
   }
 
-  /** Adds the error of a call that could not run. A repeated one is counted. */
   fail(callId: string, error: string, origin: Origin): void {
     const call = this.#call(callId)
     if (repeatsResult(call, [{ type: 'text', text: error }]))

@@ -35,7 +35,6 @@ export interface DroppedEntry {
   readonly reason: DropReason | null
 }
 
-/** The latest message on a branch that activated skills, and the one before it. */
 interface SkillLink {
   readonly names: readonly string[]
   readonly before: SkillLink | null
@@ -51,11 +50,8 @@ export interface Branch {
   readonly pendingCalls: PendingCallIndex
   /** Calls that outlive their reply. Read them with `listWorkingCalls`. */
   readonly workingCalls: PendingCallIndex<WorkingCall>
-  /** The latest system prompt on the path. */
   readonly systemPrompt: EventEntry<SystemPromptEvent> | null
-  /** The latest MessageEvent on the path whose source is user. */
   readonly lastUserMessage: EventEntry<MessageEvent> | null
-  /** Read it with `activatedSkillsIn`. */
   readonly skills: SkillLink | null
   /** Results on the path that end no call, in log order. Read them with `listDroppedResultsIn`. */
   readonly dropped: Vector<DroppedEntry>
@@ -71,7 +67,6 @@ const EMPTY: Branch = Object.freeze({
   dropped: Vector.empty<DroppedEntry>(),
 })
 
-/** The branch state before any event. */
 export const emptyBranch = (): Branch => EMPTY
 
 /** Whether no call on the branch is pending. */
@@ -121,7 +116,6 @@ export function foldBranch(
 
 const as = <E extends Event>(entry: Entry): EventEntry<E> => entry as EventEntry<E>
 
-/** Adds a unit, and records what the branch retains of its kind. */
 function afterMessage(
   branch: Branch,
   entry: EventEntry<EventWith<'unit', 'message'>>,

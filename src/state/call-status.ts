@@ -19,14 +19,12 @@ export interface PendingCallStatus {
   readonly grant: CallStatus
 }
 
-/** Keys of ConversationStateUpdateEvents whose value lists the ids of actions that get a status. */
 export const GRANT_KEYS: Readonly<Record<CallStatus, string>> = {
   approved: 'approved_actions',
   held: 'held_actions',
   started: 'started_actions',
 }
 
-/** All statuses, in the order of the table. */
 export const GRANTS = Object.keys(GRANT_KEYS) as readonly CallStatus[]
 
 /**

@@ -39,11 +39,9 @@ export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReaso
   return reason ?? (hasCall(log, toolCallIdOf(entry), isAbove) ? 'duplicate_result' : 'orphan_result')
 }
 
-/** Tool call id of a result. */
 const toolCallIdOf = ({ event }: Entry): string =>
   event !== null && 'tool_call_id' in event ? event.tool_call_id : ''
 
-/** Position of the first call on the path with each tool call id of the results, which are on one path. */
 function firstCalls(results: readonly Entry[]): Map<string, number> {
   const firsts = new Map<string, number>()
   const wanted = new Set(results.map(toolCallIdOf))

@@ -33,13 +33,11 @@ export interface Header {
   readonly callProgress: readonly CallProgress[]
 }
 
-/** An event, with what the header needs to know about its position. */
 export interface HeaderStep {
   readonly event: Event
   readonly id: string
   /** Branch state after the event; of the new HEAD when the event moved it. */
   readonly branch: Branch
-  /** Branch state at the event itself. */
   readonly placed: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
@@ -48,11 +46,9 @@ export interface HeaderStep {
    * false.
    */
   readonly newResponse: boolean
-  /** Id of the action whose call the event completed, or null. */
   readonly completed: string | null
 }
 
-/** The header without events. */
 export const initialHeader = (): Header => INITIAL
 
 const INITIAL: Header = Object.freeze({
@@ -107,7 +103,6 @@ function progressAfter(
   return index < 0 ? [...before, merged] : before.with(index, merged)
 }
 
-/** Approvals, and the confirmation policy. */
 function approvalsAfter(
   { callStatuses, confirmationPolicy }: Header,
   { event, branch }: HeaderStep,
@@ -174,7 +169,6 @@ function nextStatus(header: Header, step: HeaderStep): Status {
   }
 }
 
-/** The status named by a state update, or null. */
 function statusNamed(key: unknown, value: unknown): Status | null {
   const isFull = key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status')
   const named = isFull ? value['execution_status'] : key === 'execution_status' ? value : null

@@ -77,11 +77,8 @@ export function listLeaves(state: State): Entry[] {
 
 /** One path through the tree, from a root to a tip. */
 export interface BranchInfo {
-  /** Id of its last event. */
   readonly leafId: string
-  /** Number of its events. */
   readonly length: number
-  /** Whether HEAD is on it. */
   readonly holdsHead: boolean
 }
 
@@ -126,12 +123,9 @@ export function listPendingCalls(state: State): PendingCall[] {
 
 /** A call that outlives its reply. */
 export interface WorkingCallInfo {
-  /** The call, and its immediate result. */
   readonly action: EventEntry<ActionEvent>
   readonly result: EventEntry<ObservationEvent>
-  /** Latest handle of the work, or null. */
   readonly task: JsonValue
-  /** Latest reported progress, or null. */
   readonly progress: CallProgress | null
 }
 

@@ -65,7 +65,6 @@ export function replay(facts: Iterable<Fact>, options: StateOptions = {}): State
   return state
 }
 
-/** A checkpoint under construction. */
 type Unfolded = { -readonly [K in keyof Checkpoint]: Checkpoint[K] }
 
 /** Makes the checkpoint first: its branch will contain this very object. */

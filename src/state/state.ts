@@ -8,7 +8,6 @@ import { type Header, initialHeader } from './header.ts'
 /** An entry with header and branch at that point, from which every earlier state follows. */
 export interface Checkpoint extends Entry {
   readonly header: Header
-  /** Branch state of the path to the entry. */
   readonly branch: Branch
 }
 
@@ -19,11 +18,8 @@ export interface Checkpoint extends Entry {
 export interface State {
   /** Part of derived event ids (design D15). Empty when the caller named no conversation. */
   readonly conversationId: string
-  /** Status and error. */
   readonly header: Header
-  /** The facts in order, and HEAD. */
   readonly log: Log<Checkpoint>
-  /** View and pending calls of the path to HEAD. */
   readonly branch: Branch
 }
 

@@ -36,10 +36,7 @@ export const STATUSES: readonly Status[] = Object.freeze([
  */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
 
-/**
- * Whether an event is the agent's final reply: text for the user, without calls. Interrupted replies and
- * replies that ended early are not final.
- */
+/** Text for the user, without calls. Interrupted replies and those that ended early are not final. */
 export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
@@ -48,6 +45,5 @@ export function isFinalReply(event: Event): boolean {
   return replyOf(event)?.interrupted !== true && earlyEndOf(event) === null
 }
 
-/** Whether an event is the result of the finish tool. */
 export const isFinish = (event: Event): boolean =>
   event.kind === 'ObservationEvent' && event.tool_name === 'finish' && event.observation.is_error !== true

@@ -5,7 +5,6 @@ import { isObject } from '../event/json.ts'
 import { eventKindOf } from '../log/entry.ts'
 import type { State } from './state.ts'
 
-/** The key of the state update that records a failure. */
 export const FAILURE_KEY = 'condensation_failed'
 
 /** Events until the next attempt after the first failure. Doubles after each further failure. */
@@ -43,7 +42,6 @@ export function isWaitingForSummary(state: State): boolean {
   return count > 0 && since < Math.min(MAX_WAIT, FIRST_WAIT * 2 ** (count - 1))
 }
 
-/** Records one more failure. */
 export const failureUpdate = (state: State, reason: string): ConversationStateUpdateEvent => ({
   kind: 'ConversationStateUpdateEvent',
   source: 'environment',

@@ -44,7 +44,6 @@ export function stepToolOf(name: string, tool: AiSdkTool): StepTool {
   }
 }
 
-/** Returns the last output of a tool that streams its output. */
 async function lastOf(output: unknown): Promise<unknown> {
   if (typeof output !== 'object' || output === null || !(Symbol.asyncIterator in output)) return output
   let last: unknown
@@ -78,7 +77,6 @@ export function sdkDescriptionOf(name: string, tool: AiSdkTool): object {
   return described
 }
 
-/** Converts a tool of this library for the SDK. */
 export const sdkToolOf = ({ description, parameters }: ToolDescription): object => ({
   description,
   // The result of `jsonSchema` of the `ai` package.

@@ -13,9 +13,7 @@ import type { StepTool, ToolDescription } from './tool.ts'
  * Other fields are passed to `streamText` unchanged (`providerOptions`, `maxOutputTokens`, `temperature` …).
  */
 export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
-  /** `streamText` of the `ai` package, version 6 or 7. */
   readonly streamText: (options: never) => object
-  /** A model or its name, as `streamText` accepts it. */
   readonly model: unknown
   /** Tools of the SDK by name, or a list of tools of this library. Default: none. */
   readonly tools?: AiSdkTools | readonly StepTool[]

@@ -78,7 +78,6 @@ function isUnthought({ messages }: AnthropicRequest): boolean {
   return isLoop && reply !== undefined && reply.content[0]?.type.endsWith('thinking') !== true
 }
 
-/** Lifetime of the request's cache mark; null without one. */
 function timeOf(mark: unknown): CacheTime | null {
   if (!isObject(mark)) return null
   return mark['ttl'] === '1h' ? '1h' : '5m'

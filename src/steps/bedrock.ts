@@ -16,7 +16,6 @@ export interface BedrockClient {
 /** Other fields are added to the request unchanged (`inferenceConfig`, `additionalModelRequestFields` …). */
 export interface BedrockStepOptions extends StepOptions {
   readonly client: BedrockClient
-  /** Id of the model, or of an inference profile. */
   readonly model: string
   readonly [field: string]: unknown
 }

@@ -92,7 +92,6 @@ async function resultOf(
   }
 }
 
-/** Default content of a working result. */
 const FOLLOWS = 'The call is still running in the background; its result follows in a later message.'
 
 function workingResult(
@@ -146,7 +145,6 @@ function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   return structuredClone(Object.hasOwn(parsed, 'kind') ? { ...args, kind: parsed['kind'] ?? null } : args)
 }
 
-/** Returns the arguments that the schema returned, or its issues as a text for the model. */
 async function check(
   { parameters }: StepTool,
   args: JsonObject,

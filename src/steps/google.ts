@@ -19,7 +19,6 @@ export interface GoogleClient {
 export interface GoogleStepOptions extends StepOptions {
   readonly client: GoogleClient
   readonly model: string
-  /** Configuration of the package, such as `thinkingConfig`; tools and the system prompt are added. */
   readonly config?: object
   readonly [field: string]: unknown
 }

@@ -16,7 +16,6 @@ export interface McpClient {
     params: { name: string; arguments?: Record<string, unknown> },
     ...options: never[]
   ): PromiseLike<object>
-  /** Needed for tasks. */
   request?(...args: never[]): PromiseLike<unknown>
 }
 
@@ -39,8 +38,8 @@ export interface McpToolOptions {
   /** Selects tools of the list. Default: all. */
   readonly include?: (tool: McpTool) => boolean
   /**
-   * Whether tools that the server declares read-only or idempotent are executed again after a crash. Trust
-   * these hints only if you trust the server. Default: no.
+   * Whether tools that the server declares read-only or idempotent are repeated after a crash. Only for
+   * trusted servers. Default: no.
    */
   readonly trustHints?: boolean
   /**
@@ -51,11 +50,9 @@ export interface McpToolOptions {
   readonly tasks?: boolean
   /** Options of each request, such as `timeout` (60 seconds in the SDK by default). Default: none. */
   readonly request?: object
-  /** Aborts the listing. */
   readonly signal?: AbortSignal
 }
 
-/** Maximum number of pages of a list. */
 const MAX_PAGES = 1000
 
 /**
@@ -147,7 +144,7 @@ const MIN_POLL_INTERVAL = 10
 /** Failed polls in a row after which the call has failed. */
 const MAX_FAILURES = 5
 
-/** Calls of a tool as MCP tasks (revision 2025-11-25); the task's id is the handle of the background call. */
+/** MCP tasks (revision 2025-11-25); the task's id is the background call's handle. */
 function taskCalls(client: McpClient, name: string, options = {}): Pick<StepTool, 'execute' | 'resume'> {
   const request = (client.request as unknown as Request).bind(client)
   const send = async (method: string, params: object, signal?: AbortSignal): Promise<JsonObject> => {

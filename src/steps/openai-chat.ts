@@ -24,11 +24,8 @@ export interface OpenAIChatClient {
 export interface OpenAIChatStepOptions extends StepOptions {
   readonly client: OpenAIChatClient
   readonly model: string
-  /**
-   * Whether content that has only texts is sent as one string, for servers that accept no lists. Default: no.
-   */
+  /** Whether text-only content is one string, for servers that accept no lists. Default: no. */
   readonly plainText?: boolean
-  /** The server, if it has requirements beyond the grammar. Default: none. */
   readonly server?: ServerName
   readonly [field: string]: unknown
 }

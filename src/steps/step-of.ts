@@ -28,22 +28,15 @@ import {
 
 /** Options of every step. */
 export interface StepOptions {
-  /** Tools to execute, and tools that the provider executes. Default: none. */
   readonly tools?: readonly (StepTool | ProviderTool)[]
-  /**
-   * System prompt for a conversation whose log has none; it is appended when the model is first called. A
-   * prompt in the log has priority.
-   */
+  /** Appended at the first model call if the log has no system prompt; the log has priority. */
   readonly system?: string
   /**
    * Whether the reply is streamed to live readers. Streamed content is kept when a user stops the reply.
    * Default: yes.
    */
   readonly stream?: boolean
-  /**
-   * Writes the messages of a state. Default: `toMessages`; pass a function that masks old results, for
-   * example, or appends system prompts.
-   */
+  /** Writes a state's messages, for example with old results masked. Default: `toMessages`. */
   readonly write?: (state: State) => readonly NeutralMessage[]
   /**
    * Whether replies after a changed past, or of another model, lose their signed parts. Default: yes, except
@@ -52,28 +45,20 @@ export interface StepOptions {
   readonly prove?: boolean
 }
 
-/** How one provider is called and its replies are read. */
 export interface Provider {
-  /** The model of the request: its name, or a model of the AI SDK. */
   readonly model: unknown
   readonly limits: Limits
-  /** Tool list of the request. */
   readonly tools: readonly object[]
   /** Describes tools for the provider's tool list, for calls of the history when a step has no tools. */
   readonly describe?: (tools: readonly ToolDescription[]) => readonly object[]
-  /** Writes the request. */
   readonly write: (messages: readonly NeutralMessage[], options: WriteOptions) => object
-  /** Returns a whole reply, or the events of one. */
   readonly send: (request: object, signal: AbortSignal) => PromiseLike<unknown>
   readonly read: (reply: object, options: ReadOptions) => Reply
   readonly collect: (options: ReadOptions) => ReplyCollector
 }
 
-/** The tools of a step by kind. */
 export interface SortedTools {
-  /** Descriptions for the model, in the order of the options. */
   readonly described: readonly ToolDescription[]
-  /** Tools that the provider describes itself, as passed to it. */
   readonly providerTools: readonly ProviderTool[]
   readonly known: ReadonlyMap<string, StepTool>
 }
@@ -182,8 +167,8 @@ const NO_CONDENSER: ConversationErrorEvent = {
 }
 
 /**
- * Sends a request and reads its reply, piece by piece if it is a stream. If the connection fails, the content
- * that arrived is kept before the error is thrown.
+ * Reads the reply, in pieces if streamed. If the connection fails, content that arrived is kept before the
+ * error is thrown.
  */
 async function* callModel(
   { send, read, collect }: Provider,

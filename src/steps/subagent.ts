@@ -6,9 +6,7 @@ import { type StandardSchema, type StepTool, type ToolContext, type ToolOutput }
 
 export interface SubagentOptions extends Pick<ChildRequest, 'maxDepth' | 'maxChildren' | 'run'> {
   readonly name: string
-  /** For the model: what the subagent does, and when to use it. */
   readonly description: string
-  /** The step of the child: its model and tools. */
   readonly step: Step
   /** Default: one text, `task`. */
   readonly parameters?: StandardSchema | JsonObject

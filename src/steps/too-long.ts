@@ -5,7 +5,6 @@ import { ColloquyError, hasCode } from '../event/errors.ts'
 /** Statuses for a wrong request; 429 mentions tokens too, but means the rate. */
 const STATUSES: readonly unknown[] = [400, 413, 422]
 
-/** Error codes of providers. */
 const CODES: ReadonlySet<unknown> = new Set([
   // OpenAI, and many servers that speak its grammar.
   'context_length_exceeded',
@@ -15,7 +14,6 @@ const CODES: ReadonlySet<unknown> = new Set([
   'exceed_context_size_error',
 ])
 
-/** Sentences of providers without an error code for it. */
 const SENTENCES: readonly RegExp[] = [
   // Anthropic, and for `max_tokens` on top of the prompt.
   /prompt is too long/i,
@@ -47,7 +45,6 @@ const SENTENCES: readonly RegExp[] = [
   /prompt exceeds max length/i,
 ]
 
-/** Fields of errors and error events that can contain the provider's error. */
 const NESTED_FIELDS = ['error', 'response', 'data', 'cause', 'lastError'] as const
 
 const DEPTH = 5

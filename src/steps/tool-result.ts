@@ -71,7 +71,6 @@ const observation = (content: readonly Content[]): Observation => ({ kind: TOOL_
 const textContent = (text: string): Content[] =>
   text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }]
 
-/** Maximum number of causes of an error. */
 const MAX_CAUSES = 5
 
 /** Returns the text of an error: its message, and those of its causes. Never throws. */
@@ -160,7 +159,6 @@ const sortedJson = (value: unknown): string =>
     isObject(each) ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))) : each,
   )
 
-/** A part, a list of parts, or any other value as JSON. */
 function asContent(value: unknown, blocks: Kinds): Observation {
   if (value instanceof Bytes) return observation(value.parts())
   const list = Array.isArray(value) ? value : 'type' in objectOf(value) ? [value] : []
@@ -169,14 +167,12 @@ function asContent(value: unknown, blocks: Kinds): Observation {
   return observation(isContent ? parts : jsonContent(value, blocks))
 }
 
-/** Reads parts of certain content; an unreadable one becomes JSON. */
 const partsOrJson = (parts: readonly unknown[], blocks: Kinds): Content[] =>
   parts.flatMap((part) => {
     const read = partOf(part, blocks)
     return read === null ? jsonContent(part, blocks) : [read]
   })
 
-/** Additional fields that a text may have in any grammar. */
 const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'type',
   'text',
@@ -189,7 +185,6 @@ const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'providerMetadata',
 ])
 
-/** Returns one part of content in the log's form; null for other values. */
 function partOf(part: unknown, blocks: Kinds): Content | null {
   if (!isObject(part)) return null
   const { type, text, cache_prompt, cache_control, image_urls, inlineData, image, document } = objectOf(part)
@@ -218,7 +213,6 @@ function partOf(part: unknown, blocks: Kinds): Content | null {
 const inlinePart = ({ data, mimeType, displayName }: JsonObject | Readonly<Record<string, unknown>>) =>
   bytesPart(data, mimeType, displayName)
 
-/** An image of MCP, Anthropic or the AI SDK. */
 function imagePart(part: Readonly<Record<string, unknown>>): Content | null {
   const { data, mimeType, mediaType, image, source } = part
   const { data: inner, media_type, url } = objectOf(source)
@@ -239,7 +233,6 @@ function bedrockPart(
   return bytesPart(bytes, `${BEDROCK_TEXTS.has(format) ? 'text' : kind}/${format}`, name)
 }
 
-/** Bytes, or their base64, as an image or a file; null for other values. */
 function bytesPart(content: unknown, type: unknown, name: unknown): Content | null {
   const data = content instanceof Bytes ? content.base64 : base64In(content)
   if (data === null) return null
@@ -254,7 +247,6 @@ function bytesPart(content: unknown, type: unknown, name: unknown): Content | nu
   }
 }
 
-/** Converts base64 of either alphabet to the standard one; null for other texts. */
 function base64In(text: unknown): string | null {
   if (typeof text !== 'string') return null
   const data = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '')
@@ -262,7 +254,7 @@ function base64In(text: unknown): string | null {
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }
 
-/** Returns a value as JSON text; its images and files follow as parts, and the JSON has their numbers. */
+/** JSON text, with numbers for images and files, which follow as parts. */
 function jsonContent(value: unknown, blocks: Kinds): Content[] {
   if (typeof value === 'string') return textContent(value)
   const parts: Content[] = []
@@ -277,7 +269,6 @@ function jsonContent(value: unknown, blocks: Kinds): Content[] {
   return [...textContent(text), ...parts]
 }
 
-/** A part that contains bytes, which no model reads as text. */
 function binaryIn(value: object, blocks: Kinds): Content[] {
   const part = partOf(value, blocks)
   if (part === null || 'text' in part) return []
@@ -295,7 +286,6 @@ function binaryIn(value: object, blocks: Kinds): Content[] {
 const jsonText = (value: unknown, replace: (value: unknown) => unknown = (each) => each): string =>
   JSON.stringify(value, (_, each: unknown) => replace(each)) ?? ''
 
-/** A snapshot as JSON, with bytes as base64. */
 const plain = (value: unknown): unknown =>
   JSON.parse(jsonText(value, (each) => (each instanceof Bytes ? each.base64 : each)))
 
@@ -326,8 +316,8 @@ const MAX_DEPTH = 500
 const MAX_VALUES = 1_000_000
 
 /**
- * Copies a value as plain JSON with bytes, so that nothing can change it. Values that JSON lacks become
- * texts: cycles, functions, invalid numbers, unreadable values.
+ * Plain JSON with bytes, which nothing can change. Cycles, functions, invalid numbers and unreadable values
+ * become texts.
  */
 function snapshot(root: unknown): unknown {
   let count = 0
@@ -441,14 +431,12 @@ type Built = Readonly<
   Record<string, { readonly prototype: { [Symbol.iterator](): IterableIterator<unknown> } } | undefined>
 >
 
-/** The entries of a collection; only a real one has them. */
 const entriesOf =
   (name: string) =>
   (value: object): unknown => [
     ...((globalThis as unknown as Built)[name]?.prototype[Symbol.iterator].call(value) ?? []),
   ]
 
-/** Conversion of JavaScript and web values that have no fields of their own. */
 const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map<string, (value: object) => unknown>(
   [
     ...['Map', 'Set', 'Headers', 'URLSearchParams', 'FormData'].map(
@@ -466,7 +454,6 @@ const BUILT_IN: ReadonlyMap<string, (value: object) => unknown> = new Map<string
   ],
 )
 
-/** Returns the content of a JavaScript or web value; other values unchanged. */
 function builtIn(value: object): unknown {
   try {
     return BUILT_IN.get(tagOf(value))?.(value) ?? value

@@ -10,7 +10,6 @@ import { actionKind } from '../messages/text.ts'
 /** An error in a value. */
 export interface SchemaIssue {
   readonly message: string
-  /** Path: keys, or objects with one. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
@@ -52,13 +51,12 @@ export interface ToolContext {
   readonly call: ActionEvent & { readonly id: string }
   /** Appends progress of a background call; a new `task` replaces its handle. */
   readonly report?: BackgroundWork['report']
-  /** Runs the child conversation of the call; see `subagent`. */
   readonly runChild?: (request: ChildRequest) => Promise<ChildReply>
 }
 
 /**
- * The work of a background call: its result, or a function that starts it. The function's `signal` is aborted when the
- * call is cancelled, not when the run is interrupted.
+ * A background call's result, or a function that starts it. Its `signal` is aborted when the call is
+ * cancelled, not the run interrupted.
  */
 export type LaterWork = PromiseLike<ToolOutput> | ((context: ToolContext) => PromiseLike<ToolOutput>)
 
@@ -117,34 +115,23 @@ export type ToolOutput =
 /** A tool that a step executes. */
 export interface StepTool {
   readonly name: string
-  /** For the model: what it does, and when to use it. */
   readonly description: string
-  /**
-   * A Standard Schema, which checks the arguments before the tool is executed, or JSON Schema, which is only
-   * passed to the model.
-   */
+  /** A Standard Schema checks the arguments before execution; JSON Schema is only passed to the model. */
   readonly parameters: StandardSchema | JsonObject
-  /**
-   * Executes a call, concurrently with the other calls of the reply. A thrown error becomes an error result
-   * with its text.
-   */
+  /** Concurrent with the reply's other calls. A thrown error becomes an error result. */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
-   * Whether it may be executed again after a crash, or after HEAD moved back before its result, because a
-   * second execution does no harm. Default: no, and the model reads that it is unknown whether the call took
-   * effect.
+   * Whether a second execution is harmless, after a crash, or after HEAD moved back before its result.
+   * Default: no, and the model reads that its effect is unknown.
    */
   readonly repeatable?: boolean
   /**
-   * Whether a call works in the background: the model is notified at once, and receives the result in a later
-   * message. Its `signal` is aborted when the call is cancelled, not when the run is interrupted. Default:
-   * no; a tool can also return `background(promise)`.
+   * Whether the model is notified at once and receives the result in a later message. `signal` is aborted
+   * when the call is cancelled, not the run interrupted. Default: no; a tool can also return
+   * `background(promise)`.
    */
   readonly background?: boolean
-  /**
-   * Continues the work of a call of a dead process, from the handle `task`. Default: the call is completed as
-   * lost.
-   */
+  /** Continues a dead process's call from its `task`. Default: completed as lost. */
   resume?(task: JsonValue, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
 }
 
@@ -178,19 +165,15 @@ export const tool = <Output>(
   },
 ): StepTool => definition as unknown as StepTool
 
-/** A tool's description for a model. */
 export interface ToolDescription {
   readonly name: string
   readonly description: string
-  /** JSON Schema. */
   readonly parameters: JsonObject
 }
 
-/** Whether a step describes and executes the tool. */
 export const isStepTool = (tool: StepTool | ProviderTool): tool is StepTool =>
   typeof tool.execute === 'function' && tool.parameters !== undefined
 
-/** Returns the tool as its provider receives it. */
 export function providerDescription(tool: ProviderTool): ProviderTool {
   const { execute: _, repeatable: __, background: ___, resume: ____, ...description } = tool
   return description
@@ -239,7 +222,6 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
   return { name, description, parameters: schema }
 }
 
-/** The tool in the log. */
 export const definitionOf = ({
   name,
   description,
@@ -250,5 +232,4 @@ export const definitionOf = ({
   observation_type: TOOL_OBSERVATION,
 })
 
-/** Kind of the observations of tools. */
 export const TOOL_OBSERVATION = 'ToolObservation'

@@ -18,7 +18,6 @@ export function textContent(text: fc.Arbitrary<string> = anyText()): fc.Arbitrar
   return shape({ text }, { type: fc.constant('text' as const), cache_prompt: fc.boolean() })
 }
 
-/** Images by URL or inline; sometimes with an unknown field. */
 function imageContent(): fc.Arbitrary<ImageContent> {
   const urls = fc.constantFrom('https://example.com/a.png', PIXEL, 'data:text/plain,x', 'not a url', '')
   const image = shape(
@@ -32,7 +31,6 @@ function imageContent(): fc.Arbitrary<ImageContent> {
   return fc.tuple(openFields(), image).map(([open, known]) => ({ ...open, ...known }))
 }
 
-/** Any content, blank and broken parts included. */
 export function anyContent(): fc.Arbitrary<readonly Content[]> {
   const part = fc.oneof<fc.WeightedArbitrary<Content>[]>(
     { weight: 8, arbitrary: textContent() },
@@ -42,7 +40,6 @@ export function anyContent(): fc.Arbitrary<readonly Content[]> {
   return fc.array(part, { maxLength: 2 })
 }
 
-/** Content of a person or a tool: a text, sometimes with an image. */
 export function plainContent(): fc.Arbitrary<readonly Content[]> {
   const image: ImageContent = { type: 'image', image_urls: [PIXEL] }
   return fc.tuple(words(), fc.boolean(), fc.nat(9)).map(([text, cached, roll]) => {
@@ -54,7 +51,6 @@ export function plainContent(): fc.Arbitrary<readonly Content[]> {
 const PDF = 'JVBERi0xLjcK'
 const PNG = 'iVBORw0KGgo='
 
-/** One of each kind that providers accept. */
 const KNOWN: readonly OpenPart[] = [
   { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF }, title: 'Plan' },
   { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
@@ -90,7 +86,6 @@ const KNOWN: readonly OpenPart[] = [
   { type: 'custom', providerOptions: { any: { id: 1 } } },
 ]
 
-/** Parts of MCP servers, and a file of text. */
 const OTHERS: readonly OpenPart[] = [
   { type: 'file', mediaType: 'text/csv', filename: 'a.csv', data: 'data:text/csv;base64,YSxiCg==' },
   { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' },
@@ -102,7 +97,6 @@ const OTHERS: readonly OpenPart[] = [
 /** One of each kind that providers and MCP servers have. */
 export const PARTS: readonly OpenPart[] = [...KNOWN, ...OTHERS]
 
-/** Values of a type that most fields do not have. */
 export const WRONG_VALUES: readonly JsonValue[] = [
   null,
   true,
@@ -115,14 +109,12 @@ export const WRONG_VALUES: readonly JsonValue[] = [
   {},
 ]
 
-/** A part with one field whose value has a wrong type. */
 export function wrongPart(): fc.Arbitrary<OpenPart> {
   const withLists = PARTS.filter((part) => JSON.stringify(part).includes('"content":['))
   const part = fc.oneof(fc.constantFrom(...PARTS), fc.constantFrom(...withLists))
   return fc.tuple(part, fc.nat(), fc.constantFrom(...WRONG_VALUES)).map(damaged)
 }
 
-/** Kinds that mean something elsewhere, or nothing. */
 const KINDS = [
   'video',
   'tool_use',
@@ -154,7 +146,6 @@ export function openPart(): fc.Arbitrary<OpenPart> {
   return fc.oneof({ weight: 4, arbitrary: part }, { weight: 1, arbitrary: marked })
 }
 
-/** The part with one value replaced or one field added; its kind stays. */
 function damaged([part, place, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
   const places: (readonly [holder: object, key: string])[] = []
   const copy = JSON.parse(JSON.stringify(part)) as JsonObject

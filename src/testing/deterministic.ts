@@ -59,7 +59,6 @@ export function testScheduler(seed: number): fc.Scheduler {
 export interface ScheduledOptions {
   /** Methods that are called at once. Default: no method. */
   readonly atOnce?: ReadonlySet<string>
-  /** Called with each call and its result. */
   readonly told?: (method: string, args: readonly unknown[], result: unknown) => void
 }
 

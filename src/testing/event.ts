@@ -32,7 +32,6 @@ const TIMESTAMPS = [
   '',
 ]
 
-/** Text that may be a date and time. */
 const anyTimestamp = (): fc.Arbitrary<string> => fc.constantFrom(...TIMESTAMPS)
 
 /**
@@ -60,7 +59,6 @@ export function anyEvent(): fc.Arbitrary<Event> {
   return fc.tuple(body, identity).map(([event, ids]) => frozen({ ...event, ...ids }))
 }
 
-/** Deep-freezes a value, as every decoded event is. */
 export function frozen<T extends object>(value: T): T {
   freezeJson(value as object as JsonValue)
   return value
@@ -73,7 +71,6 @@ const toolName = (): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70)) },
   )
 
-/** Arguments as text: an object, other JSON, or invalid JSON. */
 const toolArguments = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}') },
@@ -102,7 +99,6 @@ export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall
   return fc.tuple(openFields(), call).map(([open, known]) => ({ ...open, ...known }))
 }
 
-/** An action of a published kind, of a user's tool, or null. */
 function anyAction(): fc.Arbitrary<Action | null> {
   return fc.oneof(
     { weight: 1, arbitrary: fc.constant(null) },
@@ -119,7 +115,6 @@ function anyAction(): fc.Arbitrary<Action | null> {
   )
 }
 
-/** An observation: empty, with an error, with images, or of a user's tool. */
 function anyObservation(): fc.Arbitrary<Observation> {
   const known = shape(
     { kind: fc.constantFrom('ClientToolObservation', 'MyObservation') },
@@ -156,11 +151,9 @@ function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
 const signature = (): fc.Arbitrary<string> =>
   fc.integer({ min: 0, max: 0xffff }).map((n) => `sig/${n.toString(16)}+==`)
 
-/** A secret that no other text contains by accident. */
 export const secretText = (): fc.Arbitrary<string> =>
   fc.integer({ min: 0, max: 0xffffff }).map((n) => `gAAAA-secret-${n.toString(16).padStart(6, '0')}`)
 
-/** Thinking with, without or with a null signature, blank or not, or redacted. */
 function anyThinking(): fc.Arbitrary<ThinkingBlock | RedactedThinkingBlock> {
   return fc.oneof(
     {
@@ -226,7 +219,6 @@ function toolDefinition(): fc.Arbitrary<ToolDefinition> {
   return fc.tuple(openFields(), known).map(([open, rest]) => ({ ...open, ...rest }))
 }
 
-/** Mostly a bare call: the text of a response is in its first action. */
 function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
   const call = {
     kind: kind('ActionEvent'),

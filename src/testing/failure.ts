@@ -9,11 +9,8 @@ import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { sentenceOf } from '../laws/sentences.ts'
 
 export interface FailingCase {
-  /** A LawBroken names its law. */
   readonly error: unknown
-  /** The seed of fast-check that reproduces the case. */
   readonly seed?: number
-  /** The option `path` of fast-check that reproduces the case. */
   readonly path?: string
   /** The log. Default: that of the error. */
   readonly facts?: readonly Fact[]
@@ -68,7 +65,6 @@ function headingOf(law: string): string {
   return `Law ${law} does not hold${sentence === null ? '' : `: ${sentence}`}`
 }
 
-/** The message without the number of the law. */
 function detailOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error instanceof LawBroken

@@ -12,19 +12,16 @@ export interface GoldenFiles {
   readonly write: (name: string, text: string) => void | Promise<void>
 }
 
-/** One difference between two recordings. */
 interface GoldenDifference {
   readonly seq: number
   readonly id: string | null
   readonly kind: string | null
-  /** Path in the projection, such as `$.calls[0].status`. */
   readonly path: string
   /** JSON text; null if absent. */
   readonly before: string | null
   readonly after: string | null
 }
 
-/** The changes that one event made. */
 interface Line {
   readonly seq: number
   readonly id: string | null
@@ -151,7 +148,6 @@ const linesOf = (text: string): readonly Line[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => JSON.parse(line) as Line)
 
-/** The leaves of a value as JSON text, by path; an empty object or list is a leaf. */
 function leavesOf(value: unknown): ReadonlyMap<string, string> {
   const leaves = new Map<string, string>()
   const text = JSON.stringify(value, (_, inner: unknown) => jsonForm(inner)) ?? 'null'

@@ -44,7 +44,7 @@ const own = () =>
   weighed<Call['callId']>([3, always({ as: 'fresh' })], [2, always({ as: 'text', text: 'c0' })])
 const same = (body = BODIES.ActionEvent()) => call(always({ as: 'same' }), body, own())
 const fresh = (body = BODIES.ActionEvent()) => call(always({ as: 'fresh' }), body, own())
-/** Calls of a new reply, and of the latest one, with a record of the event that they saw. */
+/** Calls of a new or the latest reply, with the event that they saw. */
 const freshAt = (back: fc.Arbitrary<Ref>) =>
   call(always({ as: 'fresh' }), BODIES.ActionEvent(), own(), { after: asked(back) })
 const sameAt = (back: fc.Arbitrary<Ref>) =>
@@ -52,7 +52,6 @@ const sameAt = (back: fc.Arbitrary<Ref>) =>
 const backTo = (max: number, summary = false): fc.Arbitrary<Ref> =>
   fc.nat(max).map((n) => ({ to: 'back', n, summary }))
 
-/** Replies with pending calls of the provider's own tools, replies with their results, and paused ones. */
 const opens = () =>
   call(always({ as: 'fresh' }), wordless(), own(), {
     end: weighed([4, waits(1, 2)], [1, always({ outcome: 'paused' })]),
@@ -206,7 +205,6 @@ const asked = (place = back()): fc.Arbitrary<Asked> =>
     [1, always(7)],
   )
 
-/** The recorded end of a reply: usually absent. */
 const ends = (): fc.Arbitrary<JsonObject> =>
   weighed<JsonObject>(
     [4, always({})],
@@ -215,7 +213,6 @@ const ends = (): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
   )
 
-/** The recorded number of calls of the provider's own tools that wait, or no longer wait. */
 const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
   weighed<JsonObject>(
     [19, fc.integer({ min, max }).map((count) => ({ waits: count }))],
@@ -286,7 +283,6 @@ const ANSWERS: readonly AnswerKind[] = [
 const anyAnswer = () => result(ANSWERS)
 const latest = () => result(ANSWERS, always({ to: 'open', n: 0 }))
 
-/** A working result. */
 const working = () =>
   say(
     fc.tuple(BODIES.ObservationEvent(), anyCall()).map(([body, which]): Saying => ({
@@ -299,7 +295,6 @@ const working = () =>
     })),
   )
 
-/** Completes the work of a call, or of something else: usually one of the latest calls. */
 const completion = () =>
   say(
     shape({
@@ -403,9 +398,7 @@ const broken = (): fc.Arbitrary<Step> =>
 
 const near = (): fc.Arbitrary<number> => weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)])
 const back = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n }))
-/** The id of the summary that a recent fact would have as a condensation. */
 const summaryBack = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n, summary: true }))
-/** A text, whether it is an id of the log or not. */
 const text = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
   fc.constantFrom(...texts).map((each) => ({ to: 'text', text: each }))
 
@@ -426,7 +419,6 @@ const parent = (): fc.Arbitrary<Placing['parent']> =>
     [1, weighed([1, text('', 'unknown', 'toString')], [1, summaryBack()]).map((ref) => ({ as: 'ref', ref }))],
   )
 
-/** Mostly a new id, no parent and the next second; sometimes a collision. */
 const placing = (): fc.Arbitrary<Placing> =>
   shape({
     id: id(),

@@ -173,7 +173,6 @@ function broken(
   }
 }
 
-/** Refers to a fact: the n-th latest one, the n-th latest call or pending call, or any text. */
 export type Ref =
   | { readonly to: 'back' | 'call' | 'open'; readonly n: number; readonly summary?: boolean }
   | { readonly to: 'text'; readonly text: string }
@@ -181,9 +180,7 @@ export type Ref =
 /** The event that a reply recorded: a reference, its parent, a later one, nothing, or an unreadable value. */
 export type Asked = Ref | 'later' | true | null | 7
 
-/**
- * Id, parent and time of a fact. Nearly always the default of each: one anomaly at a time shows its effect.
- */
+/** Nearly always the defaults: one anomaly at a time shows its effect. */
 export interface Placing {
   readonly id: { readonly as: 'fresh' | 'absent' } | { readonly as: 'ref'; readonly ref: Ref }
   readonly parent:
@@ -220,10 +217,7 @@ export type Saying =
       readonly callId: string | null
     }
   | {
-      /**
-       * A message that completes a call, or its progress; `field` holds other fields of the completion, valid
-       * or not.
-       */
+      /** Completes a call, or reports progress; `field`: the completion's other fields, valid or not. */
       readonly say: 'completion' | 'progress'
       readonly call: Ref
       readonly field: JsonObject

@@ -17,7 +17,6 @@ interface PlannedCall {
 
 export type AnswerForm = 'result' | 'working' | 'failure' | 'rejected' | 'blocked' | 'error'
 
-/** A user's message during a reply, and the number of its calls so far. */
 export interface Meanwhile {
   readonly content: readonly Content[]
   readonly at: number
@@ -37,7 +36,6 @@ export type Command =
       readonly text: string | null
       readonly thinking: readonly ThinkingBlock[]
       readonly confirm: boolean
-      /** Whether the provider searches the web, with the result in the next reply. */
       readonly searches: boolean
       readonly meanwhile: Meanwhile | null
     }
@@ -47,7 +45,6 @@ export type Command =
       readonly form: AnswerForm
       readonly content: readonly Content[]
     }
-  /** A working call reports, or ends. */
   | { readonly do: 'report'; readonly n: number }
   | { readonly do: 'complete'; readonly n: number; readonly content: readonly Content[] }
   | { readonly do: 'settle'; readonly form: AnswerForm; readonly content: readonly Content[] }
@@ -66,16 +63,13 @@ export type Command =
       readonly summary: string | null
       readonly asked: boolean
     }
-  /** Navigates: back in the log, or to the empty HEAD. */
   | { readonly do: 'go'; readonly back: number | null }
   | { readonly do: 'aside'; readonly event: Event }
 
 export interface LegalPlan {
   /** Whether every event names its parent, as live servers write, or none does, as in logs without a tree. */
   readonly stamped: boolean
-  /** Whether the provider numbers its calls from the start in every reply. */
   readonly reusedCallIds: boolean
-  /** Whether replies record the event that they saw. */
   readonly recorded: boolean
   readonly commands: readonly Command[]
 }

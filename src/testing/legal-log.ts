@@ -48,7 +48,6 @@ export function writeLegalLog(plan: LegalPlan): readonly Event[] {
   return server.events
 }
 
-/** Number of parts of a reply in its standard fields. */
 interface Counts {
   readonly thinking: number
   readonly texts: number
@@ -63,7 +62,6 @@ const recorded = (record: ReplyRecord): { readonly reply?: ReplyRecord } =>
 
 class Server {
   readonly events: Event[] = []
-  /** The latest search, and the position of the reply that waits for its result. */
   #search = ''
   #waiting: number | null = null
   readonly #plan: LegalPlan
@@ -180,12 +178,10 @@ class Server {
     return true
   }
 
-  /** The record of each event of a reply. */
   #asked(): ReplyRecord {
     return this.#plan.recorded ? { after: this.#state.log.head?.id ?? null } : {}
   }
 
-  /** The record of its first event, if the reply searches, or has the result of a search. */
   #searched(searches: boolean, { thinking, texts, calls }: Counts): ReplyRecord {
     const last = this.#state.branch.view.units.last()
     const isBehind = last?.first === this.#waiting && !(last?.type === 'message' && isDerived(last))
@@ -209,10 +205,7 @@ class Server {
     return { grammar: 'anthropic', parts, ...(waits === 0 ? {} : { waits }) }
   }
 
-  /**
-   * Whether a reply would continue the paused one before it, even after HEAD moved back: thoughts are at the
-   * start of a turn.
-   */
+  /** Whether a reply continues the paused one, even after HEAD moved back: thoughts start a turn. */
   #goesOn(): boolean {
     if (this.#waiting !== null) return true
     const before = this.events[this.#state.branch.view.units.last()?.first ?? -1]
@@ -314,7 +307,6 @@ class Server {
     return { kind: 'ObservationEvent', ...link, observation }
   }
 
-  /** Calls work whatever else happens, also while others are pending. */
   #ofWorking(command: Do<'report'> | Do<'complete'>): void {
     const calls = listWorkingCalls(this.#state)
     const action = calls[command.n % Math.max(1, calls.length)]?.action
@@ -364,7 +356,6 @@ class Server {
     })
   }
 
-  /** Whether a condensation of these events would remove a pending batch. */
   #isGoneOnWith(ids: ReadonlySet<string>): boolean {
     const units = [...this.#state.branch.view.units]
     const starts = stretchStarts(units)

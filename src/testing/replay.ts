@@ -15,7 +15,6 @@ export interface ReplaySubject<S, Kept = unknown> {
   /** Writes and reads a stored state. With both, the test also resumes from stored states. */
   readonly encode?: (state: S) => Kept
   readonly decode?: (kept: Kept) => S
-  /** Upcasts facts before they are folded. */
   readonly upcast?: (fact: Fact) => Fact
 }
 
@@ -118,7 +117,6 @@ function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S
   same('R3', 'the facts', JSON.stringify(facts), before)
 }
 
-/** One step, with the state and the fact frozen. */
 function step<S, Kept>({ reduce, upcast }: ReplaySubject<S, Kept>, state: S, fact: Fact): S {
   const now = upcast === undefined ? fact : upcastOnce(upcast, fact)
   try {
@@ -130,7 +128,6 @@ function step<S, Kept>({ reduce, upcast }: ReplaySubject<S, Kept>, state: S, fac
   }
 }
 
-/** Error messages of engines for a change of a frozen object. */
 const CHANGES =
   /read[ -]?only|not extensible|Cannot (?:delete|define) property|object that is frozen|unconfigurable/i
 
@@ -166,7 +163,6 @@ function checkWays<S, Kept>(
   }
 }
 
-/** The projection of a state, else its encoding, else the state. */
 function readingOf<S, Kept>({ project, encode }: ReplaySubject<S, Kept>, state: S): string {
   if (project !== undefined) return total('R2', 'project', () => textOf(project(state)))
   return encode === undefined ? textOf(state) : total('R2', 'encode', () => textOf(encode(state)))
@@ -175,7 +171,6 @@ function readingOf<S, Kept>({ project, encode }: ReplaySubject<S, Kept>, state: 
 /** A shorter log is cut everywhere, so that shrinking keeps the failing cut. */
 const SHORT = 16
 
-/** All cuts of a short log, four of a long one. */
 function cuts(length: number): number[] {
   const stride = length <= SHORT ? 1 : Math.ceil(length / 4)
   return Array.from({ length: Math.ceil(length / stride) }, (_, n) => n * stride)

@@ -19,7 +19,6 @@ export function shape(required: object, optional: object = {}): fc.Arbitrary<unk
 export const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
   fc.option(arbitrary, { freq: 4 })
 
-/** One of the arbitraries, by weight. */
 export const weighed = <T>(...parts: readonly (readonly [number, fc.Arbitrary<T>])[]): fc.Arbitrary<T> =>
   fc.oneof(...parts.map(([weight, arbitrary]) => ({ weight, arbitrary })))
 

@@ -34,8 +34,8 @@ export function jsonForm(value: unknown): unknown {
 export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stringify(value)) as T)
 
 /**
- * Returns the same value with every plain object and list in it frozen; class instances are left alone.
- * Frozen values are not visited, so a state costs only its new parts.
+ * Freezes plain objects and lists in place, not class instances. Skips frozen values, so a state costs only
+ * its new parts.
  */
 export function frozenInPlace<T>(value: T): T {
   const left: unknown[] = [value]
@@ -48,7 +48,6 @@ export function frozenInPlace<T>(value: T): T {
   return value
 }
 
-/** Whether an object is a literal, a list, or has no prototype. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === Array.prototype || prototype === null

@@ -24,7 +24,6 @@ const TRAPS = [
 
 export const words = (): fc.Arbitrary<string> => fc.constantFrom(...WORDS)
 
-/** Number of surrogates, from 0xd800 on. */
 const SURROGATES = 0x800
 
 function characterAt(index: number): string {
@@ -45,9 +44,8 @@ function indexOf(value: unknown): number {
 const CHARACTER: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - SURROGATES }).map(characterAt, indexOf)
 
 /**
- * Any code point except lone surrogates, for `fc.string({ unit: character() })`. fast-check's `unit:
- * 'binary'` gives the same values from the same seeds, but first reads a table of a million code points: a
- * second of processor time.
+ * Any code point except lone surrogates, for `fc.string({ unit: character() })`. `unit: 'binary'` has the
+ * same values, but first reads a table for a second of processor time.
  */
 export const character = (): fc.Arbitrary<string> => CHARACTER
 

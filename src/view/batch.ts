@@ -11,7 +11,6 @@ import { Vector } from '../log/vector.ts'
 import { type BatchUnit, isPending, orderAt } from './unit.ts'
 import { findBatch, type View, withUnit, withUnitAt } from './view.ts'
 
-/** A view with a new call, and that call as pending. */
 export interface WithCall {
   readonly view: View
   readonly open: PendingCall
@@ -50,7 +49,7 @@ export function withCall(view: View, call: EventEntry<ActionEvent>, index: numbe
   return { view: withUnit(view, unit, index), open }
 }
 
-/** Whether a batch accepts a call: the same response, a new call id, and the batch is still open (U2). */
+/** The same response, a new call id, and the batch is open (U2). */
 function accepts(batch: BatchUnit, call: EventEntry<ActionEvent>): boolean {
   const { llm_response_id, tool_call_id } = call.event
   if (llm_response_id === '' || batch.responseId !== llm_response_id) return false
@@ -59,7 +58,6 @@ function accepts(batch: BatchUnit, call: EventEntry<ActionEvent>): boolean {
   return latestOpenCall(batch.byCallId, tool_call_id) === undefined
 }
 
-/** Whether an action has thoughts, as only the first action of a response does. */
 function hasThought(event: ActionEvent): boolean {
   return (
     event.thought.some((part) => hasText(part.text)) ||

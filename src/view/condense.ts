@@ -11,7 +11,6 @@ import { eventCount, isPending, type MessageUnit, type Unit } from './unit.ts'
 import { Units } from './units.ts'
 import type { View } from './view.ts'
 
-/** Units of a view in a row. */
 interface Range {
   readonly from: number
   readonly to: number
@@ -19,11 +18,9 @@ interface Range {
 
 /** What a condensation does to a view. */
 export interface CondensationPlan {
-  /** The units that it removes, as ascending ranges of indices. */
   readonly removed: readonly Range[]
   /** Index of the unit before which its summary is inserted; null without one. */
   readonly summaryIndex: number | null
-  /** Number of view events before that index, and in all, without the listed ones. */
   readonly summaryOffset: number
   readonly remaining: number
 }
@@ -93,13 +90,11 @@ export function condense(view: View, entry: EventEntry<Condensation>, log: Log):
 export const removedUnits = (above: View, entry: EventEntry<Condensation>, log: Log): Unit[] =>
   planCondensation(above, entry, log).removed.flatMap(({ from, to }) => above.units.slice(from, to))
 
-/** A unit with listed events, and how many of them count in the view. */
 interface Hit {
   readonly index: number
   events: number
 }
 
-/** The units with listed events, by index. */
 function listedUnits(units: Units, listed: readonly string[], log: Log): readonly Hit[] {
   const hits = new Map<number, Hit>()
   const add = (index: number): void => {
@@ -186,14 +181,13 @@ function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): numb
   return units.indexAfter(offset + listed)
 }
 
-/** The first unit from an index on that is not removed. */
 function nextKept(units: Units, removed: readonly Range[], index: number): Unit | undefined {
   let next = index
   for (const { from, to } of removed) if (from <= next && next < to) next = to
   return units.get(next)
 }
 
-/** The unit of a condensation's summary. Its id, time and source are derived, so that every fold makes the same. */
+/** A derived id, time and source, so that every fold makes the same summary. */
 function summaryUnit(
   entry: EventEntry<Condensation>,
   before: Unit | undefined,

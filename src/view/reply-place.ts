@@ -10,10 +10,7 @@ import { work } from '../log/work.ts'
 import { isDerived, type MessageUnit, type Unit } from './unit.ts'
 import type { View } from './view.ts'
 
-/**
- * Maximum number of units at the view's end that a reply can be inserted before. It bounds the cost of
- * hostile logs.
- */
+/** Units at the end that a reply may be inserted before; bounds hostile logs' cost. */
 export const MAX_PASSED = 1_024
 
 /**
@@ -43,16 +40,11 @@ export function replyPlace({ units }: View, { event }: Entry, log: Log): number 
   return index
 }
 
-/**
- * Whether a reply may pass a unit: parts of a reply keep their order, and replies never overtake each other.
- */
+/** Parts of a reply keep their order, and replies never overtake each other. */
 const isPassable = (unit: Unit): unit is MessageUnit =>
   unit.type === 'message' && requestHeadOf(unit.item.event) === undefined
 
-/**
- * Position of the event that was under HEAD. -1 for none, null when it names no earlier event that can be
- * HEAD.
- */
+/** Position of the event under HEAD. -1 for none, null for no earlier possible HEAD. */
 function positionOf(log: Log, after: string | null): number | null {
   if (after === null) return -1
   const entry = log.head?.id === after ? log.head : findEventIn(log, after)

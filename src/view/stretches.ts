@@ -4,13 +4,9 @@ import { isPending, type Unit } from './unit.ts'
 import { earlyEndOf, waitsOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 
-/** A stretch that may continue with the next unit. */
 export interface Stretch {
-  /** Whether a thinking loop is open. */
   readonly loop: boolean
-  /** Whether the last reply was paused. */
   readonly paused: boolean
-  /** Number of calls of the provider's own tools that wait for results. */
   readonly waits: number
 }
 
@@ -27,10 +23,7 @@ export interface Flow {
   /** Waiting calls after them: at least `floor`, else those before plus `added`. */
   readonly floor: number
   readonly added: number
-  /**
-   * Minimum of waiting calls with which no stretch starts at any of them: `plain`, while a loop is open, after a pause,
-   * and both.
-   */
+  /** Minimum waiting calls without a new stretch: `plain`, while a loop is open, after a pause, and both. */
   readonly joins: readonly [plain: number, loop: number, paused: number, both: number]
 }
 
@@ -42,10 +35,10 @@ const NO_FLOW: Flow = { loop: null, paused: null, floor: 0, added: 0, joins: [0,
 const keyOf = (loop: boolean, paused: boolean): number => (loop ? 1 : 0) + (paused ? 2 : 0)
 
 /**
- * Returns the flow of one unit. A stretch contains a batch with thinking blocks and the batches without them that follow
- * directly; and a reply that the next one continues, with that next reply: a paused reply, or one whose calls of the
- * provider's own tools wait for results. A pending batch may continue a reply, but it belongs to no thinking loop and
- * nothing continues it. A message that is not a reply is its own stretch.
+ * A stretch contains a batch with thinking blocks and the directly following ones without; and a paused
+ * reply, or one whose provider calls wait for results, with the next reply. A pending batch may continue a
+ * reply, but belongs to no thinking loop and nothing continues it. A message that is no reply is its own
+ * stretch.
  */
 export function flowOf(unit: Unit): Flow {
   const reply = replyIn(unit)
@@ -64,18 +57,15 @@ export function flowOf(unit: Unit): Flow {
 /** No model is called after it. */
 const ENDS = { loop: false, paused: false, floor: 0, added: -Infinity }
 
-/** The stretch that is open after units. */
 export const afterFlow = ({ loop, paused, waits }: Stretch, flow: Flow): Stretch => ({
   loop: flow.loop ?? loop,
   paused: flow.paused ?? paused,
   waits: Math.max(flow.floor, waits + flow.added),
 })
 
-/** Whether a stretch starts at any of the units. */
 export const hasStart = ({ loop, paused, waits }: Stretch, { joins }: Flow): boolean =>
   waits < (joins[keyOf(loop, paused)] as number)
 
-/** The flow of units in a row. */
 export const sumFlows = (flows: readonly Flow[]): Flow => flows.reduce(sum, NO_FLOW)
 
 function sum(one: Flow, other: Flow): Flow {
@@ -108,10 +98,9 @@ export function stretchStarts(units: readonly Unit[]): Int32Array {
   return starts
 }
 
-/** Whether a unit is not a reply, so that it is its own stretch, and nothing before it affects what follows. */
+/** Whether it is its own stretch, and nothing before it affects what follows. */
 export const isNoReply = (unit: Unit): boolean => replyIn(unit) === null
 
-/** The event with the record of the reply in a unit. Null when the unit is not a reply. */
 function replyIn(unit: Unit): Event | null {
   if (unit.type === 'batch') return unit.calls.get(0)?.event ?? null
   const { event } = unit.item

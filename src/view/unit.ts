@@ -23,9 +23,7 @@ export const orderAt = (units: Units, index: number, first: number): UnitOrder =
 export interface MessageUnit extends UnitOrder {
   readonly type: 'message'
   readonly item: ViewItem<EventWith<'unit', 'message'>>
-  /** The working call that the message completes. */
   readonly completes?: EventEntry<ActionEvent>
-  /** Position of the condensation whose derived summary it is. */
   readonly summaryOf?: number
 }
 
@@ -40,18 +38,15 @@ export interface BatchUnit extends UnitOrder {
   readonly type: 'batch'
   readonly responseId: string
   readonly calls: Vector<EventEntry<ActionEvent>>
-  /** The calls by tool call id, including those with a result. */
   readonly byCallId: PendingCallIndex
   readonly results: Vector<CallResult>
   /** Whether a call has thinking blocks, so that the batch starts a thinking loop (U5). */
   readonly thinking: boolean
-  /** Whether all results so far are AgentErrorEvents. */
   readonly onlyErrors: boolean
 }
 
 export type Unit = MessageUnit | BatchUnit
 
-/** Whether a unit is a condensation's summary, which is not an event of the log. */
 export const isDerived = (unit: MessageUnit): boolean => !('seq' in unit.item)
 
 /**

@@ -11,7 +11,6 @@ const WIDTH = 32
 export type Node = Block | Inner
 
 interface Totals {
-  /** Events in the view of all units below. */
   readonly events: number
   readonly flow: Flow
 }
@@ -40,7 +39,6 @@ interface Inner {
  * Versions share the tail, as those of a `Vector` do: a push onto the newest version writes in place.
  */
 export class Units implements Iterable<Unit> {
-  /** Number of units. */
   readonly length: number
   readonly #tree: Node | null
   readonly #tail: Unit[]
@@ -51,7 +49,6 @@ export class Units implements Iterable<Unit> {
     this.#tail = tail
   }
 
-  /** Returns the empty sequence. */
   static empty(): Units {
     return new Units(0, null, [])
   }
@@ -227,7 +224,6 @@ export class Units implements Iterable<Unit> {
     return index
   }
 
-  /** The tree with the tail in it. */
   #whole(): Node | null {
     const start = this.#tree?.size ?? 0
     return this.length === start
@@ -260,7 +256,6 @@ export class Units implements Iterable<Unit> {
     }
   }
 
-  /** Yields parts in order: whole subtrees that `skips` accepts, and otherwise the units of single blocks. */
   *#descend(skips: (totals: Totals, size: number) => boolean): IterableIterator<Part> {
     const stack: Node[] = this.#tree === null ? [] : [this.#tree]
     const start = this.#tree?.size ?? 0
@@ -283,7 +278,6 @@ interface Part {
   readonly units: readonly Unit[] | null
 }
 
-/** Whether a unit is before an order. */
 const isBefore = (unit: Unit, order: UnitOrder): boolean =>
   unit.rank !== order.rank
     ? unit.rank < order.rank
@@ -300,7 +294,6 @@ function totalsOf(units: readonly Unit[]): Totals {
   return { events, flow: sumFlows(units.map(flowOf)) }
 }
 
-/** Totals of a subtree, computed on first use. */
 function totalsIn(node: Node): Totals {
   if (node.totals !== null) return node.totals
   if (node.height === 0) node.totals = totalsOf((node as Block).units)
@@ -339,7 +332,6 @@ function join(left: Node | null, right: Node | null): Node | null {
   return inner(left, right)
 }
 
-/** A node of two trees whose heights differ by two at most. */
 function balanced(left: Node, right: Node): Node {
   if (left.height > right.height + 1) {
     const { left: outer, right: middle } = left as Inner

@@ -22,7 +22,6 @@ const EMPTY: View = Object.freeze({
   unhandledCondensationRequest: false,
 })
 
-/** The view of a branch without events. */
 export const emptyView = (): View => EMPTY
 
 /** The events of the view in order (U9). Lazy; O(events read). */

@@ -2,14 +2,11 @@
 
 import { UsageError } from '../failure.ts'
 
-/** A database that the user named. */
 export interface Address {
   readonly kind: 'sqlite' | 'postgres'
-  /** As typed: a path, or a URL with any password in it. */
   readonly target: string
   /** The printed form: without the password. */
   readonly label: string
-  /** Removes the password from a driver's text. */
   readonly withoutPassword: (text: string) => string
 }
 
@@ -17,16 +14,13 @@ const POSTGRES = /^postgres(?:ql)?:\/\//i
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i
 const HIDDEN = '***'
 
-/** Parameters of a URL that are secrets. */
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
 /** A password and the rest of the line up to its last @, for a URL in the place of another argument. */
 const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 
-/** Whether a text is the URL of a database. */
 export const isDatabaseUrl = (text: string): boolean => POSTGRES.test(text)
 
-/** The text without the password of any URL in it. */
 export const hideLogins = (text: string): string =>
   text.split('\n').map(hideLogin).join('\n').replaceAll(SECRET_PARAMETER, `$1${HIDDEN}`)
 

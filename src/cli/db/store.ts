@@ -16,12 +16,9 @@ import { readPackage } from '../package.ts'
 import { quoted } from '../print/text.ts'
 import type { Address } from './address.ts'
 
-/** How to open a store. */
 export interface Access {
   readonly write: boolean
-  /** Whether to watch what other processes append. */
   readonly listen?: boolean
-  /** Whether text is searched. */
   readonly fullText?: boolean
 }
 
@@ -57,17 +54,13 @@ async function openStore(
   }
 }
 
-/** The error, about the database. */
 const about = ({ label }: Address, { code, message }: Pick<FileError, 'code' | 'message'>): FileError =>
   new FileError(code, message, label)
 
-/** Errors about the contents of a database. */
 const LACKS = ['unknown_conversation', 'no_conversations']
 
-/** SQLite's codes for a database whose files next to it cannot be created or used. */
 const FOLDER_CODES = [14, 264, 520, 1288, 1544]
 
-/** The error as the command reports it: without secrets, and with advice for its user. */
 function cleanError(error: unknown, address: Address, { write }: Access): unknown {
   const { label, withoutPassword } = address
   if (hasCode(error, 'store_read_only') && error.data['missing'] === 'schema') {
@@ -136,28 +129,23 @@ export async function* readLog(
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
-/** A UUID with dashes and in small letters; any other text as it is. */
 export const dashed = (id: string): string => {
   const parts = UUID.exec(id)
   return parts === null ? id : parts.slice(1).join('-').toLowerCase()
 }
 
-/** A UUID without dashes; any other text as it is. */
 export const undashed = (id: string): string => (UUID.test(id) ? dashed(id).replaceAll('-', '') : id)
 
-/** The form of a UUID that a text is not written in; null for any other text. */
 export function otherUuidForm(id: string): string | null {
   if (!UUID.test(id)) return null
   return id === dashed(id) ? undashed(id) : dashed(id)
 }
 
-/** A store, and how to close it. */
 interface Opened {
   readonly store: Store
   readonly close: () => Promise<void>
 }
 
-/** Advice where SQLite cannot read a database because it may not create files next to it. */
 const READ_ONLY_FOLDER =
   'cannot be read: SQLite needs files next to it, and permission to write there is denied; get that, or copy the database'
 
@@ -206,7 +194,7 @@ async function loadDriver(): Promise<Driver> {
   }
 }
 
-/** A reading connection cannot remove the files that it creates; a writing one does if it is the last. */
+/** Only a writing connection removes the files that it creates, if it is the last. */
 function removeLog(path: string, Driver: Driver): void {
   try {
     const database = new Driver(path)
@@ -220,7 +208,6 @@ function removeLog(path: string, Driver: Driver): void {
   }
 }
 
-/** Whether a database has a write-ahead log. */
 const hasLog = (path: string): Promise<boolean> => isAllowed(`${path}-wal`, constants.F_OK)
 
 /** @throws FileError for a file that is missing, is a directory, or may not be read. */
@@ -259,7 +246,6 @@ async function checkFolder(file: string): Promise<void> {
 const isAllowed = async (path: string, mode: number): Promise<boolean> =>
   (await refusalOf(path, mode)) === null
 
-/** Null, or the code of the refusal. */
 async function refusalOf(path: string, mode: number): Promise<string | null> {
   return access(path, mode).then(
     () => null,

@@ -6,7 +6,6 @@ import { type Fact, isQuarantined, loadLine } from '../../index.ts'
 
 /** A fact, and whether its text could be read at all. */
 export interface Decoded extends Loaded {
-  /** Why the text is not JSON; null when it is. */
   readonly broken: 'not JSON' | 'not UTF-8' | null
   /** Number of its bytes in the file; null where it shares them with others. */
   readonly bytes: number | null
@@ -58,17 +57,15 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
 const isWhole = (text: string | null | undefined): text is string =>
   typeof text === 'string' && !text.includes(REPLACED)
 
-/** Kind of a line that wraps another. No event has it, so a reader that does not know it quarantines it. */
+/** Kind of a wrapped line. No event has it, so other readers quarantine it. */
 const KIND = 'colloquy.quarantined'
 
 const START = `{"kind":${JSON.stringify(KIND)},`
 
-/** Wraps a quarantined line as a line of JSON. */
 export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {
   return JSON.stringify({ kind: KIND, id, parent_id, event_kind, raw, issues })
 }
 
-/** Returns the wrapped line, or null for any other text. */
 export function unwrap(text: string): Quarantined | null {
   if (!text.startsWith(START)) return null
   let value: Readonly<Record<string, unknown>>

@@ -12,7 +12,6 @@ export type Description = Required<Omit<NewConversation, 'id' | 'status' | 'crea
   readonly createdAt: string | null
 }
 
-/** The parsed documents of agent servers; null for a missing one. */
 export interface Documents {
   readonly meta: JsonObject | null
   readonly baseState: JsonObject | null
@@ -24,7 +23,6 @@ const KEPT = 'persisted'
 const TAG = /^[A-Za-z0-9][A-Za-z0-9_]{0,99}$/
 const MAX_TAGS = 100
 
-/** The fields of a record that the documents contain; all of the documents are stored in its metadata. */
 export function describeDocuments({ meta, baseState }: Documents): Description {
   const kept = { ...(meta !== null && { meta }), ...(baseState !== null && { base_state: baseState }) }
   const created = meta?.['created_at']
@@ -43,7 +41,6 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
   }
 }
 
-/** The documents kept in a record's metadata. */
 function keptDocuments({ metadata }: Pick<ConversationRecord, 'metadata'>): Documents {
   const kept = asObject(metadata[KEPT])
   return { meta: asObject(kept?.['meta']), baseState: asObject(kept?.['base_state']) }
@@ -56,10 +53,7 @@ export function headIn({ baseState }: Documents): string | null | undefined {
   return typeof leaf === 'string' ? leaf : undefined
 }
 
-/**
- * The documents of a record as an export writes them: the stored documents with later changes, and the fields
- * that an agent server needs to find it.
- */
+/** The stored documents with later changes, and the fields that an agent server needs. */
 export function documentsOf(record: ConversationRecord): { meta: JsonObject; baseState: JsonObject } {
   const kept = keptDocuments(record)
   const before = describeDocuments(kept)
@@ -96,7 +90,6 @@ const headFields = (headId: string | null, version: number): JsonObject => ({
   head_is_empty: headId === null && version > 0,
 })
 
-/** A value as an object, or null. */
 export function asObject(value: JsonValue | undefined): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
@@ -105,12 +98,10 @@ function idIn(value: JsonValue | undefined): string | null {
   return typeof value === 'string' && isLegalId(value) ? dashed(value) : null
 }
 
-/** A title that a record can have, or null. */
 export function titleIn(value: JsonValue | undefined): string | null {
   return typeof value === 'string' && value !== '' && isKeepable(value, 200) ? value : null
 }
 
-/** The valid tags, up to the maximum number. */
 export function tagsIn(value: JsonValue | undefined): Readonly<Record<string, string>> {
   const fit = Object.entries(asObject(value) ?? {}).filter(
     (entry): entry is [string, string] =>

@@ -9,7 +9,6 @@ import { type Decoded, decodePiece } from './decode.ts'
 import { type Form, openInput, type SidecarFiles } from './open.ts'
 import { type Piece, valueOf } from './split.ts'
 
-/** A fact and its line. */
 export interface ReadFact extends Decoded {
   readonly line: number
 }
@@ -18,13 +17,10 @@ export interface ReadFact extends Decoded {
 export interface Source {
   readonly form: Form
   readonly facts: AsyncIterable<readonly ReadFact[]>
-  /** The files of a persisted conversation besides its events; null for a plain file. */
   readonly sidecarFiles: SidecarFiles | null
-  /** The session that it holds; null for events. */
   readonly session: Session | null
 }
 
-/** Number of records from which the form of a file is detected. */
 const DETECTION_RECORDS = 32
 
 /**
@@ -74,7 +70,6 @@ async function* decoded(pieces: AsyncIterable<readonly Piece[]>): AsyncIterableI
   for await (const some of pieces) yield some.map(({ line, bytes }) => ({ line, ...decodePiece(bytes) }))
 }
 
-/** The pieces that were already read, then the rest. */
 async function* joined(
   first: readonly Piece[],
   rest: AsyncIterator<readonly Piece[]> | null,
@@ -88,7 +83,6 @@ async function* joined(
   }
 }
 
-/** Explains why a `.json` file that is not an array has no result. */
 function rejectDocument([piece]: readonly Piece[]): never {
   const value = piece === undefined ? undefined : valueOf(piece.bytes)
   if (value === undefined) throw new FileError('not_json', 'the file is not JSON')

@@ -21,7 +21,6 @@ import type { FileTree } from './zip.ts'
 /** How a file is divided, by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
 
-/** A file about to be read. */
 export interface Opened {
   readonly form: Form
   readonly pieces: AsyncIterable<Piece[]>
@@ -35,10 +34,8 @@ const OPEN_BRACKET = 0x5b
 /** The first bytes of a zip: its first file, or the end of an empty one. */
 const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]
 
-/** How many bytes are read at a time. */
 const CHUNK = 1 << 20
 
-/** First bytes of other formats, so that they are named instead of being read as text. */
 const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] = [
   { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
   { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
@@ -47,7 +44,6 @@ const OTHER_FORMS: readonly { readonly start: Buffer; readonly what: string }[] 
   { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
 ]
 
-/** Number of bytes that distinguish these forms. */
 const DETECTION_BYTES = 16
 
 /**
@@ -106,7 +102,6 @@ export async function isBlank(name: string): Promise<boolean> {
   }
 }
 
-/** The whole text as one piece. */
 async function* wholeOf(chunks: Chunks): AsyncIterableIterator<Piece[]> {
   const parts: Uint8Array[] = []
   for await (const chunk of chunks) parts.push(chunk)
@@ -136,12 +131,9 @@ async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {
   }
 }
 
-/** A stream whose first bytes were read. */
 interface Begun {
   readonly iterator: AsyncIterator<Uint8Array>
-  /** The bytes read so far, without a byte order mark. */
   readonly head: Buffer
-  /** The first byte that is not white space; null for none. */
   readonly first: number | null
 }
 
@@ -181,23 +173,18 @@ export const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as co
 
 export type DocumentName = (typeof DOCUMENTS)[number]
 
-/** The files of a conversation besides its events. */
 export interface SidecarFiles {
   /** Name of its folder, which agent servers name by the conversation's id; null for none. */
   readonly folder: string | null
-  /** The bytes of its documents. */
   readonly documents: Readonly<Partial<Record<DocumentName, Buffer>>>
-  /** Paths of files that are neither event files nor documents. */
   readonly ignored: readonly string[]
 }
 
 /** Agent servers write `event-00000-<id>.json`, the hosted service `event_000000_<id>.json`. */
 const EVENT_FILE = /^event([-_])(\d{5}\d*)\1.+\.json$/
 
-/** Files that agent servers store for themselves. */
 const SERVER_FILES = new Set(['events', 'owner_lease.json', '.owner_lease.lock', '.eventlog.lock'])
 
-/** The number in the name of an event file; null for any other name. */
 function eventNumber(name: string): number | null {
   const number = EVENT_FILE.exec(name)?.[2]
   return number === undefined ? null : Number(number)
@@ -208,7 +195,6 @@ const isDocument = (name: string): name is DocumentName => (DOCUMENTS as readonl
 const isKnown = (name: string): boolean =>
   isDocument(name) || SERVER_FILES.has(name) || eventNumber(name) !== null
 
-/** Number of files to read at a time, and of bytes to pass on at a time. */
 const BATCH = { files: 64, bytes: 1 << 20 }
 
 interface EventFile {
@@ -236,7 +222,6 @@ async function namesIn(directory: string): Promise<string[]> {
   return names.toSorted()
 }
 
-/** A file with the name of the folder contains no events. */
 function noneOfFile(error: unknown): string[] {
   if (error instanceof FileError && error.code === 'not_found') return []
   throw error
@@ -253,7 +238,6 @@ async function noEventsIn(directory: string): Promise<FileError> {
   return new FileError('no_events', why)
 }
 
-/** The folder of an event file's conversation. */
 function conversationFolderOf(path: string): string {
   const folder = folderOf(path)
   return baseOf(folder) === 'events' ? folderOf(folder) : folder
@@ -317,7 +301,6 @@ async function* readEvents(tree: FileTree, events: readonly EventFile[]): AsyncI
   if (batch.length > 0) yield batch
 }
 
-/** A file that may be a session, and the fallback name of its conversation. */
 export interface SessionFile {
   readonly file: string
   readonly name: string
@@ -350,7 +333,5 @@ export async function sessionFilesIn(name: string): Promise<SessionFile[] | null
   })
 }
 
-/**
- * A file has the same name by itself and in its folder; only files with equal names are named by their paths.
- */
+/** Only files with equal names are named by their paths. */
 const nameOf = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))

@@ -25,14 +25,12 @@ import { quoted } from '../print/text.ts'
 import { openFacts, type ReadFact } from './facts.ts'
 import type { Form } from './open.ts'
 
-/** An issue and the line it is about. */
 export interface LineIssue {
   readonly line: number
   readonly kind: string | null
   readonly issue: Issue
 }
 
-/** An issue in the output of `--json`. */
 export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({
   line,
   kind,
@@ -41,7 +39,6 @@ export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue
   type,
 })
 
-/** Pieces of text that are not JSON: how many, and the first of them. */
 export interface Broken {
   readonly line: number
   readonly why: string
@@ -50,37 +47,28 @@ export interface Broken {
   readonly isLast: boolean
 }
 
-/** How often something occurred, and the line of the first occurrence. */
 export interface Tally {
   readonly count: number
   readonly line: number
 }
 
-/** A conversation of a file or a store. */
 export interface Recording {
   /** As typed; `-` for standard input; for a database without its password. */
   readonly file: string
-  /** Its id in the database; null for one in a file. */
   readonly conversation: string | null
   /** Its subagents; empty unless they were requested. */
   readonly children: readonly StateTree[]
-  /** How the text of a file is divided; null for a database. */
   readonly form: Form | null
-  /** The session of another agent that the file holds; null for events. */
   readonly session: Session | null
   /** The folded log; empty unless the fold was requested. */
   readonly state: State
-  /** The loaded facts with their warnings; empty unless the fold was requested. */
   readonly loaded: readonly Loaded[]
   /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
-  /** Number of lines that could not be read as events. */
   readonly quarantined: number
   readonly issues: readonly LineIssue[]
-  /** Problems of events that load anyway. */
   readonly warnings: readonly LineIssue[]
   readonly broken: Broken | null
-  /** How often each upcaster changed an event. */
   readonly upcasts: ReadonlyMap<string, Tally>
 }
 
@@ -160,7 +148,6 @@ async function* storedFacts(store: Store, record: ConversationRecord): AsyncIter
 
 type Collected = Omit<Recording, 'file' | 'conversation' | 'children' | 'form' | 'session'>
 
-/** Collects the facts of a log; folds them into a state if one is passed. */
 async function collect(
   facts: AsyncIterable<readonly ReadFact[]>,
   form: Form | null,
@@ -195,7 +182,6 @@ async function collect(
   return { state, loaded, lines, quarantined, issues, warnings, broken, upcasts }
 }
 
-/** The fields by which a JSON result names a recording. */
 export const fieldsOf = ({
   file,
   conversation,
@@ -206,13 +192,11 @@ export const fieldsOf = ({
 export const titleOf = ({ file, conversation }: Pick<Recording, 'file' | 'conversation'>): string =>
   conversation === null ? file : `${conversation} in ${file}`
 
-/** The issues that keep a line from being an event; empty for an event. */
 export function issuesOf(fact: Fact, line: number): LineIssue[] {
   if (!isQuarantined(fact)) return []
   return fact.issues.map((issue) => ({ line, kind: fact.event_kind ?? null, issue }))
 }
 
-/** The problems of an event that loads anyway. */
 export const warningsOf = (fact: Fact, warnings: readonly Issue[], line: number): LineIssue[] =>
   isQuarantined(fact) ? [] : warnings.map((issue) => ({ line, kind: fact.kind, issue }))
 
@@ -222,7 +206,6 @@ export function noteBroken(before: Broken | null, line: number, why: string | nu
   return { ...before, count: before.count + (why === null ? 0 : 1), isLast: false }
 }
 
-/** Counts one more occurrence of a key, and keeps the line of the first. */
 export function tally<K>(counts: Map<K, Tally>, key: K, line: number): void {
   const before = counts.get(key)
   counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
@@ -235,7 +218,6 @@ export function noJsonMessage(broken: Broken, form: Form): string {
     : `none of its ${broken.count} ${what}s is JSON`
 }
 
-/** The note for a user about records that could not be read; null when all could. */
 export function quarantineNote(
   read: Pick<Recording, 'broken' | 'form' | 'quarantined'>,
   records: number,
@@ -246,7 +228,6 @@ export function quarantineNote(
   return `${all} quarantined; see colloquy check`
 }
 
-/** The note for a user about text that is not JSON; null for none. */
 export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>): string | null {
   if (broken === null) return null
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
@@ -266,7 +247,6 @@ export const stateOnBranch = (log: Log, leaf: string | undefined): State =>
 export const stateAtEvent = (log: Log, event: string | undefined): State =>
   event === undefined ? log.state : stateAt(log.state, resolveEventId(log, event))
 
-/** Maximum number of ids that are listed when a prefix is ambiguous. */
 const LISTED_IDS = 3
 
 /**

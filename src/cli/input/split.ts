@@ -5,24 +5,20 @@ import { FileError } from '../failure.ts'
 
 /** JSON text of an event in its source. */
 export interface Piece {
-  /** Line number from 1; in an array the index plus 1; in a directory the number in the file's name. */
+  /** Line from 1; array index plus 1; or the number in a file's name. */
   readonly line: number
   readonly bytes: Buffer
 }
 
-/** A file as it arrives. */
 export type Chunks = AsyncIterable<Uint8Array>
 
 const NEWLINE = 0x0a
 const SPACES: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d]
 
-/** Whether a byte is white space in JSON. */
 export const isSpace = (byte: number): boolean => SPACES.includes(byte)
 
-/** Whether there is nothing but white space. */
 export const isWhitespace = (bytes: Uint8Array): boolean => bytes.every(isSpace)
 
-/** The JSON value of a text; undefined for an invalid one. */
 export function valueOf(bytes: Buffer): JsonValue | undefined {
   try {
     return JSON.parse(bytes.toString('utf8')) as JsonValue
@@ -31,7 +27,6 @@ export function valueOf(bytes: Buffer): JsonValue | undefined {
   }
 }
 
-/** A view of the same memory with Buffer's methods. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
@@ -43,7 +38,6 @@ export class Rest {
     if (part.length > 0) this.#parts.push(part)
   }
 
-  /** The gathered bytes with a last part; empty from then on. */
   take(last: Buffer): Buffer {
     if (this.#parts.length === 0) return last
     const all = Buffer.concat([...this.#parts, last])
@@ -130,13 +124,11 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
   if (depth > 0) throw new FileError('not_json', `the array is cut short in element ${count + 1}`)
 }
 
-/** The first byte of an object. */
 export const OPEN_BRACE = 0x7b
 
 /** A longer text is read as lines, because a document is one string, whose length is limited. */
 const MAX_DOCUMENT_BYTES = 1 << 28
 
-/** The chunks that were read, and the document if the text is one. */
 interface Beginning {
   readonly read: readonly Buffer[]
   readonly document: Piece | null
@@ -151,7 +143,6 @@ export async function findDocument(head: Buffer, iterator: AsyncIterator<Uint8Ar
   const from = head.findIndex((byte) => !isSpace(byte))
   const read = [head]
   let size = head.length
-  /** Reads until a chunk is enough, or all; returns whether the size is within the maximum of a document. */
   const readOn = async (isEnough: (chunk: Buffer) => boolean): Promise<boolean> => {
     while (size <= MAX_DOCUMENT_BYTES) {
       const next = await iterator.next()

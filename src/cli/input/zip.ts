@@ -5,13 +5,11 @@ import { crc32, deflateRawSync } from 'node:zlib'
 import { inflateSync, Zip, type ZipInputFile } from 'fflate'
 import { FileError, fromFileSystem } from '../failure.ts'
 
-/** The files of a directory or a zip, by their paths, with `/` between folder and name. */
 export interface FileTree {
   readonly paths: readonly string[]
   readonly read: (path: string) => Promise<Buffer>
 }
 
-/** Maximum size of an archive, which is read as a whole. */
 const MAX_ARCHIVE_BYTES = 1 << 30
 
 /** Maximum size of one unpacked file: half of the longest string of the engine. */
@@ -30,7 +28,6 @@ const SIGNATURES = {
 const METHODS = { stored: 0, deflated: 8 }
 const MAX_16 = 0xffff
 const MAX_32 = 0xffffffff
-/** Bytes that are collected before they are written. */
 const FLUSH_BYTES = 2 ** 16
 
 interface Entry {
@@ -76,9 +73,6 @@ export async function openZip(file: string): Promise<FileTree> {
   }
 }
 
-/**
- * Parses the archive's directory, without its folders. Throws where the directory contradicts the archive.
- */
 function entriesOf(zip: Buffer): Map<string, Entry> {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')
@@ -115,7 +109,6 @@ function entriesOf(zip: Buffer): Map<string, Entry> {
   return entries
 }
 
-/** Replaces numbers that need 64 bits by those in the extra field. */
 function withLargeNumbers(fields: readonly number[], extra: Buffer): number[] {
   let at = 0
   while (at + 4 <= extra.length && extra.readUInt16LE(at) !== 1) at += 4 + extra.readUInt16LE(at + 2)
@@ -150,7 +143,6 @@ function attempt<T>(what: string, work: () => T): T {
   }
 }
 
-/** A file to be written. */
 export interface NewFile {
   readonly path: string
   readonly text: string
@@ -206,7 +198,6 @@ export async function writeZip(path: string, folder: string, files: AsyncIterabl
   }
 }
 
-/** The end of an archive, in the larger form where the plain one cannot hold the number of files. */
 function endOf(count: number, start: number, length: number): Buffer {
   const plain = Buffer.alloc(22)
   plain.writeUInt32LE(SIGNATURES.end, 0)

@@ -2,12 +2,10 @@
 
 import { fit, safe } from './text.ts'
 
-/** Where text goes. */
 export interface Sink {
   /** Resolves once the text is written; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
   write(text: string): Promise<void>
   readonly isTTY: boolean
-  /** Width in columns; undefined where there is no terminal. */
   readonly columns?: number | undefined
 }
 
@@ -29,18 +27,15 @@ export class ClosedPipe extends Error {
   override readonly name = 'ClosedPipe'
 }
 
-/** Output could not be written, such as on a full disk. */
 export class FailedOutput extends Error {
   override readonly name = 'FailedOutput'
 }
 
-/** Whether an error concerns the output, and so none of the inputs. */
 export const isOfOutput = (error: unknown): boolean =>
   error instanceof ClosedPipe || error instanceof FailedOutput
 
 /** A sink that never fails. */
 export interface LastingSink extends Sink {
-  /** Why it first dropped something; null while it has not. */
   readonly failure: () => unknown
 }
 
@@ -57,7 +52,6 @@ export function lasting(sink: Sink): LastingSink {
   }
 }
 
-/** How much text is gathered before it is written. */
 const BATCH = 1 << 16
 
 /** Writes pieces of text in batches, waiting for a slow reader. */
@@ -81,13 +75,9 @@ function* ended(lines: Iterable<string>): IterableIterator<string> {
   for (const line of lines) yield `${line}\n`
 }
 
-/** Receives the progress of the work. */
 export interface Progress {
-  /** Number of events read. */
   tick(events: number): void
-  /** Starts a step of unknown length. */
   step(name: string): void
-  /** Clears the line. */
   done(): void
 }
 
@@ -95,7 +85,6 @@ const FIRST_MS = 1000
 const EVERY_MS = 200
 const CLEAR = '\r\u001b[2K'
 
-/** Progress of the work on one file. */
 export function progressOn(file: string, { stderr }: Pick<Io, 'stderr'>): Progress {
   const start = Date.now()
   let last = start + FIRST_MS - EVERY_MS

@@ -21,7 +21,6 @@ const columnsOf = (char: string): number => {
   return ZERO_WIDTH.test(char) ? 0 : WIDE.test(char) ? 2 : 1
 }
 
-/** Width of a text on a terminal, in columns. */
 export function width(text: string): number {
   if (PRINTABLE_ASCII.test(text)) return text.length
   let columns = 0
@@ -44,19 +43,15 @@ export function fit(text: string, columns: number): string {
   return text.slice(0, end).trimEnd() + ELLIPSIS
 }
 
-/** Pads a text with spaces to a width. */
 export function pad(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - width(text)))
 }
 
-/** Pads a text in front. */
 export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - width(text))) + text
 }
 
-/**
- * A text of unknown origin in quotes, short enough for a message; the printer of the message makes it safe.
- */
+/** Quotes a text of unknown origin, shortened; the printer of the message makes it safe. */
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
@@ -100,17 +95,14 @@ function* jsonPieces(value: unknown): IterableIterator<string> {
   } else yield toJson(value)
 }
 
-/** The same as a line. */
 export function* jsonLine(value: unknown): IterableIterator<string> {
   yield* jsonPieces(value)
   yield '\n'
 }
 
-/** Whether a value has fields to write one by one. */
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** A quoted text, or the position of an event in a sentence of the library. */
 const QUOTE_OR_POSITION =
   /"(?:[^"\\]|\\.)*"|(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
@@ -123,7 +115,6 @@ export const inLines = (text: string, lines: readonly number[]): string =>
 
 export type { Tone } from '../../inspector/index.ts'
 
-/** Styles a text by its tone. */
 export type Paint = (tone: Tone, text: string) => string
 
 const LOOKS = {
@@ -139,10 +130,8 @@ const LOOKS = {
   text: null,
 } as const satisfies Record<Tone, string | null>
 
-/** Text without colours. */
 const unpainted: Paint = (_tone, text) => text
 
-/** Text with colours. */
 export const painted: Paint = (tone, text) => {
   const look = LOOKS[tone]
   return look === null || text === '' ? text : styleText(look, text, { validateStream: false })

@@ -8,16 +8,12 @@ import { EVENT_KINDS } from '../../index.ts'
 import { fromFileSystem } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 
-/** Options of a service besides its database and address. */
 export interface Config {
-  /** Null for none. */
   readonly sandboxSpecs: NonNullable<Settings['sandbox_specs']> | null
-  /** Absolute; null for none. */
   readonly sandboxDirectory: string | null
   readonly maxSandboxes: number | null
   /** Whether clients may use the files of sandboxes, and run commands in them. */
   readonly givesFiles: boolean
-  /** Where secrets are masked. */
   readonly redact: NonNullable<Settings['redact']>
   /** With the library's names; a missing option has the library's default. */
   readonly options: Camel<Pick<Settings, 'max_profiles' | 'max_body_bytes' | 'cache_bytes'>> & {
@@ -66,7 +62,6 @@ export async function readConfig(
   return problems.length > 0 ? { problems } : { config }
 }
 
-/** Reads a variable named in the file, with a minimum length. */
 type ReadVariable = (place: string, name: string, least: number) => string
 
 function configOf(settings: Settings, folder: string, read: ReadVariable): Config {
@@ -110,7 +105,6 @@ type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelName<Rest>>}`
   : Name
 
-/** `max_body_bytes` is `maxBodyBytes`. */
 export type Camel<T> = {
   readonly [Name in keyof T as CamelName<Name>]: T[Name]
 }
@@ -140,12 +134,10 @@ const whole = (max = Number.MAX_SAFE_INTEGER) => {
 
 const count = whole(MAX_COUNT)
 
-/** A text that a command line, an environment and a path can contain. */
 const string = z.string().refine((value) => !value.includes('\u0000'), 'must not hold NUL')
 
 const text = string.min(1, 'must not be empty')
 
-/** The name of an environment variable with a secret. */
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not its value')
@@ -234,9 +226,7 @@ export const settings = z.strictObject({
 /** The content of the file. */
 export type Settings = z.output<typeof settings>
 
-/** A problem and its path. */
 export interface ConfigIssue {
-  /** Such as `webhooks[0].url`; empty for the whole. */
   readonly place: string
   readonly problem: string
 }
@@ -293,7 +283,6 @@ function nameOf({ id, url }: { readonly id?: string; readonly url: string }): st
   return origin + pathname
 }
 
-/** Whether a path is strictly below the folder that it is joined to. */
 function isWithin(path: string): boolean {
   const parts = path.split(/[/\\]/)
   return (

@@ -129,7 +129,6 @@ async function inspectorText(): Promise<string> {
   return [...inspectorPage(await readTemplate(), [], source)].join('')
 }
 
-/** Information for the user who starts the service. */
 function startLines(
   { agent, inspect, workspace }: Options<'serve'>,
   { givesFiles, options }: Config,
@@ -178,10 +177,8 @@ function secretOf({ env }: Io): string | null {
   )
 }
 
-/** What the module of `--agent` exports. */
 interface AgentModule {
   readonly step: Step
-  /** The options of runs: a condenser, a policy, hooks. Empty where it exports none. */
   readonly run: Omit<RunOptions, 'signal'>
 }
 
@@ -208,9 +205,8 @@ async function loadAgent(file: string): Promise<AgentModule> {
 }
 
 /**
- * The folder of the sandboxes' folders: next to the database file; for another database in the workspace, or
- * here.
- * @returns an absolute path, which need not exist yet.
+ * Next to the database file; for another database in the workspace, or here. @returns an absolute path, which
+ * need not exist
  */
 export function sandboxFolder(db: Address, workspace: string | undefined): string {
   if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
@@ -225,7 +221,7 @@ async function checkWorkspace(folder: string): Promise<void> {
   if (!found.isDirectory()) throw new FileError('unreadable', `${what}: is not a directory`)
 }
 
-/** The log of a service: lines of JSON on standard error, in order. A slow or missing reader holds up no request. */
+/** JSON lines on standard error, in order. A slow or missing reader delays no request. */
 function logOn({ stderr }: Pick<Io, 'stderr'>) {
   let last: Promise<void> = Promise.resolve()
   const write = (line: object): void => {
@@ -236,7 +232,6 @@ function logOn({ stderr }: Pick<Io, 'stderr'>) {
   return {
     write,
     warn: (message: string, fields: object) => add('warn', message, fields),
-    /** Logs a failure of the service itself. */
     fail(error: unknown, fields: object) {
       const stack = error instanceof Error ? plain(error.stack ?? '') : ''
       add('error', failureText(error), { ...fields, stack })

@@ -17,7 +17,6 @@ export const checkJson = ({ lines, quarantined, issues, warnings }: Recording) =
   warnings: warnings.map(issueAsJson),
 })
 
-/** Shows the issues of a recording, then its notes. */
 export function* showCheck(page: Page, recording: Recording): IterableIterator<string> {
   const { issues, state, lines } = recording
   const bad = new Set(issues.map((issue) => issue.line)).size
@@ -40,7 +39,6 @@ export function* showCheck(page: Page, recording: Recording): IterableIterator<s
   }
 }
 
-/** One row for each issue; line and kind are shown once for each event. */
 function* issueRows(page: Page, issues: readonly LineIssue[], lineColumns: number): IterableIterator<string> {
   const kinds = issues.slice(0, MEASURED_ISSUES).map((issue) => width(kindText(issue)))
   const locs = issues.slice(0, MEASURED_ISSUES).map((issue) => width(locText(issue)))
@@ -61,16 +59,13 @@ function* issueRows(page: Page, issues: readonly LineIssue[], lineColumns: numbe
   }
 }
 
-/** How many issues decide how wide the columns are. */
 const MEASURED_ISSUES = 1000
 
 const kindText = ({ kind }: LineIssue): string => fit(glimpse(kind ?? '?'), 28)
 
 const locText = ({ issue }: LineIssue): string => fit(glimpse(issue.loc.join('.') || '(all)'), 32)
 
-/** One thing that was repaired or quarantined. */
 export interface Repair {
-  /** The line of the file. */
   readonly line: number
   readonly what: string
   readonly detail: string
@@ -78,7 +73,6 @@ export interface Repair {
 
 /** A repair that no log of a correct server needs. */
 export interface Breach extends Repair {
-  /** Stable name of the problem. */
   readonly code: string
 }
 
@@ -103,7 +97,6 @@ const LOSSES: ReadonlyMap<string, string> = new Map([
   ['duplicate_key', 'repeated key'],
 ])
 
-/** The widest name of a repair. */
 export const REPAIR_WIDTH = 16
 
 /**
@@ -124,7 +117,6 @@ export function breachesOf(recording: Recording): Breach[] {
   return [...odd, ...logRepairs(recording, state), ...dropped.values()].toSorted((a, b) => a.line - b.line)
 }
 
-/** The repairs of the log up to a state, and on its branch. */
 export function repairsOf(recording: Recording, state: State = recording.state): Repair[] {
   const end = recording.lines[state.log.entries.length - 1] ?? 0
   const upcasts = upcastRepairs(recording).filter(({ line }) => line <= end)
@@ -133,7 +125,6 @@ export function repairsOf(recording: Recording, state: State = recording.state):
   )
 }
 
-/** Events of older shapes, which loading upcast. */
 export function upcastRepairs({ upcasts }: Recording): Repair[] {
   return Array.from(upcasts, ([name, { count, line }]) => {
     const description = UPCASTERS.find((upcaster) => upcaster.name === name)?.description ?? ''
@@ -145,7 +136,6 @@ export function upcastRepairs({ upcasts }: Recording): Repair[] {
   })
 }
 
-/** The warnings of the log, all branches alike. */
 function logRepairs({ lines }: Recording, state: State): Breach[] {
   return listWarnings(state).map(({ seq, id, code, message }) => {
     const detail = (): string => {
@@ -162,7 +152,6 @@ function logRepairs({ lines }: Recording, state: State): Breach[] {
   })
 }
 
-/** Results on the branch that end no call, by id. */
 function branchRepairs({ lines }: Recording, state: State): Map<string, Breach> {
   const found = new Map<string, Breach>()
   for (const { id, reason } of listDroppedResults(state)) {
@@ -183,7 +172,6 @@ export interface Finding extends Pick<LawViolation, 'law' | 'id' | 'message'> {
   readonly line: number
 }
 
-/** A recording that was checked by the laws. */
 export interface Judged {
   readonly recording: Pick<Recording, 'file' | 'conversation' | 'form'>
   readonly title: string
@@ -213,13 +201,10 @@ export function judge(recording: Recording, { ended, grammar = [] }: Options<'ch
   }
 }
 
-/** The findings of each law that is broken, in the order of their first. */
 const byLaw = (findings: readonly Finding[]) => Map.groupBy(findings, ({ law }) => law)
 
-/** Number of events to show for each law; `--json` lists all. */
 const SHOWN = 5
 
-/** Shows what is wrong with a log. */
 export function* showLaws(page: Page, { title, events, findings }: Judged): IterableIterator<string> {
   const groups = byLaw(findings)
   const verdict =
@@ -285,16 +270,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const escaped = (text: string): string =>
   text.replace(UNFIT, '\ufffd').replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char)
 
-/** How many repairs, and how many pending calls, are listed. */
 export const LISTED = 12
 
-/** Records of a session that became no event. */
 export function* sessionNotes(page: Page, { session }: Recording): IterableIterator<string> {
   for (const { what, count, line } of session?.notes ?? [])
     yield page.paint('dim', `  note: line ${line}  ${glimpse(what)}${count === 1 ? '' : `, ${count} times`}`)
 }
 
-/** The first dozen repairs, one line each: some logs need one on every line. */
 export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]): IterableIterator<string> {
   const lineColumns = String(repairs.at(-1)?.line ?? 0).length
   for (const { line, what, detail } of repairs.slice(0, LISTED)) {

@@ -8,7 +8,6 @@ import { stateRows } from './replay.ts'
 import { treeLines, type TreeRow, treeRows } from './tree.ts'
 import { viewRows } from './view.ts'
 
-/** A whole program: it calls a model, and prints the reply. */
 const AGENT = [
   "import Anthropic from '@anthropic-ai/sdk'",
   "import { createEngine, memoryStore } from 'colloquy'",
@@ -21,7 +20,6 @@ const AGENT = [
   'console.log((await conversation.messages()).at(-1))',
 ]
 
-/** Shows the demo. `command` is how to call colloquy here, `file` the path of the sample. */
 export function* showDemo(
   page: Page,
   recording: Recording,
@@ -48,7 +46,6 @@ export function* showDemo(
   yield* suggestions(page, command, file, endOfOtherBranch(recording))
 }
 
-/** Rows that the demo leaves out to fit on a page. */
 const isMinor = ({ isRemark, entry }: TreeRow): boolean =>
   isRemark || ['ObservationEvent', 'CondensationRequest'].includes(entry.event?.kind ?? '')
 
@@ -69,7 +66,6 @@ function* suggestions(
   for (const [line, why] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
 }
 
-/** The id at the end of a branch without HEAD. */
 function endOfOtherBranch({ state }: Recording): string {
   for (const { isEnd, onHeadPath, entry } of treeRows(state)) if (isEnd && !onHeadPath) return entry.id ?? ''
   return state.log.head?.id ?? ''

@@ -24,21 +24,17 @@ interface PageOf<Item> {
   readonly next_page_id: string | null
 }
 
-/** A list: its query, and the forms of its items. */
 interface List<Item> {
   readonly about: About
   readonly db: Address
   readonly unit: string
-  /** Default: to be read. */
   readonly access?: Access
   readonly find: (store: Store) => Promise<PageOf<Item>>
   readonly json: (item: Item) => object
   readonly rows: (items: readonly Item[]) => Iterable<string>
-  /** The options of the command for the next page, except `--page`. */
   readonly options: readonly (readonly [name: string, value: string | number | true | undefined])[]
 }
 
-/** Prints one page. Resolves to the exit code. */
 async function printPage<Item>(command: string, list: List<Item>, io: Io, page: Page): Promise<number> {
   const { about, unit } = list
   return attempt(about, io, async () => {
@@ -174,7 +170,6 @@ export async function searchTexts(
   return printPage('search-text', list, io, page)
 }
 
-/** Waits until all events are indexed, with the progress on standard error. */
 async function completeIndex(store: Store, io: Io): Promise<void> {
   for (let last = -1; ;) {
     const { indexed, total } = await store.textIndex()
@@ -275,10 +270,8 @@ function* recordRows(page: Page, items: readonly ConversationRecord[]): Iterable
   }
 }
 
-/** A time in ISO 8601 to the second. */
 const shownTime = (time: string): string => time.replace(/(?:\.\d+)?Z$/, '').replace('T', ' ')
 
-/** A command with its options for a shell; undefined ones are omitted. */
 function commandLine(command: string, options: List<never>['options']): string {
   const words = options.flatMap(([name, value]) => {
     if (value === undefined) return []

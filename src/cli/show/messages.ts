@@ -30,7 +30,6 @@ function messagesOf(state: State, budget: number | undefined): readonly NeutralM
   throw new FileError('over_budget', fitted.reason.message)
 }
 
-/** Why there is nothing to send, where calls wait for their results; null where none does. */
 function waitingNote(state: State): string | null {
   const waiting = listPendingCalls(state)
   const [first] = waiting
@@ -66,10 +65,8 @@ const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
 
 const ROLE_COLUMNS = 'assistant'.length
 
-/** Maximum number of lines that are shown of one text. */
 const TEXT_LINES = 6
 
-/** Shows a transcript, or the indented JSON of a provider's format, which has a heading on a terminal. */
 export function* showMessages(
   page: Page,
   recording: Recording,
@@ -90,7 +87,6 @@ export function* showMessages(
   if (waiting !== null) yield* wrapped(page, '  ', 2, waiting)
 }
 
-/** One message: its role, its text, then its calls. */
 function* messageLines(page: Page, message: NeutralMessage): IterableIterator<string> {
   const room = page.columns - ROLE_COLUMNS - 4
   const role = page.paint(ROLES[message.role], pad(message.role, ROLE_COLUMNS))
@@ -124,7 +120,6 @@ function bodyLines(page: Page, message: NeutralMessage, room: number): string[] 
   return lines.length === 0 ? [page.paint('dim', '(empty)')] : lines
 }
 
-/** The first lines of a text, each cut to the page. */
 function textLines({ paint }: Page, text: string, room: number): string[] {
   const lines = hideSecrets(text)
     .trim()
@@ -137,7 +132,6 @@ function textLines({ paint }: Page, text: string, room: number): string[] {
   return more > 0 ? [...shown, paint('dim', `… ${counted(more, 'more line')}`)] : shown
 }
 
-/** The document that `convert` writes, with every secret masked. */
 function converted(recording: Recording, { options }: RequestOf<'convert'>): unknown {
   const state = stateOnBranch(recording, options.leaf)
   const id = recording.conversation ?? recording.session?.id ?? 'conversation'

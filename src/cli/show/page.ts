@@ -6,39 +6,31 @@ import { fit, glimpse, pad, type Paint, safe, width } from '../print/text.ts'
 /** Where text will be read. */
 export interface Page {
   readonly paint: Paint
-  /** How many columns a line has. */
   readonly columns: number
-  /** Whether people read it directly, rather than a parser. */
   readonly isTTY: boolean
 }
 
-/** Maximum width of an id: a UUID. `--json` prints whole ids. */
 const ID_WIDTH = 36
 
-/** Width of a column of ids: less than half of the page. */
 export function idWidth({ columns }: Page, ids: Iterable<string | null>): number {
   let widest = 0
   for (const id of ids) widest = Math.max(widest, width(id ?? ''))
   return Math.min(widest, ID_WIDTH, Math.floor(columns * 0.45))
 }
 
-/** An id, safe to print and cut to its column. */
 export const shownId = (id: string | null, columns = ID_WIDTH): string => fit(safe(id ?? ''), columns)
 
 /** A row of a list of events: a lead, the role, a short text, and the id at the right edge. */
 export interface Row {
-  /** Painted dim, in front of everything. */
   readonly lead?: string
   readonly gutter: string
   readonly described: Described
   readonly id: string | null
-  /** Width of the id column; 0 for none. */
   readonly idColumns: number
   /** A note after the text, never cut, not yet painted. */
   readonly note?: string
 }
 
-/** Writes a row; state updates and the like are dimmed as a whole. */
 export function eventRow(
   { paint, columns }: Page,
   { lead = '', gutter, described, id, idColumns, note = '' }: Row,
@@ -68,12 +60,10 @@ export function eventRow(
   return (line + end).trimEnd()
 }
 
-/** A heading: bold, and followed by a dim remark. */
 export function heading({ paint }: Page, title: string, remark = ''): string {
   return paint('strong', title) + (remark === '' ? '' : `  ${paint('dim', remark)}`)
 }
 
-/** Wraps a text after its lead. */
 export function* wrapped(
   { columns }: Page,
   lead: string,

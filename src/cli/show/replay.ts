@@ -36,7 +36,6 @@ export function replayJson(recording: Recording, { options }: RequestOf<'replay'
   }
 }
 
-/** Shows a state, and what was repaired on the way to it. */
 export function* showReplay(
   page: Page,
   recording: Recording,
@@ -58,7 +57,6 @@ export function* showReplay(
   yield* sessionNotes(page, recording)
 }
 
-/** Status, HEAD, counts and pending calls, one line each. */
 export function* stateRows(page: Page, state: State): IterableIterator<string> {
   const { log, branch } = state
   const header = maskSecrets(state.header)
@@ -96,7 +94,6 @@ function headText(page: Page, { log }: State, room: number): string {
 
 const ORDER: readonly string[] = EVENT_KINDS
 
-/** How many events there are of each kind, the most frequent first. */
 function kindCounts({ log }: State): string {
   const counts = new Map<string, number>()
   for (const { event } of log.entries) {
@@ -112,7 +109,6 @@ function kindCounts({ log }: State): string {
     .join(', ')
 }
 
-/** What the model was sent and gave, where the log tells it. */
 function tokensText(state: State): string | null {
   const { prompt_tokens, completion_tokens, cache_read_tokens, cost } = usageTotals(state)
   if (prompt_tokens + completion_tokens + cost === 0) return null

@@ -37,7 +37,6 @@ export function* showTree(page: Page, recording: Recording): IterableIterator<st
   if (branches > 1) yield page.paint('dim', '  ● leads to HEAD   ○ on another branch   · state update')
 }
 
-/** The rows of a tree as text, with `skip` left out. */
 export function* treeLines(
   page: Page,
   recording: Recording,
@@ -66,7 +65,6 @@ export function* treeLines(
   if (log.head === null && roots > 0) yield '  HEAD is before every event: the next one starts a new root'
 }
 
-/** The rails of a row, and its mark. */
 function rails({ depth, forks, isRemark, onHeadPath }: TreeRow): string {
   const mark = isRemark ? '·' : onHeadPath ? '●' : '○'
   return forks ? `${'│ '.repeat(depth - 1)}├─${mark}` : '│ '.repeat(depth) + mark
@@ -77,12 +75,9 @@ const lineOf = ({ lines }: Recording, { seq }: Entry): string => String(lines[se
 const outReason = ({ id }: Entry): string =>
   id === null ? 'it has no id that can be read' : `its id ${shownId(id)} exists already`
 
-/** An entry and its position on the page. */
 export interface TreeRow {
   readonly entry: Entry
-  /** Number of branches to its left. */
   readonly depth: number
-  /** Whether it starts a branch. */
   readonly forks: boolean
   readonly onHeadPath: boolean
   /** Whether only state updates follow it. */
@@ -93,9 +88,7 @@ export interface TreeRow {
 
 interface Shape {
   readonly children: ReadonlyMap<Entry | null, readonly Entry[]>
-  /** Number of entries below and at each position. */
   readonly sizes: Int32Array
-  /** The entries from the root to HEAD. */
   readonly onHeadPath: ReadonlySet<Entry>
 }
 
@@ -155,7 +148,7 @@ const isRemark = (entry: Entry, { children }: Shape): boolean =>
 const isEnd = (entry: Entry, shape: Shape): boolean =>
   (shape.children.get(entry) ?? []).every((child) => isRemark(child, shape))
 
-/** The child that continues in the same column: the one that leads to HEAD, else the first of the largest. */
+/** The child that leads to HEAD, else the first of the largest. */
 function mainOf(children: readonly Entry[], shape: Shape): Entry | undefined {
   let best: Entry | undefined
   for (const child of children) {

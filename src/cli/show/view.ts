@@ -29,10 +29,8 @@ export function viewJson(recording: Recording, { options }: RequestOf<'view'>) {
   }
 }
 
-/** The ids of the branch's pending calls, in log order. */
 export const pendingIds = (state: State): string[] => listPendingCalls(state).map(({ entry }) => entry.id)
 
-/** Shows the view, pending calls, and dropped results. */
 export function* showView(
   page: Page,
   recording: Recording,
@@ -68,7 +66,6 @@ const widthOf = (page: Page, items: Iterable<{ readonly id: string | null }>): n
     Array.from(items, ({ id }) => id),
   )
 
-/** A row of an event of the view. */
 const itemRow = (
   page: Page,
   { id, event }: { readonly id: string; readonly event: Event },
@@ -77,7 +74,6 @@ const itemRow = (
 
 const CUT = '✂'
 
-/** The events of the view with their positions and, optionally, ids. */
 export function* viewRows(page: Page, state: State, ids: boolean): IterableIterator<string> {
   const { view } = state.branch
   const units = [...view.units].filter((unit) => !isPending(unit))
@@ -101,7 +97,6 @@ export function* viewRows(page: Page, state: State, ids: boolean): IterableItera
   else yield page.paint('dim', `${lead()}  end   ${CUT} marks where the view may be cut`)
 }
 
-/** The pending calls of the branch and what belongs to them, forgotten ones too. */
 export function* pendingRows(page: Page, state: State, ids: boolean): IterableIterator<string> {
   const calls = listPendingCalls(state).map(({ entry }) => entry)
   const rows = listPendingBatches(state).flatMap(bracketed)
@@ -117,7 +112,6 @@ export function* pendingRows(page: Page, state: State, ids: boolean): IterableIt
     yield itemRow(page, call, { lead: '    ', gutter: '  ', idColumns, note: '◌ waiting, forgotten' })
 }
 
-/** The items of a unit, a batch with a bracket around it. */
 function bracketed(unit: Unit): { item: ViewItem; gutter: string }[] {
   const items = [...unitEvents(unit)]
   const last = items.length - 1
@@ -128,15 +122,12 @@ function bracketed(unit: Unit): { item: ViewItem; gutter: string }[] {
   return items.map((item, index) => ({ item, gutter: bracket(index) }))
 }
 
-/** Why nothing is condensed. */
 const REASONS: Readonly<Record<string, string>> = {
   not_needed: 'nothing to do',
   nothing_to_forget: 'too little may be forgotten for a summary to make it shorter',
 }
 
-/** The outcome of a condensation. */
 interface Condensed {
-  /** Null where nothing is to be appended. */
   readonly event: (Condensation & { readonly id: string }) | null
   /** `events` or `request`, the trigger; `not_needed`, or the code of the refusal. */
   readonly reason: string
@@ -144,10 +135,8 @@ interface Condensed {
   readonly after: State
 }
 
-/** Number of events that stay first, the library's default; fewer where the limit leaves no room for them. */
 const KEPT_FIRST = 2
 
-/** Condenses a state like a rolling condenser, with the passed summary. */
 function condensed(recording: Recording, { options }: RequestOf<'condense'>): Condensed {
   const { 'max-events': maxEvents, summary, leaf } = options
   const before = stateOnBranch(recording, leaf)
@@ -172,7 +161,6 @@ export function condenseJson(recording: Recording, request: RequestOf<'condense'
   }
 }
 
-/** Shows the view before and after as one list: events that go are marked −, the summary +. */
 export function* showCondense(
   page: Page,
   recording: Recording,
@@ -202,7 +190,6 @@ export function* showCondense(
   }
 }
 
-/** The stuck detector with its published thresholds. */
 const LOOPS = stuckDetector()
 
 export function stuckJson(recording: Recording, { options }: RequestOf<'stuck'>) {
@@ -217,7 +204,6 @@ export function stuckJson(recording: Recording, { options }: RequestOf<'stuck'>)
   }
 }
 
-/** Shows whether a branch is stuck, and the events that prove it. */
 export function* showStuck(
   page: Page,
   recording: Recording,

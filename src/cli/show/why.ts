@@ -18,15 +18,12 @@ import { type Recording, resolveEvent, stateOnBranch, titleOf } from '../input/r
 import { counted, inLines, pad, padStart, safe, type Tone } from '../print/text.ts'
 import { eventRow, heading, type Page, shownId, wrapped } from './page.ts'
 
-/** Maximum number of findings of a kind that are shown; `--json` lists all. */
 const SHOWN = 5
 
-/** Maximum number of ids that are shown behind a sentence. */
 const IDS = 4
 
 const TONES: Readonly<Record<Finding['severity'], Tone>> = { error: 'bad', warning: 'warn', note: 'dim' }
 
-/** The explanation of one event, or the findings of a conversation. */
 type Why =
   | { readonly type: 'event'; readonly explanation: Explanation }
   | { readonly type: 'findings'; readonly findings: readonly Finding[] }
@@ -107,7 +104,6 @@ export function* showWhy(
   }
 }
 
-/** The sentences of a rule and of the broken law, each once on a page. */
 function* sentenceRows(
   page: Page,
   { rule, law }: { readonly rule: string | null; readonly law: string | null },
@@ -146,7 +142,6 @@ function* findingRows(
   }
 }
 
-/** A sentence, with the ids that it does not mention. */
 function withIds({ text, ids }: { readonly text: string; readonly ids: readonly string[] }): string {
   const unnamed = ids.filter((id) => !text.includes(JSON.stringify(id)))
   if (unnamed.length === 0) return text

@@ -12,13 +12,11 @@ export type RefusalCode =
   | 'nothing_to_forget'
   /** The events that must stay exceed the token limit. */
   | 'over_budget'
-  /** The summariser threw on each attempt. */
   | 'summariser_failed'
   /** The summariser failed before, and is not called yet. */
   | 'summariser_waits'
   /** The summariser returned no text. Without a summary, the events would be lost silently. */
   | 'blank_summary'
-  /** The messages with the summary exceed the token limit. */
   | 'summary_too_long'
 
 export interface RefusalReason {
@@ -30,16 +28,12 @@ export interface RefusalReason {
   readonly required: boolean
   /** `never`: the same view is refused again. `later`: the summariser may succeed on another attempt. */
   readonly again: 'never' | 'later'
-  /** The last error of the summariser. */
   readonly cause?: unknown
 }
 
 export type CondenserDecision =
-  /** No condensation is needed. */
   | { readonly type: 'keep' }
-  /**
-   * To be appended at HEAD. It makes the view shorter, clears a request, and removes only the listed events.
-   */
+  /** Append at HEAD. Shortens the view, clears a request, and removes only listed events. */
   | { readonly type: 'condense'; readonly event: Condensation }
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
@@ -56,10 +50,7 @@ export type CondenserDecision =
 export interface Condenser {
   /** Whether it handles a CondensationRequest. If not, it returns `keep`; append no requests. */
   readonly handlesRequests: boolean
-  /**
-   * Rejects with the signal's reason when the signal is aborted, and with what the caller's functions throw,
-   * except the summariser.
-   */
+  /** Rejects with the signal's reason, and with errors of the caller's functions except the summariser. */
   condense(
     state: State,
     options?: { readonly signal?: AbortSignal },

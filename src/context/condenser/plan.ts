@@ -17,10 +17,8 @@ import { toMessages } from '../../messages/neutral.ts'
 export interface CondensationPlan {
   readonly type: 'plan'
   readonly triggers: readonly CondensationTrigger[]
-  /** In the order of the view. */
   readonly units: readonly Unit[]
   readonly forgottenIds: readonly string[]
-  /** The `summary_offset` of the event. */
   readonly summaryOffset: number
   /** Maximum tokens of the summary; null without a token limit. */
   readonly room: number | null
@@ -29,7 +27,6 @@ export interface CondensationPlan {
 /** A summary of fewer events would not make the view shorter. */
 const LEAST = 2
 
-/** The share of the token limit that is reserved for a summary, where possible. */
 const ROOM = 1 / 4
 
 /**
@@ -86,9 +83,7 @@ export function planCondensation(
 interface Way {
   readonly first: number
   readonly end: number
-  /** Minimum number of events for a summary. */
   readonly minForgotten: number
-  /** Maximum number of events of the view afterwards. */
   readonly maxRemaining: number
 }
 
@@ -127,7 +122,6 @@ function triggersOf(
 const isRequired = (triggers: readonly CondensationTrigger[]): boolean =>
   triggers.some((trigger) => trigger !== 'events')
 
-/** End of the forgotten blocks by the strictest trigger. */
 function usualEnd(
   state: State,
   blocks: readonly Block[],
@@ -150,7 +144,6 @@ function usualEnd(
   return Math.max(...ends)
 }
 
-/** Tokens without these blocks; 0 without a token limit. */
 function tokensWithout(
   state: State,
   blocks: readonly Block[],
@@ -213,7 +206,7 @@ export interface CondensationLimits extends Permissions {
   readonly count?: CountTokens
   /** Converts the state to the messages that are counted. Default: `toMessages`. */
   readonly write?: WriteMessages
-  /** Number of events at the start of the view that stay, rounded up to a cut point. Default: 2. */
+  /** Events at the start that stay, rounded up to a cut point. Default: 2. */
   readonly keepFirst?: number
   /** Minimum share of the view's events for a summary, above 0 and below 1. Default: 0.1. */
   readonly minimumProgress?: number

@@ -34,8 +34,8 @@ export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promi
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
   /**
-   * How often the summariser is called again when it throws or writes too much, each time with half of the
-   * input and half of the output. Default: 3.
+   * Further calls of a summariser that throws or writes too much, each with half of the input and output.
+   * Default: 3.
    */
   readonly retries?: number
 }

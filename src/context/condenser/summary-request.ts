@@ -15,13 +15,11 @@ import type { CallResult, MessageUnit, Unit } from '../../view/unit.ts'
 export interface SummaryRequest {
   /** The summaries among the forgotten events, in full; null for none. */
   readonly previousSummary: string | null
-  /** All other forgotten events, with arguments and results, within the budgets. */
   readonly events: readonly SummaryEvent[]
   /** Maximum tokens of the summary; null without a token limit. */
   readonly maxTokens: number | null
   /** 0 for the first attempt, one more after each failure. */
   readonly attempt: number
-  /** The whole request as one text, ready to send. */
   readonly prompt: string
 }
 
@@ -98,11 +96,8 @@ export function fairLimit(lengths: readonly number[], max: number, total: number
 }
 
 export interface SummaryPromptInput {
-  /** The previous summary, in full; null for none. */
   readonly previousSummary: string | null
-  /** The events, already cut. */
   readonly events: readonly SummaryEvent[]
-  /** Maximum tokens of the summary; null for no limit. */
   readonly maxTokens: number | null
 }
 
@@ -146,7 +141,6 @@ const quoted = (text: string): string => JSON.stringify(text)
 /** An event as text. */
 export interface SummaryEvent {
   readonly id: string
-  /** Its source or type: `user`, `assistant`, `call of ls`, `result of ls`, `error of ls`. */
   readonly label: string
   readonly text: string
 }
@@ -166,12 +160,10 @@ export function textsOf(units: readonly Unit[]): { summaries: string[]; events: 
   return { summaries, events }
 }
 
-/** The thought, then the arguments as the model wrote them. */
 function ofCall({ thought, tool_call }: ActionEvent): string {
   return [textOf(thought), tool_call.arguments].filter((text) => text !== '').join('\n')
 }
 
-/** The result as the model saw it. */
 function ofResult({ entry, call }: CallResult): SummaryEvent {
   const { content, name, is_error } = resultMessage(entry.event, call.event)
   return { id: entry.id, label: `${is_error ? 'error' : 'result'} of ${name}`, text: textOf(content) }
@@ -185,7 +177,6 @@ function ofMessage({ item: { id, event } }: MessageUnit): SummaryEvent {
 
 const textOf = (content: readonly Content[]): string => content.map(textOfPart).join('\n')
 
-/** The name of an open part, and its text. */
 function textOfPart(part: Content): string {
   if (isTextPart(part)) return part.text
   return isImagePart(part) ? '[image]' : [`[${partName(part)}]`, ...wordsIn(part)].join('\n')

@@ -6,7 +6,6 @@ import { masksIn, type Masker } from './mask.ts'
 /** How sure a finder is of the secret: where hits overlap, the surest names it. */
 export type Rank = 'literal' | 'pattern' | 'field'
 
-/** A range of a text, and the secret in it, decoded. */
 export interface Hit {
   readonly start: number
   readonly end: number

@@ -72,7 +72,6 @@ const FORMS = [
 /** Name of a well-known form. */
 export type BuiltInPattern = (typeof FORMS)[number]['name']
 
-/** The names of all well-known forms. */
 export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ name }) => name))
 
 /** Finds the named forms. O(length). */
@@ -90,8 +89,8 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
 }
 
 /**
- * Finds every match of a caller's patterns, or of their group named `secret`. When the engine fails on a
- * pattern, the whole text is one hit. The cost depends on the patterns.
+ * All matches of a caller's patterns, or of their group `secret`. When the engine fails on a pattern, the
+ * whole text is one hit.
  */
 export function patternFinder(patterns: readonly RegExp[]): Finder | null {
   if (patterns.length === 0) return null

@@ -41,10 +41,8 @@ export function masksIn(text: string): (readonly [start: number, end: number])[]
   return Array.from(text.matchAll(ANY), ({ index, 0: mask }) => [index, index + mask.length] as const)
 }
 
-/** The text with a digit in place of each mask. */
 export const unmasked = (text: string): string => (text.includes(OPENING) ? text.replace(ANY, '0') : text)
 
-/** The mask as the JSON text of an object. */
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 
 /** Whether a text is part of every mask, so that it could never be masked. */

@@ -6,9 +6,7 @@ import { findSecrets, type Hit, maskHits } from './find-secrets.ts'
 import { isMask, keyNumbers, maskObject } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 
-/**
- * How often a text is searched again for new matches that its masks create, before it is masked as a whole.
- */
+/** Searches for matches that masks create, before the whole text is masked. */
 export const MAX_ROUNDS = 4
 
 /** The field that only its provider can read, at any depth. */
@@ -19,11 +17,9 @@ const MAX_SECRET = 256
 
 const isBase64 = (text: string): boolean => text.length > MAX_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0
 
-/** How a text is redacted. */
 export interface TextOptions {
   /** Whether it must stay JSON even when it is a lone number. */
   readonly json?: boolean
-  /** Whether base64 in it contains a file. */
   readonly bytes?: boolean
 }
 
@@ -77,7 +73,6 @@ export function redactNumber(digits: string, rules: RedactionRules): string | nu
   return hit === undefined ? null : rules.mask(hit.secret)
 }
 
-/** The hits that are not inside one of the ranges; both ascend. */
 function outside(hits: readonly Hit[], ranges: readonly Range[]): readonly Hit[] {
   let i = 0
   return hits.filter(({ start, end }) => {
@@ -98,19 +93,14 @@ function parses(text: string): boolean {
 
 type Range = readonly [start: number, end: number]
 
-/** An object or a list of JSON text. */
 interface Level {
   readonly isList: boolean
-  /** The key before and after redaction whose value is read; none before a key. A list has the keys that it is under. */
+  /** The key before and after redaction; none before a key. A list has the keys above it. */
   keys: readonly string[]
-  /** Numbers the masked keys of an object. */
   readonly uniqueKey: (masked: string) => string
 }
 
-/**
- * The start of a token; only the quote of a string, because an engine runs out of stack on a pattern of a
- * long text.
- */
+/** The start of a token; only the quote of a string, since long matches overflow an engine's stack. */
 const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
 
 /** Visits each token of JSON text except colons and literals. O(length). */

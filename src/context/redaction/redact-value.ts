@@ -17,16 +17,13 @@ export interface Walk {
   readonly unchanged: ReadonlySet<string>
 }
 
-/** A position in a value. */
 interface Position {
   readonly treatment: Treatment | undefined
   /** Maintained only when something must not change. */
   readonly path: string
-  /** Whether the texts here, or in the list here, are under the name of a secret. */
   readonly isSecret: boolean
 }
 
-/** The treatment of a value of unknown shape. */
 export const OPEN: Position = { treatment: undefined, path: '', isSecret: false }
 
 /** The value with masks in place of secrets; the input stays as it is. O(size). */
@@ -56,7 +53,6 @@ function redactString(text: string, rules: RedactionRules, { treatment, isSecret
   return redactText(text, rules, { bytes: treatment === 'bytes' })
 }
 
-/** The list with each item changed; the very same list when no item changes. */
 function mapChanged<T>(list: readonly T[], change: (item: T) => T): readonly T[] {
   let changed: T[] | null = null
   for (const [i, item] of list.entries()) {
@@ -146,7 +142,6 @@ interface Shape {
   readonly [field: string]: Treatment
 }
 
-/** Parts of content; an open part may have a file in one of these fields. */
 const CONTENT: Shape = {
   type: 'keep',
   text: 'open',
@@ -219,7 +214,6 @@ const TOOL: Shape = {
   meta: 'open',
 }
 
-/** An issue of a quarantined line. */
 export const ISSUE: Shape = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
 
 /** Fields that the engine does not read. */
@@ -273,7 +267,6 @@ const EVENT: Shape = {
   ...OTHER_FIELDS,
 }
 
-/** State updates that the engine reads, by key. */
 const UPDATES: ReadonlyMap<string, Shape> = new Map(
   Object.entries<Shape>({
     execution_status: { value: 'keep' },
@@ -290,10 +283,8 @@ const UPDATES: ReadonlyMap<string, Shape> = new Map(
   }).map(([key, shape]) => [key, { ...EVENT, key: 'keep', ...shape }]),
 )
 
-/** A state update whose key names a secret. */
 const SECRET_UPDATE: Shape = { ...EVENT, value: 'secret' }
 
-/** The tools that the engine knows by name. */
 const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 
 /** The shape of an event; of a state update by its key, which may be the name of a secret. O(1). */

@@ -86,7 +86,6 @@ export function redactReplies(facts: readonly Fact[], rules: RedactionRules): re
 
 const bodyOf = (fact: Fact): JsonObject => fact as object as JsonObject
 
-/** The id of an action's response; empty for any other fact. */
 const responseOf = (fact: Fact): string =>
   !isQuarantined(fact) && fact.kind === 'ActionEvent' ? fact.llm_response_id : ''
 

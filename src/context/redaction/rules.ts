@@ -17,13 +17,13 @@ import { isPartOfMasks, masker, type Masker } from './mask.ts'
 /** Options of `redactionRules`: what is secret. */
 export interface RedactionOptions {
   /**
-   * Secrets of at least 8 characters, without the white space around them. They are also found JSON-escaped,
-   * percent-encoded and in base64.
+   * At least 8 characters without surrounding white space. Also found JSON-escaped, percent-encoded and in
+   * base64.
    */
   readonly secrets?: readonly string[]
   /**
-   * Forms of secrets. Masks the whole match, or its group named `secret`. Each pattern runs over whole texts:
-   * avoid patterns whose time grows faster than the text.
+   * Masks the whole match, or its group `secret`. Patterns run over whole texts: avoid those of more than
+   * linear time.
    */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms: all (default), none, or some by name. */
@@ -36,7 +36,6 @@ export interface RedactionOptions {
 
 /** Rules, compiled once and used for many events. */
 export interface RedactionRules {
-  /** Returns the mask of a secret. */
   readonly mask: Masker
   /** @internal finds everything */
   readonly finders: readonly Finder[]

@@ -112,7 +112,6 @@ function redactFacts(
   return redactLog(copies, rules, { conversationId, from: expected === 'none' ? 0 : expected })
 }
 
-/** Maximum characters of a record's title, of a tag's value and of its key. */
 const MAX_TITLE = 200
 const MAX_TAG = 256
 const MAX_TAG_KEY = 100
@@ -136,7 +135,6 @@ export function redactRecord<R extends ConversationPatch>(record: R, rules: Reda
   return isSame ? record : { ...record, ...redacted }
 }
 
-/** The store refuses anything else. */
 const isJson = <T>(value: T): value is T & JsonObject =>
   typeof value === 'object' && value !== null && copyJson(value).issues.length === 0
 

@@ -43,7 +43,6 @@ export interface FollowOptions {
    * rejections, and store errors are ignored.
    */
   readonly onError?: (error: unknown, items: readonly FollowItem[]) => void
-  /** Ends the follower. */
   readonly signal?: AbortSignal
 }
 
@@ -74,7 +73,6 @@ const OPTIONS = {
 } satisfies Record<keyof FollowOptions, true>
 
 const COUNTS = ['concurrency', 'leaseTtl', 'pollInterval', 'retryDelay', 'maxRetryDelay'] as const
-/** Maximum milliseconds of a timer. */
 const MAX_DELAY = 2 ** 31 - 1
 const NAME_LENGTH = 100
 
@@ -152,16 +150,15 @@ function rejectUnhandled(error: unknown, items: readonly FollowItem[]): void {
 
 /** One item of a follower. */
 export type FollowItem =
-  /** An event of a conversation. */
   | (LoggedEvent & { readonly conversationId: string })
   /**
-   * `changed`: a conversation was created, or its record changed other than by an append; read the record.
-   * `deleted`: it was deleted.
+   * `changed`: created, or the record changed other than by an append. `deleted`: the conversation was
+   * deleted.
    */
   | { readonly type: 'changed' | 'deleted'; readonly conversationId: string }
   /**
-   * The database lacks what was read of it: it was restored to an earlier state, or replaced. Discard what
-   * was delivered for this shard. Its conversations follow from the first.
+   * The database was restored to an earlier state, or replaced. Discard what was delivered for this shard;
+   * its conversations follow from the first.
    */
   | { readonly type: 'reset'; readonly shard: number }
 
@@ -174,16 +171,13 @@ export interface Following {
 /** Receives items of one shard, in order. When it throws, they are delivered again. */
 export type FollowHandler = (items: readonly FollowItem[], following: Following) => Promise<void> | void
 
-/** What reading a shard needs. */
 interface ShardReader {
   readonly store: Store
   readonly news: News
   readonly limit: number
-  /** Limits concurrent handler calls. */
   readonly limited: RunInOrder
   readonly handler: FollowHandler
   readonly onError: (error: unknown, items: readonly FollowItem[]) => void
-  /** Minimum and maximum milliseconds before a retry. */
   readonly retryDelay: number
   readonly maxRetryDelay: number
   readonly closing: AbortSignal
@@ -233,7 +227,6 @@ const queryOf = ({ number, cursor }: HeldShard, { limit }: ShardReader): FeedQue
   ...(cursor !== null && { after: cursor }),
 })
 
-/** False when it is too late to begin. */
 async function handle(
   { ending }: HeldShard,
   { handler }: ShardReader,
@@ -253,9 +246,7 @@ const toFollowItem = (item: FeedItem): FollowItem =>
 /** Which shards may have news. A poll without news costs one page of at most one item. */
 class News {
   readonly #store: Store
-  /** Readers that wait, by shard. */
   readonly #waiters = new Map<number, () => void>()
-  /** Shards with news that no reader has waited for yet. */
   readonly #fresh = new Set<number>()
   /** The feed's end at the last poll. Everything before it was read or is in `#fresh`. */
   #tip: string | null = null
@@ -297,13 +288,11 @@ class News {
     await this.#polling
   }
 
-  /** Marks a shard as having news. */
   notify(shard: number): void {
     this.#fresh.add(shard)
     this.#waiters.get(shard)?.()
   }
 
-  /** Resolves when a shard may have news, or the signal is aborted. */
   async wait(shard: number, signal: AbortSignal): Promise<void> {
     if (this.#fresh.delete(shard) || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -6,7 +6,6 @@ import type { Item, ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { pause, serialQueue } from '../async.ts'
 
-/** A shard that this process holds. */
 export interface HeldShard {
   readonly number: number
   /** How far it was read, as a cursor of the feed; null at the start. */
@@ -23,24 +22,17 @@ export interface HeldShard {
   readonly startOver: (cursor: string) => Promise<void>
 }
 
-/** How far a shard was read, as it is stored. */
 interface Progress {
   readonly cursor: string | null
-  /** Whether it starts over there, and no handler knows yet. */
   readonly reset?: true
 }
 
-/** Options of a share. */
 export interface ShareOptions {
   readonly store: Store
   readonly name: string
-  /** Where a new name begins. */
   readonly from: 'start' | 'now'
-  /** Name of this process among those that divide the shards. */
   readonly member: string
-  /** Milliseconds until another process takes over. */
   readonly leaseTtl: number
-  /** Reads a shard until it ends or is lost. Never rejects. */
   readonly read: (shard: HeldShard) => Promise<void>
   readonly onError: (error: unknown) => void
 }
@@ -85,8 +77,8 @@ export async function storeStart(store: Store, name: string, from: ShareOptions[
 }
 
 /**
- * Holds this process's share of the shards until the signal is aborted. Each process has an item that it
- * renews with its leases. The shards are divided by the processes whose items have not expired.
+ * Holds this process's share of the shards until the signal is aborted. Shards are divided by processes whose
+ * items, renewed with their leases, have not expired.
  */
 export class Share {
   readonly #options: ShareOptions
@@ -95,7 +87,6 @@ export class Share {
   readonly #inOrder = serialQueue()
   #saving: Promise<void> | null = null
   #expiry: ReturnType<typeof setTimeout> | undefined
-  /** Number of shards in this process's share, and number of processes. */
   #share = 0
   #live = 0
   /** Until when shards may be released or expire, since the number of processes changed. */
@@ -105,12 +96,10 @@ export class Share {
     this.#options = options
   }
 
-  /** Number of shards shard. */
   get size(): number {
     return this.#owned.size
   }
 
-  /** Resolves when all are released. Never rejects. */
   async hold(closing: AbortSignal): Promise<void> {
     const { leaseTtl, onError } = this.#options
     while (!closing.aborted) {
@@ -132,10 +121,7 @@ export class Share {
     await store.changeItems([{ collection: membersOf(name), id: member, put: null }]).catch(() => undefined)
   }
 
-  /**
-   * Renews the leases, then claims or releases shards until the share is even. Returns milliseconds until the
-   * next time.
-   */
+  /** Renews leases, then claims or releases shards until even. Returns milliseconds until the next time. */
   async #renew(closing: AbortSignal): Promise<number> {
     const { name, member, leaseTtl } = this.#options
     const membership = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
@@ -160,7 +146,6 @@ export class Share {
     return Math.min(leaseTtl / 3, Math.max(1, nextEnd - now + 1))
   }
 
-  /** Claims shards that others release before the next renewal. */
   async #claimUntil(end: number, closing: AbortSignal): Promise<void> {
     for (let now = performance.now(); now < end && !closing.aborted; now = performance.now()) {
       const isSoon = this.#owned.size < this.#share && now < this.#unsettledUntil
@@ -176,7 +161,6 @@ export class Share {
     for (const item of await store.claimItems(shardsOf(name), { ttl: leaseTtl, limit })) this.#own(item)
   }
 
-  /** Number of processes, and when the next of the others expires. Removes expired ones. */
   async #countMembers(now: number): Promise<{ readonly live: number; readonly nextEnd: number }> {
     const { store, name, member } = this.#options
     const collection = membersOf(name)
@@ -249,7 +233,6 @@ export class Share {
     return this.#saving
   }
 
-  /** Stores cursors and renews leases. Shards that others claimed are lost. Returns this process's item. */
   async #write(
     shards: readonly OwnedShard[],
     membership?: ItemChange,
@@ -281,7 +264,6 @@ export class Share {
     }
   }
 
-  /** Waits for current calls of shards, and ends their leases. */
   async #release(shards: readonly OwnedShard[]): Promise<void> {
     for (const { ending } of shards) ending.abort()
     await Promise.all(shards.map(({ done }) => done))

@@ -84,7 +84,6 @@ export async function callStep(
   })
 }
 
-/** Text that a step streamed and no event contains yet. */
 interface TextSoFar {
   text: string
 }
@@ -126,11 +125,8 @@ async function keepTextSoFar(
   )
 }
 
-/** Result of appending what a step yielded. */
 interface Appended {
-  /** The appended events. */
   readonly events: readonly Event[]
-  /** Event after which the step's next reply was requested. */
   readonly after: string | null
 }
 

@@ -20,10 +20,8 @@ import { statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
 
-/** Next action: call the model, check again, or end the run with events. */
 export type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
 
-/** Error code when no condensation is possible. */
 const REFUSED = 'CondensationRefused'
 
 /**
@@ -73,7 +71,6 @@ export const requestFor = ({ condenser }: RunContext, why: unknown, { branch }: 
     ? [REQUEST]
     : []
 
-/** The same after a reply that ran out of room. */
 export const requestAfter = ({ condenser }: RunContext, output: StepOutput, { branch }: State): Event[] =>
   condenser !== null && isOutOfRoom(output) && !branch.view.unhandledCondensationRequest ? [REQUEST] : []
 
@@ -123,7 +120,6 @@ async function orAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<
   }
 }
 
-/** Maximum number of empty replies in a row. */
 const MAX_EMPTY = 3
 
 /**
@@ -149,13 +145,11 @@ export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEv
   }
 }
 
-/** Whether the model's context window was full. */
 const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
   const end = outcome ?? recordedEnd(events)
   return end?.type === 'truncated' && end.reason === 'model_context_window_exceeded'
 }
 
-/** The error that ends a run after too many empty replies in a row. */
 export const errorAfterEmptyReplies = (times: number): ConversationErrorEvent | null =>
   times < MAX_EMPTY ? null : failed('NoReply', `The model returned ${times} empty replies in a row`, null)
 
@@ -174,7 +168,6 @@ const isEmptyReply = (event: Event): boolean =>
   event.kind === 'MessageEvent' &&
   (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))
 
-/** What ended a reply, as its events record it. */
 function recordedEnd(events: readonly Event[]): ReplyOutcome | null {
   const event = events.find((each) => earlyEndOf(each) !== null)
   if (event === undefined) return null

@@ -13,11 +13,9 @@ import type { RunCondenser, RunOptions } from './options.ts'
 import type { Policy } from './policy.ts'
 import type { RunChild, Step } from './step.ts'
 
-/** A run in progress. */
 export interface RunContext {
   readonly replica: Replica
   readonly step: Step
-  /** The caller's policy. The one in the log applies as well. */
   readonly policy: Policy
   readonly hooks: readonly Hook[]
   readonly condenser: RunCondenser | null
@@ -25,22 +23,18 @@ export interface RunContext {
   readonly signal: AbortSignal
   readonly lease: HeldLease
   readonly publish: (delta: Event) => void
-  /** The caller's own rows in the transaction of each append. */
   readonly within: RunOptions['within']
   readonly onPrefix: (omitted: LeftOut) => void
   readonly runChild: RunChild
   readonly startWork: (call: EventEntry<ActionEvent>) => Promise<StartedWork>
   /** Length of the log when the run was requested. Pauses and interrupts from there on apply to it. */
   readonly from: number
-  /** Ids of the actions appended in this run. */
   readonly newCallIds: Set<string>
   /** Ids of a dead run's actions. The log records which of them it began. */
   readonly inherited: ReadonlySet<string>
   /** Position up to which hooks have seen every user message. */
   promptedTo: number
-  /** Number of model calls. */
   iterations: number
-  /** Number of empty replies in a row. */
   emptyReplies: number
   /**
    * Errors of the run's own reads and appends. A step that uses other conversations can throw similar ones.
@@ -89,7 +83,6 @@ export const latest = (run: RunContext): Promise<State> => recordErrors(run, run
 /** The same with all bodies. @throws the same. */
 export const latestWhole = (run: RunContext): Promise<State> => recordErrors(run, run.replica.whole())
 
-/** Awaits a call of the replica, and records its errors as the replica's. */
 async function recordErrors<T>(
   { ofReplica }: RunContext,
   work: Promise<T>,
@@ -103,7 +96,6 @@ async function recordErrors<T>(
   }
 }
 
-/** Whether the run has to stop now. */
 export const mustStop = (run: RunContext, { header: { status } }: State): boolean =>
   run.signal.aborted || status === 'paused' || status === 'deleting'
 

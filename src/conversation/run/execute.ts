@@ -67,7 +67,6 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
   for (const call of approved) await runPostHooks(run, call)
 }
 
-/** Whether the hooks let a call through. A blocked call gets a result with the reason. */
 async function passesHooks(run: RunContext, call: Call): Promise<boolean> {
   const { id, event } = call
   const { events, blocked, context } = await runCallHooks(run, call, { event_type: 'PreToolUse' })
@@ -89,7 +88,6 @@ async function passesHooks(run: RunContext, call: Call): Promise<boolean> {
   return blocked === null
 }
 
-/** Runs the hooks for an executed call. */
 async function runPostHooks(run: RunContext, call: Call): Promise<void> {
   const { hooks, replica, signal } = run
   if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
@@ -121,7 +119,6 @@ const runCallHooks = (
     signal,
   )
 
-/** The observation that ended an action on HEAD's branch. Null when it ended otherwise. */
 function observationOf({ branch: { view } }: State, actionId: string): JsonValue {
   const { units } = view
   for (let index = units.length - 1; index >= 0; index -= 1) {

@@ -11,7 +11,6 @@ export interface HookInput {
   /** The call's action, and after it the observation. */
   readonly tool_input?: JsonValue
   readonly tool_response?: JsonValue
-  /** Text of the message. */
   readonly message?: string
   readonly action_id?: string
   readonly message_id?: string
@@ -20,7 +19,6 @@ export interface HookInput {
 /** Outcome of a hook. Missing fields mean that it does not object. */
 export interface HookOutcome {
   readonly blocked?: boolean
-  /** Why it blocks. */
   readonly reason?: string
   /** Text for the model. Ignored when the hook blocks. */
   readonly additionalContext?: string
@@ -30,7 +28,6 @@ export interface HookOutcome {
   readonly exitCode?: number
   readonly stdout?: string
   readonly stderr?: string
-  /** The error, when it failed. */
   readonly error?: string
 }
 
@@ -48,17 +45,12 @@ export interface Hook {
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>
 }
 
-/** Combined outcome of the hooks of one moment. */
 export interface HookVerdict {
-  /** One for each hook that ran, in order. */
   readonly events: readonly HookExecutionEvent[]
-  /** Why it is blocked, or null. */
   readonly blocked: string | null
-  /** Text for the model. Empty when blocked. */
   readonly context: readonly string[]
 }
 
-/** An outcome in the log's form, whatever the hook returned. */
 type Result = Pick<
   HookExecutionEvent,
   'success' | 'exit_code' | 'blocked' | 'stdout' | 'stderr' | 'reason' | 'additional_context' | 'error'
@@ -73,13 +65,10 @@ const MOMENTS: Readonly<Record<HookEventType, true>> = {
   SessionEnd: true,
 }
 
-/** The six moments, in order. */
 export const HOOK_MOMENTS: readonly string[] = Object.keys(MOMENTS)
 
-/** Maximum characters of a hook's input or output in the log. */
 const MAX_LENGTH = 50_000
 
-/** Marks an interrupt during a hook. No hook can return it. */
 const ABORTED = Symbol('aborted')
 
 /**
@@ -174,7 +163,6 @@ function shortened(input: HookInput): JsonObject {
   return Object.fromEntries(fields) as JsonObject
 }
 
-/** Any value as well-formed text of limited length; empty for null and undefined. Never throws. */
 function truncate(value: unknown): string {
   const text = value === undefined || value === null ? '' : textOf(value)
   if (text.length <= MAX_LENGTH) return text.toWellFormed()
@@ -192,7 +180,6 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** Text for the model that no user wrote. */
 export const contextMessage = (text: string): MessageEvent => ({
   kind: 'MessageEvent',
   source: 'environment',

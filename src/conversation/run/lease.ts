@@ -9,7 +9,6 @@ import { type Replica, waitForState } from '../replica.ts'
 import { backOff } from '../async.ts'
 import type { Status } from '../../state/status.ts'
 
-/** A lease that is being renewed. */
 export interface HeldLease {
   readonly lease: Lease
   /** Aborted when the lease passed to another owner, or expired while the store was unreachable. */
@@ -97,7 +96,6 @@ const BRIEF = 'brief-'
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
-/** Whether a run may be active under a lease. */
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
 /**
@@ -202,10 +200,7 @@ export async function awaitLease(
   }
 }
 
-/**
- * Resolves after a time, when the signal is aborted, or, if `watchesStatus`, when the status is no longer
- * running.
- */
+/** Resolves after a time, on abort, or with `watchesStatus` when it no longer runs. */
 async function untilRest(
   replica: Replica,
   milliseconds: number,

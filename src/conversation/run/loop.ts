@@ -33,7 +33,6 @@ import { type HeldLease, holdLease, awaitLease } from './lease.ts'
 import type { RunOptions, RunResult } from './options.ts'
 import type { Step } from './step.ts'
 
-/** What a run needs besides its options. */
 export interface RunParts {
   readonly store: Store
   readonly replica: Replica
@@ -41,9 +40,7 @@ export interface RunParts {
   readonly publish: (delta: Event) => void
   readonly startWork: RunContext['startWork']
   readonly runChild: RunContext['runChild']
-  /** Continues work that other processes left. */
   readonly takeOverWork: (append: (decide: Decision) => Promise<unknown>) => Promise<void>
-  /** Unique name of the run in the store. */
   readonly owner: string
 }
 
@@ -233,7 +230,6 @@ function checkLog({ id: conversationId, epoch: current }: Replica, epoch: number
   )
 }
 
-/** Calls a function when a signal is aborted later. Returns the function that removes it. */
 function listen(signal: AbortSignal | undefined, call: () => void): () => void {
   signal?.addEventListener('abort', call, { once: true })
   return () => signal?.removeEventListener('abort', call)
@@ -290,7 +286,6 @@ async function takeNextAction(run: RunContext, { maxIterations = 500, stuck }: R
     await settlePendingCalls(run)
     return false
   }
-  /** Ends the run with events, unless something was appended since. */
   const endWith = async (events: readonly Event[]): Promise<boolean> =>
     (await add(run, (now) => (isSame(state, now) ? events : []))).length === 0
   const { execute: calls, confirm, skip, interrupt } = planOf(run, state)
@@ -349,8 +344,7 @@ async function callModel(run: RunContext): Promise<void> {
 }
 
 /**
- * Sets the status to running, and runs the hooks. Returns false when there is nothing to run, or when it was
- * paused since the run was requested.
+ * Sets the status running, and runs the hooks. False when nothing is to run, or a pause followed the request.
  */
 async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
@@ -382,8 +376,8 @@ function isPausedSince({ log: { entries } }: State, from: number): boolean {
 }
 
 /**
- * Leaves pending calls as the next run should find them. After a pause, calls that were not begun may be
- * begun by the run that resumes. After an error, calls that need no confirmation are ended.
+ * Leaves pending calls for the next run. After a pause, unbegun calls may still begin. After an error, calls
+ * that need no confirmation are ended.
  */
 async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
@@ -420,7 +414,6 @@ async function confirmStop(run: RunContext): Promise<boolean> {
   return replica.state.header.status === 'finished' && isTurnOver(replica.state.branch)
 }
 
-/** Events that end a run which may not call the model again; none when it may. */
 function endingOf(
   state: State,
   iterations: number,
@@ -445,7 +438,6 @@ function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   ]
 }
 
-/** Name of a thrown value. Never throws. */
 function nameOf(error: unknown): string {
   try {
     const name: unknown = error instanceof Error ? error.name : 'Error'
@@ -467,7 +459,6 @@ function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   }
 }
 
-/** Runs the hooks of the session's start or end, which cannot block, and appends their outcome. */
 async function runSessionHooks(
   run: RunContext,
   moment: Extract<HookEventType, 'SessionStart' | 'SessionEnd'>,
@@ -483,10 +474,7 @@ async function runSessionHooks(
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
 
-/**
- * Whether an error is the store's, about this conversation, and not the step's: then nothing can be appended
- * about it.
- */
+/** Whether the store failed, not the step: then nothing can be appended. */
 const isOfStore = ({ ofReplica }: RunContext, error: unknown): boolean =>
   ofReplica.has(error) && STORE_CODES.some((code) => hasCode(error, code))
 

@@ -11,16 +11,14 @@ import type { Policy } from './policy.ts'
 
 /** Options of a run. */
 export interface RunOptions {
-  /** Aborting it interrupts the run. */
   readonly signal?: AbortSignal
   /** Which calls need confirmation, in addition to the conversation's own policy. Default: none. */
   readonly policy?: Policy
   readonly hooks?: readonly Hook[]
   /**
-   * Condenses the view before a model call: when the log has a CondensationRequest, a limit is exceeded, or
-   * the provider reports that a request was too long (a step throws `context_too_long`). If it refuses a
-   * required condensation, the run ends with the error `CondensationRefused`. Default: none; steps can
-   * condense themselves.
+   * Condenses before a model call: on a CondensationRequest, a limit, or a request that was too long (a step
+   * throws `context_too_long`). A refused required condensation ends the run with `CondensationRefused`.
+   * Default: none; steps can condense themselves.
    */
   readonly condenser?: RunCondenser
   /** Maximum number of model calls in this run. Default: 500. */
@@ -28,8 +26,8 @@ export interface RunOptions {
   /** Returns why the conversation is stuck, or null. Called before each step. Default: never stuck. */
   readonly stuck?: (state: State) => string | null
   /**
-   * Whether to wait while another run holds the lease, until it has ended or its lease has expired, and run
-   * then. Aborting `signal` ends the wait. Default: false, which throws `already_running`.
+   * Whether to wait while another run holds the lease, until its end or expiry. Aborting `signal` ends the
+   * wait. Default: false, which throws `already_running`.
    */
   readonly wait?: boolean
   /**
@@ -38,18 +36,18 @@ export interface RunOptions {
    */
   readonly onPrefix?: (omitted: LeftOut) => void
   /**
-   * Length of the log when the run was requested: the run does not start if a pause or interrupt has arrived
-   * since. Default: the length when `run` is called.
+   * Log length at the request: a later pause or interrupt prevents the run. Default: the length when `run` is
+   * called.
    */
   readonly from?: number
   /**
-   * When the run is over. `replied` (default): when the agent has replied, though calls may still work.
-   * `settled`: when no call of the branch works any more; the model sees each completion.
+   * `replied` (default): the agent has replied, calls may still work. `settled`: no call of the branch works
+   * any more; the model sees each completion.
    */
   readonly until?: 'replied' | 'settled'
   /**
-   * Writes the caller's own rows in the transaction of each append of the run: see `AppendOptions.within`. An error
-   * that it throws rolls that append back and is thrown by `run`.
+   * Writes the caller's rows in the transaction of each append (`AppendOptions.within`). Its error rolls the
+   * append back and is thrown by `run`.
    */
   readonly within?: NonNullable<AppendOptions['within']>
   /** Milliseconds until the lease expires if it is not renewed. Default: 45,000. */
@@ -57,7 +55,6 @@ export interface RunOptions {
 }
 
 interface RunEnd {
-  /** Number of model calls. */
   readonly iterations: number
 }
 
@@ -83,7 +80,6 @@ export type RunCondenserDecision =
       readonly reason: {
         readonly message: string
         readonly triggers: readonly string[]
-        /** Whether the model can hardly be called without it. */
         readonly required: boolean
         /** `later`: a summarizer failed, which the log records once. */
         readonly again?: 'never' | 'later'
@@ -98,7 +94,6 @@ export interface RunCondenser {
   ): Promise<RunCondenserDecision> | RunCondenserDecision
 }
 
-/** Maximum milliseconds of a timer, within which a lease is renewed. */
 const MAX_TTL = 2 ** 31 - 1
 
 const OPTIONS = {
@@ -116,7 +111,6 @@ const OPTIONS = {
   leaseTtl: true,
 } satisfies Record<keyof RunOptions, true>
 
-/** Checked before the lease is acquired, so that a caller's mistake is not an error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
   const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from, until, within } =
     options as Readonly<Record<string, unknown>>

@@ -10,19 +10,15 @@ import { type Policy, toPolicy, stricter } from './policy.ts'
 
 /** Pending calls in log order, each in one list. */
 export interface CallPlan {
-  /** Approved by a user, or never begun and allowed by the policy. */
   readonly execute: readonly Call[]
-  /** A user has to approve them first. */
   readonly confirm: readonly Call[]
   /** They follow a finish in the same reply. */
   readonly skip: readonly Call[]
-  /** It is unknown whether they were executed, or they cannot be executed. */
   readonly interrupt: readonly Call[]
 }
 
 type Call = EventEntry<ActionEvent>
 
-/** Plans the pending calls of a state, by the stricter of the run's policy and the conversation's. */
 export const planOf = (run: RunContext, state: State): CallPlan =>
   planCalls(
     state,
@@ -83,7 +79,6 @@ function timesLost({ log: { entries } }: State, seq: number): number {
   return lost
 }
 
-/** Position of the first finish among the calls of a reply. */
 const finishOf = (calls: readonly PendingCall[]): number =>
   calls.find(({ entry }) => isFinishCall(entry.event))?.entry.seq ?? Infinity
 

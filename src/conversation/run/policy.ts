@@ -29,7 +29,6 @@ export function toPolicy(policy: JsonObject | null): Policy {
     !(reply.length === 1 && HARMLESS.has(call.tool_name)) && reply.some(needsConfirmation)
 }
 
-/** Confirms where either policy does. */
 export const stricter =
   (a: Policy, b: Policy): Policy =>
   (call, reply) =>

@@ -6,7 +6,6 @@ import { add, latestWhole, type RunContext } from './context.ts'
 import { contextMessage, runHooks } from './hooks.ts'
 import { textOf } from './call-step.ts'
 
-/** A user's message. */
 interface Prompt {
   readonly id: string
   readonly seq: number
@@ -45,7 +44,6 @@ export async function showPrompt(run: RunContext, { id, seq, event }: Prompt): P
   run.promptedTo = seq + 1
 }
 
-/** Removes a blocked message from the view, so that no model sees it. */
 const blockOf = (id: string): Event => ({
   kind: 'Condensation',
   source: 'environment',

@@ -13,18 +13,14 @@ import type { RunOptions } from './options.ts'
 
 /** A request to a child conversation. */
 export interface ChildRequest {
-  /** The first message of the child. */
   readonly text: string
-  /** The step of the child. */
   readonly step: Step
   readonly title?: string | null
   /** Maximum depth of nested children. Default: 4. */
   readonly maxDepth?: number
   /** Maximum number of children of one conversation. Default: 1,000. */
   readonly maxChildren?: number
-  /** Options of the child's run. */
   readonly run?: Omit<RunOptions, 'signal' | 'wait' | 'from'>
-  /** Aborting it interrupts the child. */
   readonly signal: AbortSignal
 }
 
@@ -40,14 +36,11 @@ export type RunChild = (actionId: string, request: ChildRequest) => Promise<Chil
 
 /** Input of a step. */
 export interface StepInput {
-  /** The state when the step was called. */
   readonly state: State
-  /** The view as neutral messages. Computed when read. */
   readonly messages: readonly NeutralMessage[]
   /**
-   * Id of the event under HEAD when the step was called, or null. The run writes it into each reply that the
-   * step yields (`reply.after`), unless the reply contains it, so that the reply follows exactly what the
-   * model saw.
+   * Id of the event under HEAD at the call, or null. The run adds it to yielded replies that lack it
+   * (`reply.after`), so that they follow what the model saw.
    */
   readonly after: string | null
   /** Calls to execute now, in log order. When empty, call the model. */
@@ -60,15 +53,15 @@ export interface StepInput {
    */
   readonly publish: (delta: Event) => void
   /**
-   * Starts the work of a call that outlives its reply, before the step yields the call's WorkingObservation.
-   * Call `completeWith` on the result. Meanwhile the run continues to call the model.
+   * Starts work that outlives its reply, before the step yields the call's WorkingObservation. Call
+   * `completeWith` on the result. The run continues meanwhile.
    */
   readonly background: (call: EventEntry<ActionEvent>) => Promise<BackgroundWork>
   /** Runs the child conversation of a call, by the action's id. Creates it if needed. */
   readonly runChild: RunChild
   /**
-   * Pass it to the writers' option of the same name, as in `toAnthropic(messages, { tools, onPrefix })`: the
-   * caller of the run then learns which signed parts were left out of the request, and why.
+   * For the writers' option of the same name, as in `toAnthropic(messages, { tools, onPrefix })`: reports to
+   * the run's caller which signed parts were omitted, and why.
    */
   readonly onPrefix: (omitted: LeftOut) => void
 }
@@ -100,10 +93,8 @@ export interface Step {
   ) => ReturnType<ResumeWork>
 }
 
-/** Output of a step: events, and how its reply ended. */
 export interface StepOutput {
   readonly events: readonly Event[]
-  /** Null when the step did not report it. */
   readonly outcome: ReplyOutcome | null
 }
 
@@ -148,7 +139,6 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<St
 const isIterable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 
-/** Any other value is treated as an event, which `checkEvents` rejects. */
 function outputOf(yielded: Yielded): StepOutput {
   if (Array.isArray(yielded)) return { events: yielded as readonly Event[], outcome: null }
   const one = yielded as Event | Reply

@@ -2,46 +2,38 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 
-/** A command to start. */
 export interface Command {
   readonly file: string
   readonly args: readonly string[]
   readonly cwd: string | undefined
-  /** Added to this process's environment. */
   readonly env: Readonly<NodeJS.ProcessEnv>
   /** Milliseconds. */
   readonly timeout: number
 }
 
-/** How a command ended. */
 export interface Ended {
   /** `exited`: by itself, or by another process's signal. */
   readonly how: 'exited' | 'timed_out' | 'aborted' | 'not_started'
-  /** Null when a signal ended it, or it did not start. */
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly stdout: Output
   readonly stderr: Output
-  /** Why it did not start. */
   readonly cause?: unknown
 }
 
 /** Milliseconds between SIGTERM and SIGKILL, and between SIGKILL and giving up. */
 const KILL_TIMEOUT = 1_000
 
-/**
- * Milliseconds to wait for the end of the output. A process that left the group may keep the pipes open
- * forever.
- */
+/** Milliseconds to wait for the output: a process outside the group may keep the pipes open. */
 const DRAIN = 200
 
 /** Maximum delay of a timer; longer timeouts are infinite. */
 const LONGEST = 2 ** 31 - 1
 
 /**
- * Runs a command in its own process group, until its process exits. What is left in the group is then killed;
- * processes that left the group are not waited for. On a timeout or abort the group gets SIGTERM, and SIGKILL
- * a second later. Never rejects, and leaves no timer, listener or pipe behind.
+ * Runs a command in its own process group. When its process exits, the group is killed; processes that left
+ * it are not waited for. Timeout or abort: SIGTERM, and SIGKILL a second later. Never rejects, leaves no
+ * timer, listener or pipe.
  */
 export function runCommand(command: Command, stdin: string, abort: AbortSignal): Promise<Ended> {
   const stdout = collectOutput()
@@ -141,12 +133,9 @@ const MAX_BYTES = 256 * 1024
 /** Maximum characters of a truncated text; less than the log's own limit, so that it is truncated once. */
 const MAX_CHARACTERS = 49_000
 
-/** Output of one stream. */
 interface Output {
   take(chunk: Uint8Array): void
-  /** All of it, as text; null when it exceeded the limit. */
   whole(): string | null
-  /** Text for the log, truncated when it exceeded the limit. */
   shown(): string
 }
 

@@ -72,7 +72,6 @@ export function shellHook(options: ShellHookOptions): Hook {
   }
 }
 
-/** Whether a value is a command. It may come from a configuration file. */
 function isCommand(value: unknown): boolean {
   const words: readonly unknown[] = Array.isArray(value) ? value : [value]
   return words.every((word) => typeof word === 'string') && (words[0] ?? '').trim() !== ''
@@ -81,13 +80,10 @@ function isCommand(value: unknown): boolean {
 const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 
-/** The exit code that blocks. */
 const BLOCK = 2
 
-/** Replaces the exit code where there is none. */
 const NO_CODE = -1
 
-/** Fields of a JSON object on standard output. */
 interface Decision {
   readonly blocks: boolean
   readonly reason: string
@@ -120,7 +116,6 @@ function outcomeOf(ended: Ended, command: Command): HookOutcome {
   }
 }
 
-/** Ignores fields that are not strings. */
 function readDecision(text: string | null): Decision {
   if (text === null || !text.trimStart().startsWith('{')) return NO_DECISION
   let value: unknown

@@ -28,7 +28,6 @@ export interface SwitchLLMObservation extends Observation {
   readonly active_model?: string | null
 }
 
-/** The model was chosen by the class of the request. */
 export interface ClassifyAndSwitchLLMObservation extends Observation {
   readonly kind: 'ClassifyAndSwitchLLMObservation'
   readonly chosen_class?: string | null

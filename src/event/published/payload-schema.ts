@@ -36,7 +36,6 @@ function published<K extends string, Fields extends z.core.$ZodShape>(kind: K, f
   return z.looseObject({ kind: z.literal(kind), ...fields })
 }
 
-/** The fields of each published kind of action. */
 export const actionSchemas = {
   MCPToolAction: published('MCPToolAction', { data: z.exactOptional(jsonObject) }),
   FinishAction: published('FinishAction', { message: z.string() }),

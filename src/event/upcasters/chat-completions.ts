@@ -4,7 +4,6 @@ import { editEach, editObject, isObject, without } from '../json.ts'
 import type { JsonObject } from '../shapes.ts'
 import { namesOfTool, upcaster, type Upcaster } from './upcaster.ts'
 
-/** Steps for events that carry a provider's own shapes. */
 export const COMPLETION: readonly Upcaster[] = [
   upcaster(
     'completion.tool_calls',

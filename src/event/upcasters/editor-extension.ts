@@ -7,7 +7,6 @@ import type { JsonObject, JsonValue } from '../shapes.ts'
 import { upcaster, type Upcaster, namesOfTool } from './upcaster.ts'
 import { isTextOrNull, toContent } from './result-fields.ts'
 
-/** Steps for the editor extension. */
 export const TAB: readonly Upcaster[] = [
   upcaster(
     'tab.agent_status',
@@ -85,7 +84,6 @@ const RENAMED: ReadonlyMap<JsonValue, string> = new Map([
 
 const renameKind = (tool: JsonObject): JsonObject => edit(tool, 'kind', (kind) => RENAMED.get(kind) ?? kind)
 
-/** Steps for logs of the first servers. */
 export const EARLY: readonly Upcaster[] = [
   upcaster(
     'early.activated_microagents',

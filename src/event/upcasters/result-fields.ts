@@ -5,20 +5,16 @@ import { observationChecks } from '../published/payload-schema.ts'
 import type { JsonObject, JsonValue } from '../shapes.ts'
 import { upcaster, type Upcaster } from './upcaster.ts'
 
-/** The published kinds whose `message` is a field of the kind. */
 const OWN_MESSAGE: ReadonlySet<JsonValue | undefined> = new Set([
   'ApplyPatchObservation',
   'SleeptimeComputeObservation',
 ])
 
-/** Content of the texts that are not empty. */
 export const toContent = (...texts: readonly JsonValue[]): readonly JsonValue[] =>
   texts.filter((text) => typeof text === 'string' && text !== '').map((text) => ({ type: 'text', text }))
 
-/** Whether a value can become content; null becomes none. */
 export const isTextOrNull = (value: JsonValue): boolean => value === null || typeof value === 'string'
 
-/** Steps for observations without a list of content. */
 export const RESULTS: readonly Upcaster[] = [
   upcaster(
     'results.text_content',

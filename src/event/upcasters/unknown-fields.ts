@@ -12,7 +12,6 @@ const drop = (object: JsonObject, key: string): JsonObject =>
 const dropTruncation = (value: JsonObject, shape: Shape): JsonObject =>
   shape === TEXT ? drop(value, 'enable_truncation') : value
 
-/** Steps that only remove fields. */
 export const SURPLUS: readonly Upcaster[] = [
   upcaster(
     'surplus.enable_truncation',
@@ -37,7 +36,6 @@ function dropNulls(value: JsonObject, { defaults }: Shape): JsonObject {
   return result
 }
 
-/** Steps for nulls that the interface does not allow. */
 export const NULLS: readonly Upcaster[] = [
   upcaster(
     'nulls.defaults',

@@ -12,11 +12,9 @@ import type { JsonObject } from '../shapes.ts'
  * none, and returns the same object for an event that does not need it. A second run changes nothing.
  */
 export interface Upcaster {
-  /** The dialect and the step; warnings show it. */
   readonly name: string
   /** What is unusual in the dialect and what happens to it, including every removed field. */
   readonly description: string
-  /** The kinds of event that it can change. */
   readonly kinds: readonly EventKind[]
   readonly applies: (raw: JsonObject) => boolean
   readonly upcast: (raw: JsonObject) => JsonObject
@@ -43,7 +41,6 @@ export function upcaster(
   })
 }
 
-/** The names of a built-in tool on the wire. */
 interface ToolNames {
   readonly tool: string
   readonly action: string

@@ -3,24 +3,18 @@
 import { anchorOf } from '../../log/entry.ts'
 import type { State } from '../../state/state.ts'
 
-/** The tree of a log, drawn from top to bottom in log order. */
 export interface Lanes {
   /** The column of each position; 255 for an entry outside the tree. */
   readonly column: Uint8Array
   /** A bit for each column with a line through a position, from above to below. */
   readonly through: Uint32Array
-  /** The columns that leave the line at a position, for their own branches. */
   readonly forks: ReadonlyMap<number, readonly number[]>
-  /** Number of columns. */
   readonly width: number
 }
 
-/** A line of the tree: entries, each the first child of the previous one. */
 interface Chain {
-  /** Start of its line: the entry that it leaves, or its first entry. */
   readonly from: number
   first: number
-  /** The last position that its line reaches. */
   to: number
   column: number
 }
@@ -28,7 +22,6 @@ interface Chain {
 /** Maximum number of columns; further ones overlap. */
 const MAX_COLUMNS = 10
 
-/** The column of an entry outside the tree. */
 export const NO_COLUMN = 255
 
 /**
@@ -61,7 +54,6 @@ export function lanesOf({ log }: State): Lanes {
   return drawn(count, chains, chainOf, width)
 }
 
-/** Assigns each chain the first column that is free along all of it. */
 function placeChains(chains: Chain[]): number {
   const ends: number[] = []
   for (const chain of chains.toSorted((a, b) => a.from - b.from || a.first - b.first)) {

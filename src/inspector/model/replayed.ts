@@ -15,11 +15,9 @@ export interface Replayed {
   readonly document: LogDocument
   /** The state before all facts, then the state after each: one more than there are facts. */
   readonly states: readonly State[]
-  /** The facts with their warnings. */
   readonly loaded: readonly Loaded[]
 }
 
-/** Facts that are folded before the generator yields. */
 const SLICE = 4096
 
 /**
@@ -62,11 +60,9 @@ export function extended({ document, states, loaded }: Replayed, facts: readonly
   }
 }
 
-/** The state after this many facts, within bounds. */
 export const stateOf = ({ states }: Replayed, place: number): State =>
   states[Math.min(Math.max(place, 0), states.length - 1)] as State
 
-/** The line of a position in its file, from 1. */
 export const lineOf = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
 
 /** The usage up to a place. O(facts). */
@@ -119,11 +115,9 @@ export function findingsOf({ states, loaded, document }: Replayed): readonly Fin
   return findings(state, { loaded, ...(grammars !== null && { grammars }), ...findingOptions(loaded.length) })
 }
 
-/** Whether replies in a grammar may contain encrypted content. */
 export const hasEncrypted = (grammar: string): boolean =>
   findGrammar(grammar)?.limits.kinds.includes('reasoning') === true
 
-/** The worst severity at each position, without notes. */
 export function flagsOf(
   found: readonly Finding[],
   find: (id: string) => number | null,

@@ -15,7 +15,6 @@ import { type ReplyTokens, tokensIn } from '../../messages/reply-usage.ts'
 import { anchorOf, type Entry } from '../../log/entry.ts'
 import { findEvent } from '../../state/read.ts'
 
-/** The form of a shown request: a grammar, or `neutral`. */
 export type Form = GrammarName
 
 /** Every form, with its name for people. */
@@ -26,13 +25,10 @@ export const FORMS: Readonly<Record<Form, string>> = Object.fromEntries([
 
 export interface Request {
   readonly form: Form
-  /** The request without its messages; empty for a list. */
   readonly front: Readonly<Record<string, unknown>>
   readonly messages: readonly unknown[]
   readonly neutral: readonly NeutralMessage[]
-  /** Replies whose signed parts are left out. */
   readonly leftOut: readonly LeftOut[]
-  /** Why nothing can be sent; else null. */
   readonly refused: string | null
 }
 
@@ -58,19 +54,14 @@ export function requestOf(state: State, form: Form): Request {
 }
 
 export interface Difference {
-  /** The reply to the previous request; null for none. */
   readonly before: Ask | null
-  /** Number of messages at the start that both have. */
   readonly shared: number
-  /** Where the prefix broke; null if the request only adds. */
   readonly broken: PrefixBreak | null
 }
 
 interface PrefixBreak {
   readonly change: PrefixChange
-  /** Position of the event that broke it; null if unknown. */
   readonly by: number | null
-  /** Estimated tokens of the previous request that are no longer cached. */
   readonly cacheTokens: number
   /** Signed parts that can no longer be sent. */
   readonly reasoning: number
@@ -131,12 +122,10 @@ function firstChange(from: number, to: number, changes: (place: number) => boole
 }
 
 export interface Ask {
-  /** Position of the reply's first event. */
   readonly seq: number
   /** Number of facts in the log at the request, if the log records it. */
   readonly place: number
   readonly model: string | null
-  /** Its usage; null if unknown. */
   readonly tokens: ReplyTokens | null
 }
 

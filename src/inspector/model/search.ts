@@ -4,15 +4,12 @@ import { kindOf } from '../../log/entry.ts'
 import type { Replayed } from './replayed.ts'
 
 export interface Filter {
-  /** Part of the event's text, in any case; empty for all. */
   readonly text: string
   readonly hidden: ReadonlySet<string>
 }
 
-/** The kind of a quarantined line without one. */
 const UNREADABLE = 'quarantined'
 
-/** Events that are searched before the generator yields. */
 const SLICE = 2048
 
 /** The number of events of each kind, the most frequent first. O(n). */

@@ -15,7 +15,6 @@ export interface Reading {
   readonly state: State
   readonly units: readonly Unit[]
   readonly tokens: Tokens
-  /** Estimated tokens of each unit. */
   readonly sizes: Float64Array
   /** 1 for each position whose event is in the view, pending or not. */
   readonly marks: Uint8Array
@@ -25,7 +24,6 @@ export interface Reading {
   readonly said: Tokens
 }
 
-/** Units that are read before the generator yields. */
 const SLICE = 64
 
 /**
@@ -66,7 +64,6 @@ export function readAtOnce(state: State, before: Reading | null = null): Reading
   }
 }
 
-/** Number of units that both lists share at their start. */
 function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
   const most = Math.min(some.length, others.length)
   let same = 0
@@ -74,7 +71,6 @@ function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
   return same
 }
 
-/** The array with another one copied to its start, as far as it fits. */
 function extended<T extends Uint8Array | Int32Array | Float64Array>(array: T, start: T | undefined): T {
   if (start !== undefined) array.set(start.subarray(0, array.length))
   return array
@@ -107,11 +103,9 @@ function mark(unit: Unit, marks: Uint8Array, as: 0 | 1): void {
 export interface UnitRow {
   readonly unit: Unit
   readonly index: number
-  /** The index of its first event in the view. */
   readonly at: number
   readonly isCut: boolean
   readonly isPending: boolean
-  /** The id of the Condensation of a summary; else null. */
   readonly summaryOf: string | null
 }
 
@@ -183,10 +177,6 @@ export function budgetLine({ state, units, sizes, starts, said }: Reading, budge
   return { cut: 0, left: budget - tokens, refused: `the minimum request has ${tokens} tokens` }
 }
 
-/**
- * The index of the unit before which the last cut may be: after the last, unless nothing would remain to
- * send.
- */
 function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit) => boolean): number {
   const kept = new Set<number>()
   for (const [index, unit] of units.entries()) if (stays(unit)) kept.add(starts[index] as number)

@@ -11,18 +11,14 @@ import { viewEventsIn } from '../../view/view.ts'
 import { counted } from '../../explain/explanation.ts'
 
 export type Change =
-  /** Forgets the events of the view between two places. */
   | { readonly type: 'condense'; readonly from: number; readonly to: number; readonly summary: string }
-  /** Condenses like a rolling condenser with this limit. */
   | { readonly type: 'plan'; readonly maxEvents: number; readonly summary: string }
-  /** Sends only the view from a place on, and the units that always stay. */
   | { readonly type: 'cut'; readonly at: number }
   /** Moves HEAD to another event. */
   | { readonly type: 'leaf'; readonly id: string }
 
 export interface Outcome {
   readonly state: State
-  /** The event that would be appended; null for none. */
   readonly event: Condensation | null
   readonly text: string
 }

@@ -35,16 +35,13 @@ const TAB_NAMES = Object.keys(TABS) as Tab[]
 
 const FIRST_FOUND = 3
 
-/** The context window of many models. */
 const BUDGET = 200_000
 
 interface AppProps {
   readonly session: Session
-  /** Every log that can be chosen, the index of this one, and a function that reads another. */
   readonly titles: readonly LogTitle[]
   readonly index: number
   readonly read: (index: number) => Promise<LogDocument>
-  /** Content of the bar above the log, such as the choice of a log. */
   readonly head: ComponentChild
 }
 
@@ -192,7 +189,6 @@ function First({
   )
 }
 
-/** Arrow keys go from tab to tab, as screen readers expect. */
 function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): void {
   const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
   if (by === undefined) return
@@ -202,7 +198,6 @@ function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): v
   document.querySelector<HTMLElement>(`#tab-${to}`)?.focus()
 }
 
-/** The address contains the place: the linked event, or the end of the log. */
 function usePlace(session: Session): [number, Reader['go']] {
   const count = lengthOf(session)
   const [place, set] = useState(() => linkedPlace(session) ?? count)
@@ -247,7 +242,6 @@ function linkedPlace(session: Session): number | null {
   return at !== null && /^\d{1,9}$/.test(at) ? placeOf(session, Number(at) - 1) : null
 }
 
-/** Keys work wherever no text is being typed. */
 function useKeys({ go, session }: Reader, setTab: (tab: Tab) => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
@@ -360,7 +354,6 @@ function Facts({ reader }: { reader: Reader }): ComponentChild {
 }
 
 interface BudgetProps {
-  /** Null while they are being counted. */
   readonly tokens: Tokens | null
   readonly budget: number
   readonly setBudget: (budget: number) => void

@@ -108,7 +108,6 @@ export function CostPanel({
   )
 }
 
-/** The usage of other logs, read one after the other; null for a log that cannot be read. */
 function useSpent(
   children: readonly number[],
   read: (index: number) => Promise<LogDocument>,

@@ -57,7 +57,6 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
   )
 }
 
-/** Why the event is or is not in the view at this place, with notes. */
 function Explained({ reader, seq, id }: { reader: Reader; seq: number; id: string | null }): ComponentChild {
   const why = explained(reader, id === null ? seq : id) ?? explained(reader, seq)
   if (why === null) return null

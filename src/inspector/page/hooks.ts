@@ -8,10 +8,8 @@ import type { Finding } from '../../explain/index.ts'
 import { findingsOf } from '../model/replayed.ts'
 import type { Session } from './session.ts'
 
-/** Maximum number of events that are checked before the page is first drawn. */
 const AT_ONCE = 2000
 
-/** The findings of the log; null until they are known. */
 export function useFindings({ replayed }: Session): readonly Finding[] | null {
   const [found, set] = useState<readonly Finding[] | null>(() =>
     replayed.document.findings !== null || replayed.loaded.length <= AT_ONCE ? findingsOf(replayed) : null,
@@ -33,7 +31,6 @@ export function useFindings({ replayed }: Session): readonly Finding[] | null {
   return found
 }
 
-/** The positions that pass a filter; null for all. */
 export function useFound({ replayed }: Session, filter: Filter): readonly number[] | null {
   const [found, set] = useState<readonly number[] | null>(null)
   useEffect(() => {
@@ -54,13 +51,11 @@ export function useFound({ replayed }: Session, filter: Filter): readonly number
   return found
 }
 
-/** Maximum number of units that are read at each step of the scrubber. */
 const QUICK = 400
 
 /** Maximum time for which the page is blocked, in milliseconds. */
 const TURN = 4
 
-/** A reading of the view: at once for a short view, else once the reader rests; null until then. */
 export function useReading(state: State): Reading | null {
   const isShort = state.branch.view.units.length <= QUICK
   const last = useRef<Reading | null>(null)

@@ -11,9 +11,7 @@ import { lengthOf, type Session } from './session.ts'
 type Select = { readonly currentTarget: HTMLSelectElement }
 
 interface LogPageProps {
-  /** Null while the log is being read. */
   readonly session: Session | null
-  /** Shown until then. */
   readonly said: string
   readonly titles: readonly LogTitle[]
   readonly index: number
@@ -22,7 +20,6 @@ interface LogPageProps {
   /** Stable while the log grows. */
   readonly name: string
   readonly isLive: boolean
-  /** What the bar has besides. */
   readonly tools?: ComponentChild
 }
 

@@ -8,7 +8,6 @@ import { named, openLog, readLog, readSource, rename, type Session } from './ses
 import { LogPage } from './log-page.tsx'
 import { ServicePage } from './service-page.tsx'
 
-/** The page over logs that are embedded in it or served as files. */
 function Page({ source }: { source: PageSource }): ComponentChild {
   const linked = Number(named('log') ?? source.first)
   const [index, setIndex] = useState(source.logs[linked] === undefined ? source.first : linked)

@@ -12,7 +12,6 @@ import type { Reader } from './session.ts'
 // Made once: creating a formatter is slower than formatting.
 const NUMBERS = new Intl.NumberFormat('en')
 
-/** A number with separators, as in `2,048`. */
 export const shown = (count: number): string => NUMBERS.format(Math.round(count))
 
 /** Maximum size of the cache. Weak keys would slow down each garbage collection. */
@@ -20,7 +19,6 @@ const KEPT = 400
 
 const DESCRIBED = new Map<Entry | Event, Described>()
 
-/** Describes an event or an entry; cached while it is in sight. */
 export function inWords(of: Entry | Event): Described {
   if ('seq' in of && of.event !== null) return inWords(of.event)
   const known = DESCRIBED.get(of)
@@ -92,7 +90,6 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
 /** Lines in which no character hides or reorders what follows. */
 const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
 
-/** A button that copies a text, which is written on demand. */
 export function Copy({ text: write, label }: { text: () => string; label: string }): ComponentChild {
   const [done, say] = useState<'' | 'copied' | 'could not be copied'>('')
   const copy = (): void => {

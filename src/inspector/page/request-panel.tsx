@@ -203,7 +203,6 @@ function Block({ role, value, look }: { role: string; value: unknown; look: stri
 
 const MAX_GIST = 300
 
-/** The texts of a message and the names of its calls, joined. */
 function gist(value: unknown): string {
   const words: string[] = []
   let length = 0
@@ -220,7 +219,6 @@ function gist(value: unknown): string {
   return glimpse(words.join(' · '))
 }
 
-/** Fields without information for a reader. */
 const SILENT: ReadonlySet<string> = new Set([
   'role',
   'type',

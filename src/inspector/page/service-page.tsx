@@ -123,7 +123,6 @@ const documentOf = (title: LogTitle, facts: LogDocument['facts']): LogDocument =
   facts,
 })
 
-/** Opens a conversation, and calls `give` again whenever events have arrived. */
 async function read(
   title: LogTitle,
   key: string,
@@ -215,7 +214,6 @@ async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
 }
 
 interface Batch {
-  /** All facts of the log, or the new ones; `fresh` if earlier facts must be discarded. */
   readonly facts: readonly Fact[]
   readonly fresh: boolean
 }

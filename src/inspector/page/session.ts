@@ -14,14 +14,10 @@ export interface Session {
   readonly asks: readonly Ask[]
 }
 
-/** The reader's place in the log, and functions to change it. */
 export interface Reader {
   readonly session: Session
-  /** Number of facts that have happened. */
   readonly place: number
-  /** Goes to a place, or from the current one. */
   readonly go: (to: number | ((from: number) => number)) => void
-  /** Goes to an event, by its id or its position. */
   readonly goTo: (event: string | number) => void
 }
 
@@ -29,7 +25,6 @@ export const stateHere = ({ session, place }: Reader): State => stateOf(session.
 
 export const lengthOf = ({ replayed }: Session): number => replayed.states.length - 1
 
-/** The place right after an event; null for an unknown event. */
 export function placeOf(session: Session, event: string | number): number | null {
   const { replayed } = session
   if (typeof event === 'number') return event >= 0 && event < lengthOf(session) ? event + 1 : null
@@ -42,7 +37,6 @@ type Named = 'log' | 'conversation' | 'event' | 'at'
 
 export const named = (name: Named): string | null => new URLSearchParams(location.hash.slice(1)).get(name)
 
-/** The address with other names in it; null removes one. */
 export function linkWith(changes: Readonly<Partial<Record<Named, string | null>>>): string {
   const names = new URLSearchParams(location.hash.slice(1))
   for (const [name, value] of Object.entries(changes)) {
@@ -74,7 +68,6 @@ export async function readLog(source: PageSource, index: number): Promise<LogDoc
   return documentOf(blocks)
 }
 
-/** The first block is the head, the others are lists of facts. */
 function documentOf([head, ...blocks]: readonly unknown[]): LogDocument {
   return { ...(head as LogHead), facts: (blocks as readonly (readonly Fact[])[]).flat() }
 }

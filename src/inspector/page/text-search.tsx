@@ -4,7 +4,6 @@ import type { ComponentChild } from 'preact'
 import { useState } from 'preact/hooks'
 import { safe } from '../glimpse.ts'
 
-/** A hit, as the service sends it. */
 export interface Hit {
   readonly conversation_id: string
   readonly event_id: string
@@ -86,7 +85,6 @@ export function TextSearch({ find, titleOf, choose }: TextSearchProps): Componen
   )
 }
 
-/** The snippet with its matches. */
 function marked({ snippet, ranges }: Hit): ComponentChild[] {
   const parts: ComponentChild[] = []
   let last = 0

@@ -11,34 +11,28 @@ import { safe } from '../glimpse.ts'
 
 /** Height of a row in pixels, as in the style sheet. */
 const ROW = 24
-/** Rows that are rendered beyond the visible ones. */
 const MARGIN = 8
 const COLUMN = 11
 
 interface TimelineProps {
   readonly reader: Reader
-  /** The positions that are shown, ascending; null for all. */
   readonly found: readonly number[] | null
   /** 1 for each position whose event is in the view at the place; null until it is known. */
   readonly inView: Uint8Array | null
-  /** Positions with a finding, and its severity. */
   readonly flags: ReadonlyMap<number, string>
 }
 
 interface Scroll {
   readonly top: number
   readonly height: number
-  /** The place and the list at the last scroll. */
   readonly place: number
   readonly found: readonly number[] | null
 }
 
-/** A list box whose selected row is the place of the reader. */
 export class Timeline extends Component<TimelineProps, Scroll> {
   override state: Scroll = { top: 0, height: 600, place: -1, found: null }
   readonly #box = createRef<HTMLDivElement>()
   #watch: ResizeObserver | null = null
-  /** The scroll offset that the box reported last. */
   #at = 0
 
   /** Scrolls before rows are made, so that a step makes them once. */
@@ -144,7 +138,6 @@ function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
   return { top: Math.max(0, Math.min(to, count * ROW - height)), height, place: reader.place, found }
 }
 
-/** The row of the place; -1 if it is filtered out. */
 function rowOf({ reader, found }: TimelineProps): number {
   const seq = reader.place - 1
   if (found === null) return seq
@@ -213,7 +206,6 @@ function insideOf({ entry, lanes, columns, flag }: RowProps): readonly Component
   ]
 }
 
-/** The tree at a row: lines that pass, lines that begin, and the entry's dot. */
 function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): ComponentChild {
   const x = (column: number): number => column * COLUMN + 7
   const above = seq === 0 ? 0 : (lanes.through[seq - 1] ?? 0)

@@ -22,7 +22,6 @@ export function ViewPanel({
 }: {
   reader: Reader
   state: State
-  /** Null while it is not known. */
   reading: Reading | null
   budgetCut: number
 }): ComponentChild {
@@ -109,7 +108,6 @@ function holds({ unit }: UnitRow, id: string): boolean {
   return false
 }
 
-/** A unit is rendered again only when it changes. */
 class UnitBox extends Component<UnitProps> {
   override shouldComponentUpdate(next: UnitProps): boolean {
     const now = this.props

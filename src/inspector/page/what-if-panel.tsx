@@ -49,7 +49,6 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       />
     </label>
   )
-  /** The cut points at or before a place, and at or after it. */
   const cutBefore = (at: number): number => cutPoints(state).findLast((cut) => cut <= at) ?? 0
   const cutAfter = (at: number): number => cutPoints(state).find((cut) => cut >= at) ?? length
   const condense = (): void => {

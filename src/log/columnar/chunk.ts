@@ -16,7 +16,6 @@ import {
 import { type Label, type Seal, seal, aligned, sealOf, unseal } from './sealed.ts'
 import { EVENT_KINDS, KINDS } from '../../event/kinds.ts'
 
-/** Rare facts, indexed by position. */
 interface RareFacts {
   readonly kinds: ReadonlyMap<number, string>
   readonly warnings: readonly LogWarning[]
@@ -35,13 +34,11 @@ function readRare(text: Uint8Array): RareFacts {
 
 /** A readable chunk. Its methods expect positions within the chunk. */
 export class Chunk {
-  /** The sealed bytes, as stored. */
   readonly bytes: Uint8Array
   readonly first: number
   readonly count: number
   readonly size: number
   readonly link: Seal
-  /** Number of its results that are not in the view. */
   readonly dropCount: number
   readonly ids: KeyColumn
   readonly callIds: KeyColumn
@@ -89,7 +86,6 @@ export class Chunk {
     return sections?.length === SECTIONS ? new Chunk(block, sections) : null
   }
 
-  /** Identifies the chunk and all before it. */
   get seal(): Seal {
     return sealOf(this.bytes)
   }
@@ -141,7 +137,6 @@ export class Chunk {
     return this.#has(seq, HAS_REPORTS) ? (this.#rareFacts().warningsAt.get(seq) ?? NO_WARNINGS) : NO_WARNINGS
   }
 
-  /** The warnings of all rows, in order. */
   allWarnings(): readonly LogWarning[] {
     return this.#rareFacts().warnings
   }
@@ -175,7 +170,6 @@ export class Chunk {
   }
 }
 
-/** Bits of a row's flags. */
 export const IN_TREE = 1
 export const CAN_BE_HEAD = 2
 export const IS_EVENT = 4
@@ -187,31 +181,24 @@ export const DROPPED_ORPHAN = 32
 const NO_KIND = 0
 export const OTHER_KIND = 255
 
-/** Number of sections before the key columns, and in all. */
 const PLAIN_SECTIONS = 10
 const SECTIONS = PLAIN_SECTIONS + 3 * KEY_SECTIONS
 
 const CODES = new Map<string, number>(EVENT_KINDS.map((kind) => [kind, KINDS[kind].code]))
 const KINDS_BY_CODE = new Map<number, string>(EVENT_KINDS.map((kind) => [KINDS[kind].code, kind]))
 
-/** Code of a kind. */
 export const codeOf = (kind: string | null): number =>
   kind === null ? NO_KIND : (CODES.get(kind) ?? OTHER_KIND)
 
-/** Kind of a code, unless its name is stored separately. */
 export const kindFrom = (code: number): string | null => KINDS_BY_CODE.get(code) ?? null
 
-/** Facts that few rows have. */
 export interface Rare {
   readonly kinds: readonly (readonly [number, string])[]
   readonly warnings: readonly LogWarning[]
 }
 
-/** Position of a chunk in its log. */
 interface ChunkPosition {
-  /** Position of its first row. */
   readonly first: number
-  /** Rows per complete chunk. */
   readonly size: number
   /** Seal of the previous chunk, by which a chunk identifies everything before it. */
   readonly link: Seal
@@ -272,7 +259,6 @@ const flagsOf = (row: Row): number =>
   (row.dropped === 'duplicate_result' ? DROPPED_SECOND : 0) |
   (row.dropped === 'orphan_result' ? DROPPED_ORPHAN : 0)
 
-/** The rare facts as JSON; empty when there are none. */
 function encodeRare(rows: readonly Row[], first: number): string {
   const kinds = rows.flatMap((row, index) =>
     codeOf(row.kind) === OTHER_KIND ? [[first + index, row.kind ?? ''] as const] : [],
@@ -286,7 +272,6 @@ export interface Row {
   readonly id: string | null
   readonly timestamp: string | null
   readonly kind: string | null
-  /** Whether it is an event, not an undecodable line. */
   readonly isEvent: boolean
   readonly inTree: boolean
   readonly canBeHead: boolean
@@ -294,10 +279,8 @@ export interface Row {
   readonly depth: number
   readonly jump: number
   readonly above: number
-  /** Tool call id of an action in the tree, and its LLM response. */
   readonly callId: string | null
   readonly responseId: string | null
-  /** Why a tool result is not in the view. */
   readonly dropped: DropReason | null
   readonly warnings: readonly LogWarning[]
 }

@@ -16,9 +16,7 @@ export type EntryMaker<E extends Entry> = (columns: ColumnarLog, seq: number) =>
 
 /** The first positions of a log, as columns over bytes. Each access of an entry returns the same object. */
 export class ColumnarLog {
-  /** Number of positions, from 0. */
   readonly length: number
-  /** Positions per complete chunk. */
   readonly size: number
   readonly chunks: readonly Chunk[]
   readonly ids: KeyIndex
@@ -113,7 +111,6 @@ export class ColumnarLog {
   }
 }
 
-/** An entry over a columnar log. Its body is in memory if a view needs it. */
 export class ColumnarEntry implements Entry, EvictedBody {
   readonly columns: ColumnarLog
   readonly seq: number

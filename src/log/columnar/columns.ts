@@ -2,7 +2,6 @@
 
 /** Every 16th timestamp is stored in full, which bounds a lookup. */
 const RESTART = 16
-/** Replaces a length where there is no text. */
 const NONE = 255
 
 /**
@@ -39,7 +38,6 @@ function sharedLength(one: string, other: string): number {
   return length
 }
 
-/** The timestamps of a chunk. */
 export class Times {
   readonly #starts: Int32Array
   readonly #lengths: Uint8Array
@@ -77,7 +75,6 @@ const UTF_16 = 1
 /** Code units per call: engines fail beyond some 100,000 arguments. */
 const BLOCK = 8_192
 
-/** Bytes of a typed array. */
 export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
@@ -112,7 +109,6 @@ export class Texts {
     this.#bytes = bytes
   }
 
-  /** Number of texts. */
   get count(): number {
     return this.#ends.length - 1
   }
@@ -136,13 +132,11 @@ export class Texts {
   }
 }
 
-/** A key and its position. */
 export interface Key {
   readonly seq: number
   readonly text: string
 }
 
-/** Number of sections of a key column. */
 export const KEY_SECTIONS = 4
 
 /**
@@ -189,7 +183,6 @@ export function keyAt({ positions, texts }: KeyColumn, seq: number): string | nu
 
 /** An index from keys to positions, built on first use. Chained, so equal keys are allowed. */
 export class KeyIndex {
-  /** Number of positions of the log that it covers. */
   readonly length: number
   readonly #columns: readonly KeyColumn[]
   #built: { readonly heads: Int32Array; readonly next: Int32Array; readonly firsts: Int32Array } | null = null

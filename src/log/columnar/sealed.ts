@@ -9,12 +9,10 @@ export interface Label {
 /** Checksum of a block, which identifies its content. */
 export type Seal = readonly [number, number]
 
-/** Written and read as a number: on a machine of the other byte order it differs, and nothing opens. */
+/** Read as a number: another byte order fails to open. */
 const MAGIC = 0x51_4c_4f_43
 
-/** Words before the section lengths: magic, kind, version, number of sections. */
 const HEAD = 4
-/** Words after the sections: the seal. */
 const TAIL = 2
 const MAX_SECTIONS = 64
 
@@ -77,8 +75,8 @@ export function aligned(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * A 64-bit checksum over all words, in four lanes. Each step is invertible, so any change of a single word is
- * detected. It detects damage, not tampering.
+ * A 64-bit checksum of all words, in four lanes. Invertible steps detect any change of one word. Detects
+ * damage, not tampering.
  */
 function checksum(words: Int32Array): Seal {
   const whole = words.length & ~3

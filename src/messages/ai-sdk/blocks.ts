@@ -28,7 +28,6 @@ import {
 import { hasOwnParts, isSignedThinking, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { isWellFormed, isWhitespace } from '../text.ts'
 
-/** Any JSON without lone surrogates, for one provider. */
 const options = {
   providerOptions: optional(
     where(mapOf(object), (value) => {
@@ -48,7 +47,7 @@ const fileData = either([
 
 const file = { type: oneOf('file'), mediaType, filename: optional(text) }
 
-/** The SDK accepts an address as a URL object, which JSON lacks, or, from users only, as a string. */
+/** The SDK accepts a URL object, which JSON lacks, or, from users only, a string. */
 const userFile = record({ ...file, data: either([fileData, base64, webUrl]), ...options })
 
 const custom = record({ type: oneOf('custom'), ...options })
@@ -69,7 +68,6 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** Writes any file with a known type. */
 function write(file: FileRef): JsonObject | null {
   const { from, name } = file
   const type = file.mediaType ?? ('id' in from || isPdf(file) ? 'application/pdf' : null)
@@ -83,7 +81,6 @@ function write(file: FileRef): JsonObject | null {
   return { type: 'file', mediaType: type, data, ...(name === null ? {} : { filename: name }) }
 }
 
-/** Data of the provider that the SDK passes through: signatures, item ids. */
 const OPTIONS = { providerOptions: object } as const
 
 const WHOLE = { in: 'part', side: 'assistant', signed: 'providerOptions' } as const
@@ -114,7 +111,6 @@ export const KINDS = {
     ...WHOLE,
     needs: { toolCallId: id, toolName: string, output: open({ type: string }), ...PROVIDER_OPTIONS },
   },
-  /** Sent back as a result. */
   'tool-error': { in: 'standard', side: 'assistant' },
   file: FILE,
   'reasoning-file': FILE,
@@ -154,15 +150,14 @@ export const LIMITS: Limits = {
 }
 
 /**
- * Returns the provider's data of a part; null if there is none. It is bound to the unchanged reply, as a
- * signature is: an item id is refused without its reasoning.
+ * The provider's data of a part, or null. Bound to the unchanged reply, like a signature: an item id is
+ * refused without its reasoning.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']
   return isObject(options) && Object.values(options).every(isObject) ? options : null
 }
 
-/** A call that the provider executed, and its result in the same or a later reply. */
 function pairOf({ type, toolCallId }: JsonObject): PairHalf | null {
   if (typeof toolCallId !== 'string') return null
   if (type === 'tool-call') return { half: 'call', id: toolCallId, waits: true }
@@ -171,7 +166,6 @@ function pairOf({ type, toolCallId }: JsonObject): PairHalf | null {
 
 type AiSdkJson = null | string | number | boolean | AiSdkJson[] | { [key: string]: AiSdkJson | undefined }
 
-/** The provider's data of a part, by provider: signatures, item ids. */
 interface AiSdkOptions {
   readonly providerOptions?: Record<string, { [key: string]: AiSdkJson | undefined }>
 }
@@ -188,7 +182,6 @@ export interface AiSdkImageData {
   readonly data: { readonly type: 'data'; readonly data: string }
 }
 
-/** An image's address; a string, because JSON lacks URL objects. */
 interface AiSdkImageUrl {
   readonly type: 'file'
   readonly mediaType: 'image'
@@ -219,14 +212,12 @@ export interface AiSdkToolResult extends AiSdkOptions {
     | { readonly type: 'content'; readonly value: (AiSdkText | AiSdkImageData | AiSdkCustom)[] }
 }
 
-/** A file of the model as base64. */
 interface AiSdkFile extends AiSdkOptions {
   readonly type: 'file' | 'reasoning-file'
   readonly data: string
   readonly mediaType: string
 }
 
-/** A part of a kind that only its provider knows. */
 interface AiSdkCustomPart extends AiSdkOptions {
   readonly type: 'custom'
   readonly kind: `${string}.${string}`

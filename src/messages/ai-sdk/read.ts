@@ -44,7 +44,6 @@ export interface AiSdkStep {
 export const fromAiSdk = (step: AiSdkStep, options: ReadOptions = {}): Reply =>
   readReply(objectOf(step), options)
 
-/** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const response = objectOf(raw['response'])
   const content = objectsOf(raw['content']).filter(isVisible)
@@ -67,7 +66,6 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   )
 }
 
-/** The provider's own stop reason, if the SDK passes it on. */
 const reasonOf = (step: RawObject): string =>
   stringOf(step['rawFinishReason']) || stringOf(step['finishReason'])
 
@@ -113,7 +111,6 @@ function metadataOf(step: RawObject, content: readonly RawObject[]): JsonObject 
   return present.length === 0 ? null : (plain(Object.fromEntries(present)) as JsonObject | null)
 }
 
-/** Whether a part may contain facts about the reply; most steps have none. */
 const isAbout = ({ type, citations }: RawObject): boolean =>
   citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
@@ -121,11 +118,8 @@ const isAbout = ({ type, citations }: RawObject): boolean =>
 const isVisible = (part: RawObject): boolean =>
   (part['type'] !== 'text' && part['type'] !== 'reasoning') || part['text'] !== '' || optionsOf(part) !== null
 
-/** Facts about calls in other parts, by the ids of the calls. */
 interface CallFacts {
-  /** Results of calls that the SDK executed. */
   readonly results: ReadonlyMap<string, ReplyCall['result']>
-  /** Reasons of denied calls. */
   readonly denied: ReadonlyMap<string, string>
 }
 
@@ -144,13 +138,11 @@ function callFactsIn(content: readonly RawObject[]): CallFacts {
   return { results, denied }
 }
 
-/** Whether a part is the final result of a call that the SDK executed. */
 const isOwnResult = (part: RawObject): boolean =>
   (part['type'] === 'tool-result' || part['type'] === 'tool-error') &&
   part['providerExecuted'] !== true &&
   part['preliminary'] !== true
 
-/** Reads a part; empty if it is recorded elsewhere. A part that lacks required fields is stored whole. */
 function partOf(part: RawObject, isCutOff: boolean, about: CallFacts): ReplyPart[] {
   const { type, text, kind, toolCallId, toolName } = part
   const options = optionsOf(part)
@@ -247,13 +239,11 @@ function callPart(
   }
 }
 
-/** The provider's data of a part; null if empty. */
 function optionsOf(part: RawObject): JsonObject | null {
   const options = plain(part['providerMetadata'])
   return isObject(options) && Object.keys(options).length > 0 ? options : null
 }
 
-/** Output of a provider's own tool, as the SDK writes it. */
 function outputOf(part: RawObject): JsonObject {
   if (part['type'] === 'tool-error') return { type: 'error-json', value: plain(part['error']) }
   const { output } = part
@@ -302,7 +292,6 @@ export function collectAiSdk(options: ReadOptions = {}): ReplyCollector {
   let failure: string | null = null
   let isAborted = false
   const parts: StreamedPart[] = []
-  /** Parts that have not ended, by kind and id. */
   const open = new Map<string, StreamedPart>()
 
   const push = (event: RawObject): readonly StreamingDeltaEvent[] => {

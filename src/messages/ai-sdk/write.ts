@@ -89,14 +89,11 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<Part>[] {
 
 type Thinking = AssistantMessage['thinking_blocks'][number]
 
-/** Whether a block can be sent: validly signed, or never signed. */
 const isSendable = (block: Thinking): boolean => returnable(block) !== null || isUnsigned(block)
 
-/** Whether a block was never signed, and is not blank. */
 const isUnsigned = (block: Thinking): boolean =>
   'thinking' in block && !block.signature && !isWhitespace(block.thinking)
 
-/** Whether a block has a signature, or is redacted. */
 const isSigned = (block: Thinking): boolean => !('thinking' in block) || !!block.signature
 
 /**
@@ -111,7 +108,6 @@ function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
 
 const isSealedPart = ({ value }: OtherRef): boolean => value['type'] !== 'file' && isSealed(LIMITS, value)
 
-/** Reasoning with its provider data; null if it is not sent. */
 function reasoning(
   block: Thinking,
   more: JsonObject | null,
@@ -133,7 +129,6 @@ function reasoning(
       }
 }
 
-/** Reasoning text of a reply without sendable thinking. */
 function reasoningText({
   thinking_blocks,
   reasoning_content,
@@ -143,7 +138,6 @@ function reasoningText({
   return { block: { type: 'reasoning', text }, digest: () => digestOf(text) }
 }
 
-/** Whether the last visible part is reasoning, with all parts or without those that may be left out. */
 function endsInReasoning({ message, refs }: AssistantTurn, hasPlainReasoning: boolean): boolean {
   const sealed = sealedIn(refs)
   const isVisible = (ref: PartRef, all: boolean): boolean => {

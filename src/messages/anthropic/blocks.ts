@@ -140,7 +140,6 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** Writes a PDF, or a file that was uploaded to this provider. */
 function write(file: FileRef): JsonObject | null {
   const source = sourceOf(file)
   if (source === null) return null
@@ -280,7 +279,6 @@ export type AnthropicBlock =
   | AnthropicToolUse
   | AnthropicToolResult
 
-/** A message of the user or the model. */
 interface AnthropicTurnMessage {
   readonly role: 'user' | 'assistant'
   readonly content: AnthropicBlock[]

@@ -61,7 +61,6 @@ const messageOf = (
   usage,
 })
 
-/** A block's first event in a stream, and its deltas. */
 function streamed(block: Content): { readonly start: Wire; readonly deltas: readonly Wire[] } {
   const { type, text, thinking, signature } = block
   if (type === 'text')

@@ -114,7 +114,6 @@ const deltaOf = (text: string, thinking: string): readonly StreamingDeltaEvent[]
   ...reasoningDelta(thinking),
 ]
 
-/** Adds a delta to its block: texts are appended, other values replaced. */
 function addDelta(item: StreamItem, delta: RawObject): readonly StreamingDeltaEvent[] {
   if (delta['type'] === 'citations_delta') {
     addValue(item, 'citations', delta['citation'])

@@ -310,7 +310,6 @@ function sourceFault(source: JsonObject): string | undefined {
 
 const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled'] === true
 
-/** Facts about the request's model and options. */
 interface Target {
   /** False for models that refuse a final assistant message (Claude 4.6 and later). */
   readonly prefill?: boolean
@@ -330,7 +329,6 @@ export interface Message {
   readonly path: string
   readonly role: unknown
   readonly content: unknown
-  /** A string is one text block, an empty one no block. */
   readonly blocks: readonly Block[]
 }
 
@@ -341,7 +339,6 @@ export interface View {
   readonly system: readonly Block[]
   readonly calls: readonly Block[]
   readonly results: readonly Result[]
-  /** Text and image blocks, including those inside tool results. */
   readonly listLeavesIn: readonly Block[]
   readonly turns: readonly Turn[]
 }
@@ -433,7 +430,6 @@ function viewOf(request: unknown, target: Target): View {
   return { request, target, messages, system, calls, results, listLeavesIn, turns: turnsIn(messages) }
 }
 
-/** The half of a pair of the provider's own tools, and the id of the pair. */
 export function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
   if (type === 'server_tool_use' || type === 'mcp_tool_use')
     return { call: true, id: `${type} ${String(body['id'])}` }

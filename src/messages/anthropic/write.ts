@@ -159,8 +159,8 @@ function reply(
 }
 
 /**
- * Trims a paused reply, which can be the end of a request, where the provider refuses white space. It is
- * trimmed everywhere, so that the prefix of the next reply stays the same.
+ * Trims a paused reply, since the provider refuses white space at the end of a request; everywhere, so that
+ * the prefix stays the same.
  */
 function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
   const last = blocks.at(-1)
@@ -169,7 +169,6 @@ function trimmedAtEnd(blocks: Written<AnthropicBlock>[]): Written<AnthropicBlock
   return text === '' ? blocks : blocks.with(blocks.length - 1, { ...last, block: { ...last.block, text } })
 }
 
-/** Removes the caller of a part whose server tool call is not in the history. */
 function withKnownCaller(value: JsonObject, callers: ReadonlyMap<unknown, true>): JsonObject {
   const { caller, ...rest } = value
   const { tool_id } = objectOf(caller)
@@ -213,7 +212,6 @@ function pieceBlock(piece: Piece, cite: Cite): AnthropicBlock {
   }
 }
 
-/** Cache lifetime that a part requests in this grammar. */
 function timeOf(piece: Piece): CacheTime | null {
   const { ttl } = objectOf(piece.type === 'block' && (piece.source as JsonObject)['cache_control'])
   return ttl === '1h' || ttl === '5m' ? ttl : null

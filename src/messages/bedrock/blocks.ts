@@ -81,7 +81,6 @@ export function isSigned(message: AssistantMessage, ref: FieldRef): boolean {
   return block !== undefined && ('thinking' in block || isBase64(block.data))
 }
 
-/** A provider's tool call and its result share an id. */
 function pairOf({ toolUse, toolResult }: JsonObject): PairHalf | null {
   const [half, block] =
     toolUse === undefined ? (['result', toolResult] as const) : (['call', toolUse] as const)
@@ -89,7 +88,6 @@ function pairOf({ toolUse, toolResult }: JsonObject): PairHalf | null {
   return typeof id === 'string' ? { half, id, waits: true } : null
 }
 
-/** Converts bytes from their JSON form to the client's. */
 export function withBytes(value: JsonValue | undefined): unknown {
   if (Array.isArray(value)) return value.map((item: JsonValue) => withBytes(item))
   if (!isObject(value)) return value
@@ -99,7 +97,6 @@ export function withBytes(value: JsonValue | undefined): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, withBytes(field)]))
 }
 
-/** Converts bytes to their JSON form. */
 export function withoutBytes(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: base64Of(value) }
   if (Array.isArray(value)) return value.map(withoutBytes)
@@ -144,7 +141,6 @@ export interface BedrockMessage {
 
 /** The part of a `Converse` request that is written from the log. */
 export interface BedrockRequest {
-  /** Absent without a system prompt. */
   readonly system?: { readonly text: string }[]
   readonly messages: BedrockMessage[]
 }

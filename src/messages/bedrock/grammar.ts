@@ -43,7 +43,6 @@ const stopReasonOf = (contents: readonly Wire[], { end }: ReplyAbout): string =>
 
 const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
 
-/** The events of a block; blocks of the provider's own tools arrive in one piece. */
 function eventsOf(block: Wire, contentBlockIndex: number): readonly Wire[] {
   const { toolUse, toolResult, reasoningContent, text } = block
   const { input, ...call } = asObject(toolUse)

@@ -43,7 +43,6 @@ export interface BedrockReply {
 export const fromBedrock = (reply: BedrockReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const { output, stopReason, usage, $metadata, additionalModelResponseFields, trace } = raw
   const contents = objectsOf(objectOf(objectOf(output)['message'])['content']).filter(
@@ -124,7 +123,7 @@ function reasoningPart(content: RawObject, { reasoningText, redactedContent }: R
   return { is: 'thinking', block: { type: 'thinking', thinking: text, ...signed }, more: null }
 }
 
-/** A block that is not complete; its pieces are joined at the end, so that the cost is linear. */
+/** An incomplete block; pieces are joined once, at linear cost. */
 interface StreamedBlock {
   readonly start: RawObject
   readonly texts: string[]
@@ -187,7 +186,6 @@ function addDelta(block: StreamedBlock, delta: RawObject): readonly StreamingDel
   return [...textDelta(stringOf(text)), ...reasoningDelta(stringOf(thought))]
 }
 
-/** The block as in a whole reply. */
 function wholeBlock({ start, texts, args, thoughts, citations, fields }: StreamedBlock): RawObject {
   const { signature, redactedContent, ...rest } = fields
   const text = texts.join('')

@@ -25,7 +25,6 @@ import { either, listOf, object, oneOf, open, type Shape, string as text } from 
 
 const isBytes = (value: unknown): boolean => value instanceof Uint8Array
 
-/** The rule `bytes` checks bytes. */
 const anyBytes = customShape(() => undefined)
 const image = open({ format: oneOf('png', 'jpeg', 'gif', 'webp'), source: open({}) })
 const result = oneData({ text, image, json: object, document: object, video: object, searchResult: object })
@@ -52,7 +51,6 @@ const CONTENT: Readonly<Record<string, Shape<unknown>>> = {
   toolRemoval: object,
 }
 
-/** An object with exactly one of these fields. */
 function oneData(shapes: Readonly<Record<string, Shape<unknown>>>): Shape<unknown> {
   const any = fields({}, shapes)
   return customShape((value, { path, findings }) => {
@@ -106,7 +104,6 @@ export function validateBedrock(request: unknown): Violation[] {
   return judge(bedrockRules, { request, messages, blocks: [...system, ...messageBlocks, ...results] })
 }
 
-/** Turns of the client's calls and their results. */
 const turns = ({ messages }: View) =>
   turnsOf(
     messages.flatMap(({ role, blocks }) =>

@@ -70,10 +70,7 @@ function start(list: BedrockMessage[]) {
 
 const isText = (block: BedrockBlock): boolean => 'text' in block
 
-/**
- * Adds a text before the first document of a message without one, so that later content changes nothing
- * before it.
- */
+/** Adds a text before the first document, so that later content changes nothing before it. */
 function withFileText(blocks: readonly BedrockBlock[], before: readonly BedrockBlock[]): BedrockBlock[] {
   const document = blocks.findIndex((block) => 'document' in block)
   if (document < 0) return [...blocks]

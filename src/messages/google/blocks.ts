@@ -11,14 +11,12 @@ import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { boolean, object, open, string } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
-/** Audio types that it reads. */
 const AUDIO: ReadonlySet<string> = new Set(
   ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
 )
 
 const PARTS: PartTable = { user: true, result: false, kinds: {}, write }
 
-/** Writes a PDF or audio, as bytes or address. */
 function write(file: FileRef): JsonObject | null {
   const { from, mediaType } = file
   if ('id' in from) return null
@@ -28,7 +26,6 @@ function write(file: FileRef): JsonObject | null {
   return isAddress(from.url, true) ? { fileData: { mimeType, fileUri: from.url } } : null
 }
 
-/** Additional fields of any part, except signatures. */
 const PART_FIELDS = {
   thought: boolean,
   mediaProcessing: string,
@@ -74,7 +71,6 @@ export const KINDS = {
   videoMetadata: { in: 'standard', side: 'both' },
 } as const satisfies Kinds
 
-/** Data fields; a part has exactly one of them. */
 export const DATA: readonly string[] = /* @__PURE__ */ Object.keys(KINDS).filter(
   (field) => !Object.hasOwn(MORE, field),
 )
@@ -103,7 +99,6 @@ export const LIMITS: Limits = {
   appends: false,
 }
 
-/** Whether a reply has anything except thoughts. */
 export const saysMore = (turn: AssistantTurn): boolean =>
   turn.calls.length > 0 || turn.texts.length > 0 || hasOwnParts(turn)
 
@@ -111,17 +106,14 @@ export const saysMore = (turn: AssistantTurn): boolean =>
 const thoughtsIn = ({ reply, thinking_blocks }: AssistantMessage) =>
   reply?.grammar === 'google' ? thinking_blocks : []
 
-/** A thought of this provider's models, or null. */
 export function thoughtAt(message: AssistantMessage, index: number): ThinkingBlock | null {
   const block = thoughtsIn(message)[index]
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** Whether a thought without a signature is sent back. */
 export const isUnsignedThought = (block: ThinkingBlock | RedactedThinkingBlock): boolean =>
   'thinking' in block && !block.signature && block.thinking !== ''
 
-/** Returns the valid signature of a part, or null. */
 export function signatureOf(message: AssistantMessage, { kind, index, more }: FieldRef): string | null {
   const block = kind === 'thinking' ? thoughtAt(message, index) : null
   const signature = kind === 'thinking' ? block?.signature : more?.['thoughtSignature']
@@ -129,7 +121,6 @@ export function signatureOf(message: AssistantMessage, { kind, index, more }: Fi
   return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
 }
 
-/** A call of the provider's tool or code and its result share an id, if it has one. */
 function pairOf({
   toolCall,
   toolResponse,
@@ -156,7 +147,6 @@ export interface GoogleSignature {
 
 export interface GoogleText extends GoogleSignature {
   readonly text: string
-  /** Whether it is a thought. */
   readonly thought?: true
 }
 
@@ -179,7 +169,6 @@ export interface GoogleFunctionResponse {
     readonly id?: string
     readonly name: string
     readonly response: { readonly output: string } | { readonly error: string }
-    /** Images of the result. */
     readonly parts?: GoogleInlineData[]
   }
 }
@@ -201,7 +190,6 @@ export interface GoogleContent {
  * `systemInstruction` is in `config`, in the HTTP interface next to `contents`.
  */
 export interface GoogleRequest {
-  /** Absent without a system prompt. */
   readonly systemInstruction?: { readonly parts: GoogleText[] }
   readonly contents: GoogleContent[]
 }

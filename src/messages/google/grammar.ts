@@ -62,7 +62,6 @@ const SIGHT: Sight = {
   contentBlocks: (content) => googleBlocks('model', content),
 }
 
-/** A part; the placeholder of a missing signature counts as unsigned, and an unsigned thought is optional. */
 function googleBlocks(role: string, { thoughtSignature, ...content }: Wire): SeenBlock[] {
   const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'
   if (!isSigned && (content['thought'] === true || isEmpty(content))) return []
@@ -117,7 +116,6 @@ const PROVIDER: ProviderGrammar = {
   error: googleError,
 }
 
-/** Returns an error of Google's servers. */
 export function googleError(refusal: Refusal, explanation: string): ReturnType<ProviderGrammar['error']> {
   const [code, status, message] = ERRORS[refusal]
   return { status: code, body: { error: { code, message: message || explanation, status } } }

@@ -26,17 +26,13 @@ import { laterUsage } from '../reply-usage.ts'
 import { collectStream } from '../stream.ts'
 import { DATA, LIMITS } from './blocks.ts'
 
-/** The streamed arguments of one call. */
 interface ArgumentPieces {
-  /** Adds a chunk of the call. */
   readonly add: (call: RawObject) => void
-  /** Whether more chunks follow. */
   readonly isOpen: () => boolean
   /** The arguments so far; invalid JSON if a piece did not fit. */
   readonly value: () => unknown
 }
 
-/** Names and indexes, from the root. */
 type Path = readonly (string | number)[]
 
 /** Each piece costs O(its length). */
@@ -97,7 +93,6 @@ function unescaped(text: string): string | null {
   }
 }
 
-/** Sets a piece at its path; false if it does not fit. */
 function setPiece(root: object, path: Path, piece: RawObject): boolean {
   let target: unknown = root
   for (const [depth, step] of path.entries()) {
@@ -110,7 +105,6 @@ function setPiece(root: object, path: Path, piece: RawObject): boolean {
   return false
 }
 
-/** Whether a step fits a value: a name fits an object, an index a list, at most at its end. */
 const canHold = (target: unknown, step: string | number): boolean =>
   Array.isArray(target)
     ? typeof step === 'number' && step <= target.length
@@ -149,9 +143,7 @@ class StreamedText {
 
 interface StreamedPart {
   readonly part: RawObject
-  /** Pieces of the text, joined at the end, so that the cost is linear. Null for other parts. */
   readonly texts: string[] | null
-  /** Null except for a call with streamed arguments. */
   readonly pieces: ArgumentPieces | null
 }
 
@@ -222,17 +214,14 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** A later chunk never removes a field. */
 const withoutNulls = (value: RawObject): RawObject =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
 
 const isSilent = (part: RawObject): boolean => part['thought'] === true
 
-/** Whether a part is only a text, which the next text can continue. */
 const isPlain = (part: RawObject): boolean =>
   Object.keys(part).every((field) => field === 'text' || (field === 'thought' && part['thought'] === true))
 
-/** The part as in a whole reply. */
 function wholePart({ part, texts, pieces }: StreamedPart): RawObject {
   if (texts !== null) return { ...part, text: texts.join('') }
   if (pieces === null) return part
@@ -262,7 +251,6 @@ export interface GoogleReply {
 export const fromGoogle = (reply: GoogleReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const [candidate = {}] = objectsOf(raw['candidates'])
   const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(isVisible)
@@ -285,7 +273,6 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   )
 }
 
-/** Fields of a candidate that are read elsewhere, or only rate its content. */
 const KNOWN = [
   'content',
   'finishReason',
@@ -296,7 +283,6 @@ const KNOWN = [
   'safetyRatings',
 ] as const
 
-/** Why the prompt itself was blocked; empty if it was not. */
 export const blockReason = (reply: RawObject): string =>
   stringOf(objectOf(reply['promptFeedback'])['blockReason'])
 
@@ -340,7 +326,6 @@ function endingOf(reply: RawObject, candidate: RawObject): ReplyOutcome | null {
 const isVisible = (part: RawObject): boolean =>
   part['text'] !== '' || Object.keys(part).some((field) => field !== 'text' && field !== 'thought')
 
-/** Reads a part. A part with no known kind, or with several, is stored whole. */
 function partOf(part: RawObject, isCutOff: boolean): ReplyPart {
   const present = DATA.filter((field) => part[field] !== undefined && part[field] !== null)
   const [kind] = present

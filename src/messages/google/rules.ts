@@ -36,13 +36,11 @@ interface Content {
 interface View {
   readonly request: unknown
   readonly contents: readonly Content[]
-  /** Includes the parts of the system instruction. */
   readonly parts: readonly Part[]
 }
 
 const blob = fields({ mimeType: text, data: text }, { displayName: text })
 
-/** A part has exactly one of these. */
 const DATA: Readonly<Record<string, Shape<unknown>>> = {
   text,
   inlineData: blob,
@@ -71,7 +69,6 @@ const PART_FIELDS: Readonly<Record<string, Shape<unknown>>> = {
 
 const anyPart = fields({}, { ...DATA, ...PART_FIELDS })
 
-/** A part with exactly one data field. */
 const part = customShape((value, { path, findings }) => {
   const present = isObject(value) ? Object.keys(DATA).filter((name) => value[name] !== undefined) : ['']
   const message = `has ${present.join(' and ') || 'no data'}`

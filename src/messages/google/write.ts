@@ -81,13 +81,11 @@ function inOrder({ results, calls, refs }: AssistantTurn): readonly Result[] {
   return results.toSorted((one, other) => (positions.get(one.call) ?? 0) - (positions.get(other.call) ?? 0))
 }
 
-/** Calls without an id: neither they nor their results send one. */
 const withoutId = /* @__PURE__ */ memoize(
   ({ refs, calls }: AssistantTurn): ReadonlySet<Call | undefined> =>
     new Set(refs.flatMap((ref) => (ref.kind === 'call' && lacks(ref, 'id') ? [calls[ref.index]] : []))),
 )
 
-/** Whether a call lacked one of its fields. */
 function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
   const call = more?.['functionCall']
   return isObject(call) && call[field] === null
@@ -134,7 +132,7 @@ function reply(turn: AssistantTurn, keepsSigned: boolean): Written<GooglePart>[]
   return [...parts, { block: { text: piece.text }, digest: () => pieceDigest(piece) }]
 }
 
-/** Removes the signature of another part. An image that had one is refused without one, as a call is. */
+/** Removes another part's signature. Images and calls that had one are refused without. */
 function withoutSignature({ thoughtSignature, ...rest }: JsonObject): JsonObject {
   const isImage = thoughtSignature !== undefined && 'inlineData' in rest
   return isImage ? { ...rest, thoughtSignature: NO_SIGNATURE } : rest

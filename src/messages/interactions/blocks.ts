@@ -10,7 +10,6 @@ import { hasOwnParts, THINKING_KINDS, thinkingFirst } from '../reply-parts.ts'
 import { base64, boolean, hasFields, listOf, object, objects, optional, string, where } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
-/** A step of a provider's own tool. */
 const STEP = { in: 'part', side: 'assistant', signed: 'signature' } as const
 const CALL = {
   ...STEP,
@@ -67,7 +66,6 @@ export const KINDS = {
 
 const PARTS: PartTable = { user: true, result: true, kinds: {}, write: writeFile }
 
-/** Writes a PDF, audio or video, as bytes or address. */
 function writeFile(file: FileRef): JsonObject | null {
   const { from, mediaType } = file
   if ('id' in from) return null
@@ -106,7 +104,6 @@ export function thoughtAt({ reply, thinking_blocks }: AssistantMessage, index: n
   return block !== undefined && 'thinking' in block ? block : null
 }
 
-/** Returns the valid signature of a thought or a call, or null. */
 export function signatureOf(message: AssistantMessage, { kind, index, more }: FieldRef): string | null {
   const block = kind === 'thinking' ? thoughtAt(message, index) : null
   const signature = kind === 'thinking' ? block?.signature : kind === 'call' ? more?.['signature'] : null
@@ -114,7 +111,6 @@ export function signatureOf(message: AssistantMessage, { kind, index, more }: Fi
   return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
 }
 
-/** A provider's tool call and its result share an id. */
 function pairOf({ type, id, call_id }: JsonObject): PairHalf | null {
   const match = typeof type === 'string' ? /^(.+)_(call|result)$/.exec(type) : null
   if (match === null || match[1] === 'function') return null
@@ -159,7 +155,6 @@ export type InteractionsStep =
 
 /** The part of an `interactions.create` request that is written from the log. */
 export interface InteractionsRequest {
-  /** Absent without a system prompt. */
   readonly system_instruction?: string
   readonly input: InteractionsStep[]
 }

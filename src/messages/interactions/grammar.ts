@@ -31,7 +31,6 @@ const interactionOf = (steps: readonly Wire[], { requestNumber, end }: ReplyAbou
   usage: { total_input_tokens: 10, total_output_tokens: 5, total_tokens: 15 },
 })
 
-/** The events of a step: texts and arguments in pieces, then the signature. */
 function eventsOf(step: Wire, index: number): readonly Wire[] {
   const { content, summary, arguments: args, signature, ...start } = step
   const texts = (content ?? summary ?? []) as readonly Wire[]
@@ -69,10 +68,7 @@ const SIGHT: Sight = {
   contentBlocks: stepBlocks,
 }
 
-/**
- * A step as the provider sees it; the placeholder of a signature counts as unsigned, and an unsigned thought
- * is ignored.
- */
+/** A step as the provider sees it: placeholder signatures are unsigned, unsigned thoughts ignored. */
 function stepBlocks(step: Wire): SeenBlock[] {
   const { type, content, signature, ...rest } = step
   const isUser = type === 'user_input' || type === 'function_result'

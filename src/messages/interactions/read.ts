@@ -45,7 +45,6 @@ export interface InteractionsReply {
 export const fromInteractions = (reply: InteractionsReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const all = objectsOf(raw['steps'])
   const steps = all.slice(all.findLastIndex(({ type }) => type === 'user_input') + 1)
@@ -176,7 +175,6 @@ function thoughtPart(step: RawObject): ReplyPart {
   }
 }
 
-/** A step that is not complete; its texts are joined at the end, so that the cost is linear. */
 interface StreamedStep {
   readonly fields: Record<string, unknown>
   readonly list: StreamedContent[]
@@ -189,7 +187,6 @@ interface StreamedContent {
   annotations: unknown[]
 }
 
-/** Steps that begin with a delta whose start did not arrive. */
 const STEP_OF: ReadonlyMap<string, string> = new Map([
   ['thought_summary', 'thought'],
   ['thought_signature', 'thought'],
@@ -267,7 +264,6 @@ export function collectInteractions(options: ReadOptions = {}): ReplyCollector {
   }
 }
 
-/** Adds a content; adjacent pieces of text are joined. */
 function addContent(
   { fields, list }: StreamedStep,
   { text, annotations, ...rest }: RawObject,
@@ -281,13 +277,11 @@ function addContent(
   return fields['type'] === 'thought' ? reasoningDelta(stringOf(text)) : textDelta(stringOf(text))
 }
 
-/** A later event never removes a field. */
 const withoutEmpty = (value: RawObject): RawObject =>
   Object.fromEntries(
     Object.entries(value).filter(([, field]) => field !== null && field !== undefined && field !== ''),
   )
 
-/** The step as in a whole reply. */
 function wholeStep({ fields, list, args }: StreamedStep): RawObject {
   const contents = list.map(({ fields: content, texts, annotations }) => ({
     ...content,
@@ -302,7 +296,6 @@ function wholeStep({ fields, list, args }: StreamedStep): RawObject {
   }
 }
 
-/** Parses arguments; invalid JSON remains text, so that the call is not executed. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

@@ -78,7 +78,6 @@ interface Part {
 interface View {
   readonly request: unknown
   readonly steps: readonly Part[]
-  /** Contents of inputs, outputs and results. */
   readonly contents: readonly (Part & { readonly of: unknown })[]
 }
 
@@ -101,7 +100,6 @@ const CONTENT: ReadonlySet<unknown> = new Set(['user_input', 'model_output', 'fu
 
 const USER: ReadonlySet<unknown> = new Set(['user_input', 'function_result'])
 
-/** Turns of calls and their results. */
 const turns = ({ steps }: View) =>
   turnsOf(
     steps.map(({ path, body: { type, id, call_id } }): Step => {

@@ -21,7 +21,6 @@ import {
   thoughtAt,
 } from './blocks.ts'
 
-/** Accepted instead of a thought's signature, before a call of another model. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 type Block = InteractionsContent | InteractionsStep

@@ -60,7 +60,6 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** Writes a PDF from its bytes, a file that was uploaded to this provider, or audio. */
 function write(file: FileRef): JsonObject | null {
   const { from, name, mediaType } = file
   if ('id' in from) return from.provider === 'openai' ? { type: 'file', file: { file_id: from.id } } : null
@@ -87,7 +86,6 @@ export const KINDS = {
   audio: { in: 'words', side: 'assistant' },
   /** Marks a reply with reasoning: the text is in the field that all events have. */
   reasoning_content: { in: 'part', side: 'assistant' },
-  /** The same field under the name of other servers. */
   reasoning: { in: 'part', side: 'assistant' },
   /** Thinking of Claude, as LiteLLM passes it on. */
   thinking_blocks: {
@@ -144,7 +142,6 @@ export type ChatToolCall =
       readonly type: 'function'
       readonly function: { readonly name: string; readonly arguments: string }
     }
-  /** A call in free text. */
   | {
       readonly id: string
       readonly type: 'custom'

@@ -16,7 +16,6 @@ import {
   type Wire,
 } from '../provider.ts'
 
-/** OpenAI's errors, for both of its grammars. */
 export const OPENAI_ERRORS: Readonly<Record<Refusal, { readonly status: number; readonly error: Wire }>> = {
   invalid: { status: 400, error: { type: 'invalid_request_error', code: null } },
   too_long: {

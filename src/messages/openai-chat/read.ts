@@ -32,9 +32,7 @@ interface StreamedCall {
   readonly callType: 'function' | 'custom'
   id: string
   name: string
-  /** Joined at the end, so that the cost is linear. */
   readonly given: string[]
-  /** Whether the arguments are a complete object. */
   readonly isWhole: (piece: string) => boolean
 }
 
@@ -156,7 +154,6 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   })
 }
 
-/** Adds the fields of a piece that are not null. */
 function gather(fields: Pieces, piece: RawObject): void {
   for (const [field, value] of Object.entries(piece)) {
     if (value === null || value === undefined) continue
@@ -166,7 +163,6 @@ function gather(fields: Pieces, piece: RawObject): void {
   }
 }
 
-/** A field as in a whole message. */
 function wholeField(field: string, values: readonly unknown[]): unknown {
   if (field === 'audio') return wholeObject(objectsOf(values))
   if (field === 'thinking_blocks') return wholeBlocks(objectsOf(values.flat()))
@@ -180,7 +176,7 @@ function joined(values: readonly unknown[]): unknown {
   return typeof last === 'string' ? values.map(stringOf).join('') : last
 }
 
-/** Items of one type and index are pieces of the same item: a signature is refused without its whole text. */
+/** Joins pieces of one type and index: a signature is refused without its whole text. */
 const wholeItems = (items: readonly unknown[]): unknown[] =>
   [...Map.groupBy(items, keyOf).values()].map((same) =>
     same.length === 1 ? same[0] : wholeObject(objectsOf(same)),
@@ -203,10 +199,8 @@ function keyOf(item: unknown): unknown {
   return Number.isInteger(index) ? `${stringOf(type)} ${String(index)}` : item
 }
 
-/** Fields that arrive in pieces. */
 const STREAMED_FIELDS: ReadonlySet<string> = new Set(['transcript', 'text', 'summary', 'data', 'thinking'])
 
-/** Merges the pieces of an object; the last value of other fields wins. */
 function wholeObject(pieces: readonly RawObject[]): RawObject {
   const fields: Pieces = new Map()
   for (const piece of pieces) gather(fields, piece)
@@ -249,7 +243,6 @@ export interface ChatReply {
 export const fromOpenAIChat = (reply: ChatReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const choice = objectsOf(raw['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
@@ -328,7 +321,6 @@ export const thoughtIn = (content: unknown): string =>
     .map((part) => thoughtOf(objectOf(part)))
     .join('')
 
-/** The thinking of a part: a text, or the texts of a list. */
 function thoughtOf(part: RawObject): string {
   const { thinking } = part
   if (!isThinking(part)) return ''
@@ -359,11 +351,9 @@ function contentPart(part: unknown): ReplyPart[] {
   return typeof refusal === 'string' ? refusalPart(refusal) : [{ is: 'other', value: asJson(raw) }]
 }
 
-/** Other fields of a thinking part, such as a signature; only the record has them. */
 const recordedThinking = (more: JsonObject | null): ReplyPart[] =>
   more === null ? [] : [{ is: 'other', value: { thinking: more } }]
 
-/** The parts of content without thinking. Adjacent plain texts are joined: a stream splits them anywhere. */
 function contentParts(content: readonly unknown[]): ReplyPart[] {
   const out: ReplyPart[] = []
   let run: string[] = []

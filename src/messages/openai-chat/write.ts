@@ -21,7 +21,6 @@ import {
 
 const NAME = /^[\w-]{1,64}$/
 
-/** A piece of an assistant message: text, a refusal, a call, or fields of its server. */
 type ReplyPart =
   | { readonly said: string }
   | { readonly refused: string }
@@ -81,7 +80,6 @@ const startWriter = (options: WriteOptions, list: ChatMessage[]) => ({
   request: (messages: ChatMessage[]) => messages,
 })
 
-/** A reply as one message: its texts, refusal, calls, and fields of its server. */
 function assistantMessage(
   parts: readonly ReplyPart[],
   { callContent, reasoning }: WriteOptions,
@@ -109,13 +107,11 @@ function assistantMessage(
 
 const joined = (texts: readonly string[]): string => texts.join('\n')
 
-/** The text of a reply's reasoning in each field that may have it. */
 const reasoningFields = /* @__PURE__ */ memoize(({ reasoning_content }: AssistantMessage) => {
   const text = wellFormed(reasoning_content ?? '')
   return { reasoning_content: { reasoning_content: text }, reasoning: { reasoning: text } }
 })
 
-/** A part, or the reasoning that it represents; null if that is not sent. */
 function reasoningIn(value: JsonObject, message: AssistantMessage, options: WriteOptions): JsonObject | null {
   const field = kindName(value)
   if (field !== 'reasoning_content' && field !== 'reasoning') return value

@@ -53,15 +53,11 @@ import {
 } from '../shape.ts'
 import { allOf, hasOwnParts, reasoningItems } from '../reply-parts.ts'
 
-/** How a typed call is read; separate from writing, since a writer needs none of it. */
 interface CallReader {
-  /** The tool's name; null if the call names it. */
   readonly tool: string | null
-  /** Returns the arguments as text. */
   readonly argumentsIn: (item: RawObject) => string
 }
 
-/** Reads a call whose field contains the arguments. */
 const fieldReader = (tool: string | null, field: string): CallReader => ({
   tool,
   argumentsIn: (item) => textOfInput(item[field]),
@@ -89,15 +85,12 @@ export function readCall(item: RawObject): { readonly name: string; readonly arg
     : { name: reader.tool ?? stringOf(item['name']), arguments: reader.argumentsIn(item) }
 }
 
-/** How a typed call is written. */
 interface Form {
-  /** The arguments, as fields of the item. */
   readonly fields: (call: Call) => JsonObject
   /** The item of a result; null if the kind cannot represent all of it. */
   readonly output: (call_id: string, result: Result) => JsonObject | null
 }
 
-/** A call with its arguments in one field, and a result of text. */
 const fieldForm = (
   field: string,
   output: (call_id: string, said: string, isError: boolean) => JsonObject,
@@ -323,7 +316,6 @@ export const PARTS: PartTable = {
   write,
 }
 
-/** Writes documents; this grammar has no audio or video. */
 function write({ from, name, mediaType }: FileRef): JsonObject | null {
   if ('id' in from) return from.provider === 'openai' ? { type: 'input_file', file_id: from.id } : null
   const isDocument =
@@ -425,7 +417,6 @@ export const KINDS = {
     ...PART,
     needs: { call_id: id, status: string, output: absent(string) },
   },
-  /** Items of a client, never of a reply. */
   function_call_output: CLIENT_ITEM,
   custom_tool_call_output: CLIENT_ITEM,
   computer_call_output: CLIENT_ITEM,
@@ -436,7 +427,6 @@ export const KINDS = {
 
 const REASONING_ID = /^rs[\w-]{0,62}$/
 
-/** Additional fields of calls; typed calls have their item's id here too. */
 const CALL_MORE = {
   ...KINDS.function_call.more,
   type: string,
@@ -466,10 +456,7 @@ export const LIMITS: Limits = {
   appends: true,
 }
 
-/**
- * Whether a reasoning item can be sent: with a legal id and its encrypted content, since the provider stores
- * nothing that the id alone could name.
- */
+/** Whether reasoning can be sent: a legal id and encrypted content, since the provider stores nothing. */
 export function isSendable(item: ReasoningItemModel | undefined): boolean {
   const { id, encrypted_content } = item ?? {}
   return (
@@ -477,10 +464,7 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
   )
 }
 
-/**
- * The model reasons, then writes text, then calls: the text is between the first call and the reasoning
- * before it.
- */
+/** The model reasons, writes, then calls: text belongs between reasoning and the first call. */
 function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
   const { tool_calls, responses_reasoning_item } = message
   const texts = allOf(counts, 'text')
@@ -536,7 +520,6 @@ interface ResponsesUserMessage {
   readonly content: (ResponsesText | ResponsesImage | ResponsesPart)[]
 }
 
-/** A later system prompt. */
 interface ResponsesDeveloperMessage {
   readonly type: 'message'
   readonly role: 'developer'

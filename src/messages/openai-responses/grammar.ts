@@ -28,7 +28,6 @@ const REASONS: Readonly<Record<string, string>> = {
   filtered: 'content_filter',
 }
 
-/** The items of an output; a refusal is a message of its own. */
 const outputOf = (contents: readonly Wire[], { requestNumber, end }: ReplyAbout): readonly Wire[] =>
   end === 'refused'
     ? [...contents, messageItem(`${requestNumber}_no`, { type: 'refusal', refusal: 'I will not.' })]
@@ -57,7 +56,6 @@ function responseOf(contents: readonly Wire[], about: ReplyAbout): Wire {
   }
 }
 
-/** The deltas of an item. */
 function deltasOf(item: Wire, output_index: number): readonly Wire[] {
   const { type, id: item_id } = item
   const [part] = (type === 'message' ? item['content'] : []) as readonly Wire[]
@@ -80,13 +78,11 @@ function deltasOf(item: Wire, output_index: number): readonly Wire[] {
   }))
 }
 
-/** Whether a part is not a call, or its arguments are the JSON of an object. */
 function hasArguments(part: ModelPart): boolean {
   if (typeof part === 'string' || !('call' in part)) return true
   return typeof part.args !== 'string' || JSON.stringify(argumentObject(part.args)) === part.args
 }
 
-/** Requests of items; a message can be one text or a list of parts. */
 const SIGHT: Sight = {
   see(request, tools = null) {
     const { instructions = null, input } = request as Wire
@@ -96,7 +92,6 @@ const SIGHT: Sight = {
   contentBlocks: itemBlocks,
 }
 
-/** An item of a request; the form of a message's text and its ids are ignored. */
 function itemBlocks(item: Wire): SeenBlock[] {
   const { type = 'message', role, content, id: _, status: __, encrypted_content, ...rest } = item
   if (type === 'reasoning')

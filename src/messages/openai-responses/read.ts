@@ -86,7 +86,6 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
 
 type PieceReader = (item: (kind: string) => StreamItem, event: RawObject) => readonly StreamingDeltaEvent[]
 
-/** Reads a text of a part in a list of an item, such as `content`. */
 const textPiece =
   (
     kind: string,
@@ -109,9 +108,7 @@ const textPiece =
     return publish(event['delta'])
   }
 
-/**
- * Returns the index of the part that a piece without an index continues: the one of its type, else a new one.
- */
+/** For a piece without an index: the part of its type, else a new one. */
 function partOf({ pieces }: StreamItem, list: string, part: string): number {
   let index = 0
   for (let type; (type = pieces.get(`${list}.${index}.type`)?.whole) !== undefined; index += 1)
@@ -119,7 +116,6 @@ function partOf({ pieces }: StreamItem, list: string, part: string): number {
   return index
 }
 
-/** Reads the arguments or the input of a call. */
 const callPiece =
   (kind: string, field: string): PieceReader =>
   (itemOf, event) => {
@@ -136,7 +132,6 @@ const REASONING = textPiece('reasoning', 'content', 'content_index', 'reasoning_
 const ARGUMENTS = callPiece('function_call', 'arguments')
 const INPUT = callPiece('custom_tool_call', 'input')
 
-/** Events with a piece of an item. */
 const PIECES: ReadonlyMap<unknown, PieceReader> = new Map([
   ['response.output_text.delta', OUTPUT_TEXT],
   ['response.output_text.done', OUTPUT_TEXT],
@@ -171,7 +166,6 @@ function streamedItems() {
     byIndex.set(index ?? items.length - 1, match)
     return match
   }
-  /** Order of the latest item of the last event. */
   let order = -1
   const matched = new Set<StreamItem>()
   return {
@@ -180,7 +174,6 @@ function streamedItems() {
       const match = find(stringOf(latest['id']), output_index, latest)
       match.whole = mergeWhole(latest, match)
     },
-    /** Adds an item of the last event, which may list all, some or no items. */
     addLast: (item: RawObject): void => {
       const [id, call] = [stringOf(item['id']), stringOf(item['call_id'])]
       const isFree = (each: StreamItem): boolean => !matched.has(each) && typeOf(each) === item['type']
@@ -259,7 +252,6 @@ export interface ResponsesReply {
 export const fromOpenAIResponses = (reply: ResponsesReply, options: ReadOptions = {}): Reply =>
   readReply(objectOf(reply), options)
 
-/** `broken`: how its stream ended, if before the end of the reply. */
 function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | null = null): Reply {
   const items = objectsOf(raw['output'])
   const reason = stringOf(objectOf(raw['incomplete_details'])['reason'])
@@ -329,7 +321,6 @@ function refusalIn(items: readonly RawObject[]): RawObject | undefined {
 const CALL = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
 const TYPED_CALL = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
 
-/** Returns the parts of an item; `executed` has the ids of calls that the provider executed itself. */
 function partsOf(
   item: RawObject,
   isCutOff: boolean,
@@ -384,8 +375,8 @@ function partsOf(
 }
 
 /**
- * Returns the parts of a message. The first one has the message's own fields: its phase, and its id if
- * `isNamed`, or if its text alone would lose something.
+ * The parts of a message. The first has its phase, and its id if `isNamed`, or if the text alone would lose
+ * something.
  */
 function messageParts(item: RawObject, isNamed: boolean): ReplyPart[] {
   const parts = objectsOf(item['content'])

@@ -99,10 +99,8 @@ interface Part {
 
 interface Item extends Part {
   readonly type: unknown
-  /** Only for messages. */
   readonly role: unknown
   readonly content: unknown
-  /** Parts of a message's content or of a call's output. */
   readonly parts: readonly Part[]
 }
 
@@ -137,7 +135,6 @@ const idOf = { id: text }
 const withStatus = { status: orNull(text) }
 const withCallId = { call_id: text }
 const withCaller = { caller: orNull(object) }
-/** Items of the provider's own tools; their contents are not checked. */
 const serverShapes = {
   file_search_call: fields({ ...idOf, queries: listOf(text), status: text }, { results: orNull(many) }),
   web_search_call: fields({ ...idOf, action: object, status: text }),
@@ -241,7 +238,6 @@ function viewOf(request: unknown): View {
   return { request, input, items, calls, turns: turnsOf(synchronous.flatMap(stepOf)) }
 }
 
-/** Ids of calls that are `async`. */
 const asyncIds = (items: readonly Item[]): ReadonlySet<unknown> =>
   new Set(
     items.flatMap(({ type, body }) => (isCall(type) && body['async'] === true ? [body['call_id']] : [])),
@@ -276,7 +272,6 @@ export const SERVER_CALLS: ReadonlyMap<string, boolean> = new Map([
   ['apply_patch_call', false],
 ])
 
-/** The type of the call of an output. */
 export const callOf = (output: string): string =>
   output === 'tool_search_output' ? 'tool_search_call' : output.replace(/_output$/, '')
 
@@ -298,7 +293,6 @@ const PREFIXES = new Map([
   ['function_call_output', 'fc'],
 ])
 
-/** Items that may follow reasoning, in addition to a message of the assistant. */
 const AFTER_REASONING: readonly string[] = [
   ...SERVER_KINDS,
   'function_call',

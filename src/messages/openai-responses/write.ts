@@ -39,21 +39,19 @@ const MESSAGE_ID = /^msg[\w-]{0,61}$/
 const CALL_ID = /^fc[\w-]{0,62}$/
 const ANY = /^[\w-]{1,64}$/
 
-/** A text with its additional fields. */
 interface MessageText {
   readonly piece: TextPiece
   readonly more: JsonObject | null
 }
 
-/** The items of a reply, and the results of its typed calls. */
 interface ReplyItems {
   readonly items: readonly Written<ResponsesItem>[]
   readonly outputs: ReadonlyMap<Call, JsonObject>
 }
 
 /**
- * Returns the items of a reply. An item after reasoning that is not sent must not have its id, or the
- * provider misses the reasoning; reasoning without a following item is refused.
+ * Items of a reply. After omitted reasoning an item loses its id, or the provider misses the reasoning;
+ * reasoning needs a following item.
  */
 function replyItems(
   turn: AssistantTurn,
@@ -137,7 +135,6 @@ function replyItems(
   return { items, outputs }
 }
 
-/** Whether reasoning may precede a part. */
 function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
   const { kind, index } = ref
   if (kind === 'other')
@@ -183,10 +180,7 @@ function outputPart({ piece: { text }, more }: MessageText): ResponsesOutputPart
     : { type: 'output_text', text, annotations: (annotations ?? []) as never[] }
 }
 
-/**
- * An item that was stored whole, with its id if that may be sent. Null if it may not, and the provider
- * requires an id for the kind.
- */
+/** A stored item, with its id if that may be sent; null if the provider requires one that may not. */
 function withLegalId(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value
@@ -202,10 +196,7 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
   encrypted_content: encrypted_content ?? '',
 })
 
-/**
- * A call in the form of its type if that form can represent its result and needs no id that may not be sent;
- * else a function call.
- */
+/** A call in its type's form if that fits its result and needs no forbidden id; else a function call. */
 function callItem(
   call: Call,
   result: Result | undefined,
@@ -296,11 +287,8 @@ function start(input: ResponsesItem[], newMap: NewMap) {
   /** Halves of pairs, and whether they are sent. */
   const pairs = newMap<boolean>()
   const split = newMap<boolean>()
-  /** Requests of the items so far that are not settled. */
   const requests = newMap<true>()
-  /** Calls sent as `async`, without a result yet, by their ids in the log. */
   const working = newMap<readonly ResponsesItem[]>()
-  /** Results in the form of their calls. */
   let outputs: ReplyItems['outputs'] = new Map()
   return {
     piece: (piece: Piece): Piece | ResponsesItem => piece,
@@ -368,14 +356,12 @@ function start(input: ResponsesItem[], newMap: NewMap) {
   }
 }
 
-/** The output of a completed async call. */
 function outputOf(call: ResponsesItem, pieces: readonly Piece[]): ResponsesItem {
   const { type, call_id } = call as object as JsonObject
   const output = { type: `${String(type)}_output`, call_id, output: contentOf(pieces) }
   return output as object as ResponsesItem
 }
 
-/** Writes a user's pieces: messages, and between them settlements of sent items. */
 function userItems(pieces: readonly Piece[], requests: Map<unknown, true>): ResponsesItem[] {
   const items: ResponsesItem[] = []
   let messagePieces: Piece[] = []

@@ -67,7 +67,6 @@ const isMark = ({ type }: UIPart): boolean => type === 'data-pause' || type === 
 
 export const isContent = (part: UIPart): boolean => part.type !== 'step-start'
 
-/** Whether a part can become another by additions. */
 function leadsTo(from: UIPart | undefined, to: UIPart | undefined): boolean {
   if (from === undefined || to === undefined || from.type !== to.type) return false
   if ('text' in from && 'text' in to)
@@ -124,10 +123,7 @@ function outcomeOf(part: UIToolPart): JsonValue {
   return part.state === 'output-denied' ? (part.approval.reason ?? null) : null
 }
 
-/**
- * Chunks for the outcome of a call that the client knows; there is none for a repeated request, or for a
- * start.
- */
+/** Chunks for the outcome of a known call; none for repeated requests or starts. */
 function outcomeChunks(part: UIToolPart): UIChunk[] {
   const { toolCallId } = part
   switch (part.state) {

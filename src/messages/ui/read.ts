@@ -4,7 +4,6 @@ import { ColloquyError } from '../../event/errors.ts'
 import type { Content } from '../../event/shapes.ts'
 import type { MessageEvent } from '../../event/types.ts'
 
-/** An unvalidated message of a client. */
 interface ClientMessage {
   readonly id?: unknown
   readonly role?: unknown

@@ -40,7 +40,6 @@ export function toUIMessages(state: State, options: UIMessagesOptions = {}): AiS
   })
 }
 
-/** Id of the assistant message after a user's. */
 export const replyId = (messageId: string): string => `${messageId}-reply`
 
 /**
@@ -73,7 +72,6 @@ function turnsOf(state: State, items: readonly TimelineItem[], { seq } = { seq: 
   return turns
 }
 
-/** Adds an item, before pauses and interruptions that happened during its reply. */
 function addItem(state: State, items: TimelineItem[], item: TimelineItem): void {
   const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
   const after = reply?.after ?? null
@@ -107,7 +105,6 @@ const userMessage = ({ id, content }: MessageItem): AiSdkUIMessage => ({
 
 function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesOptions): UIPart[] {
   const parts: UIPart[] = []
-  /** The reply of the last step. */
   let open: string | null = null
   for (const item of items) {
     if (item.type === 'call') {
@@ -130,7 +127,6 @@ function partsOf(items: readonly TimelineItem[], { pageTools = [] }: UIMessagesO
   return parts
 }
 
-/** Adds the reasoning and content of a reply; returns whether it had any. */
 function addContent(parts: UIPart[], { reasoning, content }: MessageItem | CallItem): boolean {
   const before = parts.length
   if (reasoning !== '')
@@ -179,7 +175,6 @@ function toolState({ id, status, result, completedBy }: CallItem): UIToolState {
   }
 }
 
-/** A text if there are only texts, else the logged parts. */
 const outputOf = (content: readonly Content[]): JsonValue =>
   content.every(isTextPart) ? textOf(content) : (content as readonly object[] as readonly JsonObject[])
 

@@ -22,7 +22,6 @@ const RESPONSE = {
 }
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 
-/** Returns the model of a profile; null for an unknown name. */
 export type FindLlm = (name: string) => Promise<JsonObject | null>
 
 export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
@@ -99,7 +98,6 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
   ...switchProfile(lifecycle, findLlm),
 ]
 
-/** Operations that switch a conversation to the model of a profile. */
 export const switchProfile = (
   lifecycle: Lifecycle,
   findLlm: FindLlm,
@@ -121,10 +119,6 @@ export const switchProfile = (
   ),
 ]
 
-/**
- * An operation that changes the start request of a conversation; live readers learn of the change from the
- * log.
- */
 function changing<B>(
   verb: string,
   operationId: string,
@@ -166,7 +160,6 @@ function changing<B>(
   )
 }
 
-/** Replaces the model in the agent and in the agent settings. */
 function withLlm(start: JsonObject, llm: JsonObject): JsonObject {
   const { agent, agent_settings: settings } = start
   return {

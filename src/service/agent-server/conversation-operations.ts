@@ -65,7 +65,6 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
   },
 }
 
-/** Conversations of this owner. */
 const owner = optional(text())
 
 /** Only archived conversations, or only others. Default: all. */
@@ -81,7 +80,6 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   UPDATED_AT_DESC: 'updated_at_desc',
 }
 
-/** Deletes and forks with the data of other parts of the service. */
 export interface Upkeep {
   /**
    * Deletes a conversation with everything stored for it.
@@ -107,7 +105,6 @@ const TEXT_HIT: JsonObject = {
   },
 }
 
-/** Searches the text of all conversations. It needs a key, as every operation that shows private ones. */
 const searchText = ({ engine: { store } }: Lifecycle): Operation =>
   operation(
     {
@@ -178,7 +175,6 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
     },
   )
 
-/** @param upkeep handles conversations of the agent server and of the control plane */
 export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation(
     {
@@ -387,7 +383,6 @@ const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => 
 
 interface Filter {
   readonly status: Status | null
-  /** Required tags. */
   readonly tags: Readonly<Record<string, string>>
   readonly owner: string | null
   readonly archived: boolean | null
@@ -450,8 +445,8 @@ async function count(
 }
 
 /**
- * Opens conversations of unknown status, as an import leaves them, which stores their status. Returns whether
- * all are known; where the store cannot be written, they never are.
+ * Opens conversations of unknown status, as imported, which stores it. Returns whether all are known; never
+ * in a read-only store.
  */
 async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {
   const { store } = lifecycle.engine
@@ -468,7 +463,6 @@ async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {
 const fits = (info: JsonObject, status: Status | null): boolean =>
   status === null || info['execution_status'] === status
 
-/** Null for an unknown or deleted conversation. */
 async function describeIfThere(
   lifecycle: Lifecycle,
   given: string | ConversationRecord,
@@ -489,7 +483,6 @@ async function mapSequential<T, R>(list: readonly T[], work: (item: T) => Promis
   return results
 }
 
-/** All operations under `/api/conversations` except reading events. */
 export const lifecycleOperations = (lifecycle: Lifecycle, findLlm: FindLlm, upkeep: Upkeep): Operation[] => [
   ...agentOperations(lifecycle, findLlm),
   ...trajectoryOperations(lifecycle),

@@ -22,7 +22,6 @@ import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Lifecycle, openConversation, userMessageOf } from '../conversations/conversations.ts'
 import { agentFields, type ForkBody, type StartBody } from './request-schema.ts'
 
-/** A requested conversation, and the position from which to run it; null: do not run it. */
 interface Created {
   readonly isNew: boolean
   readonly conversation: Conversation
@@ -56,7 +55,6 @@ async function make(lifecycle: Lifecycle, id: string, body: StartBody): Promise<
   }
 }
 
-/** Appends, and runs, what an existing conversation lacks of its beginning. */
 async function resumeCreation(
   lifecycle: Lifecycle,
   idOrRecord: string | ConversationRecord,
@@ -76,7 +74,6 @@ async function resumeCreation(
   return withReservedRun(lifecycle, id, body, () => begin(conversation, body, false))
 }
 
-/** Reserves a slot for the run, if the first message requests one. */
 const withReservedRun = (
   { runs }: Lifecycle,
   id: string,
@@ -118,7 +115,6 @@ function beginningOf(
   }
 }
 
-/** The missing events of a beginning; none if another request began the conversation. */
 function missingEvents({ policy, message }: Beginning, state: State, isNew: boolean): Event[] {
   const exists = (event: Event): boolean => findEventIn(state.log, event.id ?? '') !== undefined
   const isBegun =
@@ -131,7 +127,6 @@ function missingEvents({ policy, message }: Beginning, state: State, isNew: bool
   return [...(isSet ? [] : [policy]), ...(message === null ? [] : [message])]
 }
 
-/** The position after the first message; null if the log does not contain it. */
 function positionAfter({ message }: Beginning, { log }: State): number | null {
   const entry = message === null ? undefined : findEventIn(log, message.id ?? '')
   return entry === undefined ? null : entry.seq + 1
@@ -188,7 +183,6 @@ async function recordOf(
   }
 }
 
-/** The metadata and sandbox that a fork inherits from other parts of the service. */
 export type Inherit = (
   source: ConversationRecord,
 ) => Promise<Required<Pick<NewConversation, 'metadata' | 'sandboxId'>>>

@@ -29,7 +29,6 @@ const UNKNOWN = { 404: { description: 'Unknown conversation' } }
 const PAGE = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
 const COUNT = { 200: { description: 'Successful Response', schema: { type: 'integer' } }, ...UNKNOWN }
 
-/** Under the control plane's version prefix. */
 export const ownEvents = (store: Store): Operation[] => [
   operation(
     {

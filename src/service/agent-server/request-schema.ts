@@ -17,7 +17,6 @@ import {
   title,
 } from '../http/body-schema.ts'
 
-/** The fields that the service itself uses. */
 const serviceFields = {
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
@@ -33,7 +32,6 @@ const serviceFields = {
   max_iterations: integer.min(1).default(500).optional(),
 }
 
-/** A start request; all other fields are for its agent. */
 const start = z.looseObject({
   ...serviceFields,
   secrets: secrets.nullable().optional(),
@@ -42,7 +40,6 @@ const start = z.looseObject({
 export type StartBody = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
 
-/** The fields of a start request that are for its agent. */
 export const agentFields = (body: object): JsonObject =>
   Object.fromEntries(
     Object.entries(body as JsonObject).filter(([name]) => !Object.hasOwn(serviceFields, name)),
@@ -66,7 +63,6 @@ export const rejectBody = bodyOf(
   z.strictObject({ action_ids: z.array(z.string()).min(1).max(1_000), reason: text(1, 4_096).optional() }),
 )
 
-/** A fork request. */
 const fork = z.strictObject({
   id: id.nullable().optional(),
   title: title.nullable().optional(),
@@ -96,7 +92,6 @@ export const secretsBody = bodyOf(z.strictObject({ secrets }))
 export const llmBody = bodyOf(z.strictObject({ llm: map }))
 export const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))
 
-/** The result of a background call. */
 export const completeBody = bodyOf(
   z.strictObject({
     content: z.union([text(0, 2 ** 22), z.array(content).min(1)]),

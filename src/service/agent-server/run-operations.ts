@@ -42,7 +42,6 @@ const unknown = { 404: { description: 'Unknown conversation' } }
 /** Maximum milliseconds that an interrupt waits for the run to end; the log already contains it. */
 const INTERRUPT_WAIT = 5_000
 
-/** The operations on runs and on HEAD. */
 export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
   verb(
     lifecycle,
@@ -127,7 +126,6 @@ async function pause({ runs }: Lifecycle, conversation: Conversation): Promise<v
   if (await runs.isWanted(conversation.id)) await conversation.append({ kind: 'PauseEvent', source: 'user' })
 }
 
-/** An operation without a body. */
 function verb(
   lifecycle: Lifecycle,
   name: string,
@@ -185,10 +183,6 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
   ),
 ]
 
-/**
- * Operations on calls that wait for confirmation. Approved calls are executed immediately if there is an
- * agent.
- */
 export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
   decision(
     lifecycle,
@@ -247,7 +241,6 @@ const isStatusUpdate = (event: Event): boolean =>
 /** A decision that needs a run is rejected as a whole if no slot is free. */
 const FULL = { 429: { description: 'Too many runs' } }
 
-/** An operation that approves or rejects calls. */
 function decision<B>(
   lifecycle: Lifecycle,
   [verb, operationId, summary]: readonly [verb: string, operationId: string, summary: string],

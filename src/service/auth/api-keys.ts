@@ -23,7 +23,6 @@ export interface ApiKeyInfo {
 export type NewApiKey = Pick<ApiKeyInfo, 'name' | 'not_before' | 'expires_at' | 'org_id'>
 
 interface StoredKey extends ApiKeyInfo {
-  /** SHA-256 of the key, in hexadecimal. */
   readonly hash: string
 }
 
@@ -31,14 +30,9 @@ interface StoredKey extends ApiKeyInfo {
 export interface ApiKeys {
   /** Creates a key; only this returns the key itself. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
-  /** The newest first. */
   readonly list: () => Promise<readonly ApiKeyInfo[]>
-  /** False for an unknown id. */
   readonly remove: (id: string) => Promise<boolean>
-  /**
-   * The key of a credential; null for an unknown key, and outside of its window. A key that is found counts
-   * as used.
-   */
+  /** Null for an unknown key, and outside of its window. A found key counts as used. */
   readonly find: (credential: string) => Promise<ApiKeyInfo | null>
 }
 
@@ -109,7 +103,6 @@ export const isWithin = (
   (not_before === null || Date.parse(not_before) <= now) &&
   (expires_at === null || now < Date.parse(expires_at))
 
-/** A random key of 256 bits behind a prefix. */
 export function newKey(prefix = PREFIX): string {
   let key = prefix
   while (key.length < prefix.length + LENGTH) {

@@ -5,12 +5,11 @@ import { type ApiKeyInfo, type ApiKeys, isSameHash, sha256 } from './api-keys.ts
 import { HttpProblem } from '../http/problem.ts'
 import type { AllowOrigin } from '../http/cors.ts'
 
-/** Whether a credential is one of the keys. */
 type KeyCheck = (credential: string) => Promise<boolean>
 
 /**
- * Checks credentials against the SHA-256 of all keys in constant time. There can be several keys, so that
- * they can be rotated. Null without keys: authentication is disabled.
+ * Compares SHA-256 with all keys in constant time. Several keys allow rotation. Null without keys:
+ * authentication is disabled.
  */
 function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
@@ -86,13 +85,11 @@ export async function requireCaller(
   return caller
 }
 
-/** Whether the origin of a request is an allowed one. */
 export const isAllowed = ({ headers }: Pick<Request, 'headers'>, allows: AllowOrigin): boolean => {
   const origin = headers.get('origin')
   return origin !== null && allows(origin)
 }
 
-/** Whether a browser reports a cross-site request. */
 export function isForeign({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site')
   if (site === 'cross-site' || site === 'same-site') return true

@@ -26,7 +26,6 @@ const INFO: JsonObject = {
 
 const FORBIDDEN = { 403: { description: 'A key cannot manage keys' } }
 
-/** `identify` returns the caller, `userOf` the user of an API key. */
 export const keyOperations = (
   keys: ApiKeys,
   identify: (request: Request) => Promise<Caller>,
@@ -136,7 +135,7 @@ export const keyOperations = (
   ]
 }
 
-/** The organization of a request, with the same limit as in a body, since it is stored with the key. */
+/** The organization of a request; limited as in a body, since it is stored. */
 function orgOf({ headers }: Request): string | null {
   const org = headers.get('x-org-id')
   if (org === null || (org !== '' && org.length <= MAX_ORG_ID)) return org

@@ -7,18 +7,15 @@ import { HttpProblem } from '../http/problem.ts'
 import { isWithin } from './api-keys.ts'
 import type { Caller, Credential, Identify } from './caller.ts'
 
-/** An authenticated caller. */
 export interface Access {
   readonly caller: Caller
   readonly credential: Credential | null
-  /** The organization of the request. */
   readonly org: string | null
 }
 
 /** Maximum milliseconds between two checks of a key. */
 const INTERVAL = 5_000
 
-/** The interval for streams with some heartbeat. */
 export const keyInterval = (heartbeat: number): number => Math.min(heartbeat, INTERVAL)
 
 interface Watched {
@@ -27,7 +24,6 @@ interface Watched {
   timer: ReturnType<typeof setTimeout> | undefined
 }
 
-/** Checks the keys of open streams; streams with the same key share a check. */
 export class KeyWatch {
   readonly #identify: Identify
   readonly #interval: number

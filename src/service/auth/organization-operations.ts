@@ -7,15 +7,12 @@ import { HttpProblem } from '../http/problem.ts'
 
 const string = { type: 'string' } as const
 
-/** Returns the user of an API key. */
 export type UserOf = (keyId: string) => Promise<{ readonly user_id: string; readonly email: string } | null>
 
 const NO_USER = { user_id: null, email: null }
 
-/** The permissions of every caller. */
 const WORK = ['view_conversations', 'edit_conversations', 'manage_sandboxes', 'edit_settings']
 
-/** `identify` returns the caller, `userOf` the user of an API key: its id and e-mail address, or null. */
 export const organizationOperations = (
   identify: (request: Request) => Promise<Caller>,
   userOf: UserOf,

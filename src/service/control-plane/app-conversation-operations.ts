@@ -196,7 +196,6 @@ export const appConversationOperations = (plane: ControlPlane): Operation[] => [
   ),
 ]
 
-/** The origin of the service in this request. */
 export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin
 
 /** A page may be short if conversations are large, or are deleted meanwhile. */
@@ -213,7 +212,6 @@ const search = (
     show: (records) => describeApps(plane, records, originOf(request)),
   })
 
-/** The filters of a request. */
 interface FilterValues {
   readonly title__contains: string | null
   readonly created_at__gte: string | null
@@ -260,7 +258,6 @@ function storeFilter(filter: FilterValues): ConversationFilter | null {
   }
 }
 
-/** The response for a sandbox that accepts no messages. */
 const REFUSED: Readonly<Partial<Record<SandboxStatus, number>>> = {
   PAUSED: 409,
   STARTING: 409,

@@ -18,10 +18,7 @@ export interface ControlPlaneContext {
   readonly sandboxes: Sandboxes
 }
 
-/**
- * Maximum number of conversations to look up or open at once, so that a page does not evict conversations
- * that are in use.
- */
+/** Maximum conversations to look up or open at once: a page must not evict those in use. */
 export const AT_ONCE = 10
 
 /** A conversation without a sandbox runs in the service itself. */
@@ -102,7 +99,6 @@ async function describe(
   }
 }
 
-/** Undefined if the conversation was deleted. */
 async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promise<string | undefined> {
   try {
     return (await openConversation(lifecycle, record)).state.header.status

@@ -5,10 +5,8 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Sandboxes } from './sandboxes.ts'
 
-/** Field of a conversation's metadata. */
 const APP = 'app'
 
-/** The fields that the control plane stores for a conversation. */
 export interface AppMetadata {
   readonly sandbox_id: string | null
   readonly selected_repository: string | null
@@ -20,7 +18,6 @@ export interface AppMetadata {
   readonly observability_metadata: JsonObject
   readonly observability_tags: readonly string[]
   readonly observability_span_name: string | null
-  /** The task that created it. */
   readonly start_task_id: string | null
 }
 
@@ -38,13 +35,11 @@ const NONE: AppMetadata = {
   start_task_id: null,
 }
 
-/** The stored fields; empty for a conversation that the control plane did not create. */
 export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMetadata {
   const stored = metadata[APP]
   return isObject(stored) ? { ...NONE, ...(stored as Partial<AppMetadata>) } : NONE
 }
 
-/** The metadata with some of these fields changed. */
 export const withApp = (
   { metadata }: Pick<ConversationRecord, 'metadata'>,
   app: Partial<AppMetadata>,

@@ -32,19 +32,15 @@ export interface ControlPlane extends ControlPlaneContext {
   readonly tasks: StartTasks
   readonly pending: PendingMessages
   readonly deletions: Deletions
-  /** Waits until a sandbox runs, up to the start timeout, and then sends the messages that wait for it. */
   readonly whenUp: (sandboxId: string) => Promise<void>
   /** Runs record updates one after the other, so that none undoes another. */
   readonly inTurn: RunInOrder
   /** Continues work in the background; only the end of the service waits for it. */
   readonly inBackground: (work: Promise<void>) => void
-  /** Continues unfinished work of an earlier process, and checks for more at an interval. */
   readonly start: () => Promise<void>
-  /** Stops all work, and closes the sandboxes. */
   readonly close: () => Promise<void>
 }
 
-/** Builds a control plane; it does nothing before a request or `start`. */
 export function createPlane(
   lifecycle: Lifecycle,
   onFailure: (error: unknown) => void,

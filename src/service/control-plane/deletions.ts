@@ -32,7 +32,6 @@ export interface DeletionParts {
 export class Deletions {
   readonly #parts: DeletionParts
   readonly #jobs: Jobs<Deletion>
-  /** Finishes deletions in the background, including those of crashed processes. */
   readonly worker: JobWorker<Deletion>
 
   /** @param ttl milliseconds after which another process finishes a deletion */
@@ -59,7 +58,6 @@ export class Deletions {
     this.worker.start(job)
   }
 
-  /** Can be repeated. */
   async #delete({ conversation_id: id, start_ref }: Deletion): Promise<void> {
     const { lifecycle, tasks, pending } = this.#parts
     await tasks.forget(id)

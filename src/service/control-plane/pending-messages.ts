@@ -12,7 +12,6 @@ import { appOf } from './app-metadata.ts'
 import { newId } from './sandboxes.ts'
 import type { StartTasks } from './start-tasks.ts'
 
-/** Maximum number of messages that wait for one conversation. */
 export const MAX_PENDING = 10
 /** Maximum number of characters of several such messages as JSON: each change writes all of them. */
 export const MAX_PENDING_TEXT = 2 ** 22
@@ -29,13 +28,11 @@ interface PendingMessage {
 /** The messages of one conversation, in order. The id of the record is the id as clients of the control plane read it. */
 interface Queue {
   readonly messages: readonly PendingMessage[]
-  /** The sandbox that they wait for, if that is known. */
   readonly sandbox_id: string | null
   /** Distinguishes the conversation from a later one with the same id. */
   readonly incarnation: string
 }
 
-/** What clients read of a pending message. */
 interface Queued {
   readonly id: string
   readonly queued: true
@@ -53,7 +50,6 @@ export class PendingMessages {
   readonly worker: JobWorker<Queue>
   readonly #closing = new AbortController()
 
-  /** @param retryAfter milliseconds after which messages that could not be sent are tried again */
   constructor(
     context: ControlPlaneContext,
     tasks: Pick<StartTasks, 'starting' | 'find'>,
@@ -98,7 +94,6 @@ export class PendingMessages {
     return { id, queued: true, position: queue?.messages.length ?? 1 }
   }
 
-  /** Sends the messages of a conversation in the background if it is ready. */
   deliver(conversationId: string): void {
     this.worker.wake(shownId(conversationId))
   }
@@ -108,18 +103,15 @@ export class PendingMessages {
     for await (const { id } of this.#records.walk({ by: 'sandbox', value: sandboxId })) this.worker.wake(id)
   }
 
-  /** Deletes the messages of a conversation. */
   async forget(conversationId: string): Promise<void> {
     await this.#records.remove(shownId(conversationId))
   }
 
-  /** Stops sending; what was not sent is sent later. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.worker.close()
   }
 
-  /** The conversation, or the planned conversation of a task. */
   async #resolve(target: string): Promise<{ readonly id: string; readonly incarnation: string }> {
     const { lifecycle, sandboxes } = this.#context
     const task = (await this.#tasks.find(target)) ?? (await this.#tasks.starting(target))
@@ -166,7 +158,7 @@ export class PendingMessages {
     }
   }
 
-  /** Messages are sent when their sandbox runs; without that event they are tried less often the longer they wait. */
+  /** Sent when the sandbox runs; otherwise tried less often with time. */
   #waitOf({ messages, sandbox_id }: Queue): number {
     const waited = Date.now() - Date.parse(messages[0]?.created_at ?? '')
     const wait = sandbox_id === null || Number.isNaN(waited) ? 0 : Math.min(waited, MAX_WAIT)

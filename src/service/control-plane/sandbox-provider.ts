@@ -9,7 +9,6 @@ export interface SandboxSpec {
   /** Command to start in the sandbox; null for a working directory without a process. */
   readonly command: readonly string[] | null
   readonly created_at: string
-  /** Added to the provider's variables. */
   readonly initial_env: Readonly<Record<string, string>>
   readonly working_dir: string
 }
@@ -28,17 +27,14 @@ export interface ExposedUrl {
 /** The state of a sandbox. */
 export interface SandboxState {
   readonly status: SandboxStatus
-  /** The reason of a failure or of another unusual status. */
   readonly status_detail: string | null
   /** The key that the sandbox's own server requires; null unless it runs. */
   readonly session_api_key: string | null
   /** Null unless it runs. */
   readonly exposed_urls: readonly ExposedUrl[] | null
-  /** The path of its files, for its users. */
   readonly working_dir: string | null
 }
 
-/** The state of an unknown sandbox. */
 export const NO_STATE: SandboxState = {
   status: 'MISSING',
   status_detail: null,
@@ -60,18 +56,14 @@ export interface SandboxProvider {
    * started it, by a lease in the store. Default: all processes of the service reach the same sandboxes.
    */
   readonly machine?: string
-  /** In order; the first is the default. */
   readonly specs: readonly SandboxSpec[]
   /** Starts or restarts a sandbox: its state is STARTING, then RUNNING or ERROR. */
   readonly start: (id: string, specId: string) => Promise<void>
   /** Null for an unknown sandbox. A sandbox whose spec has no command is RUNNING while its files exist. */
   readonly state: (id: string, specId: string) => Promise<SandboxState | null>
-  /** Pauses it; does nothing if it does not run. */
   readonly pause: (id: string) => Promise<void>
   /** Resumes a paused sandbox, and restarts one that has ended. */
   readonly resume: (id: string, specId: string) => Promise<void>
-  /** Ends it and deletes its files. */
   readonly delete: (id: string) => Promise<void>
-  /** Ends all sandboxes; their files remain. Can be called again. */
   readonly close: () => Promise<void>
 }

@@ -11,23 +11,18 @@ import { type Records, recordsOf, risingClock } from '../records.ts'
 import type { SandboxFiles } from '../sandbox-files/contract.ts'
 import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from './sandbox-provider.ts'
 
-/** The stored part of a sandbox; its provider knows its state. */
 interface SandboxRecord {
   readonly id: string
   readonly sandbox_spec_id: string
   readonly created_at: string
 }
 
-/**
- * The stored record, with the time since when the sandbox may be running: only these are checked when the
- * limit is reached.
- */
+/** With the time since when it may be running: only these are checked at the limit. */
 interface StoredSandbox extends SandboxRecord {
   /** Null: it does not run. */
   readonly up: string | null
   /** A request of another process to the one that runs it. */
   readonly wanted?: 'PAUSED' | 'RUNNING' | null
-  /** The machine it belongs to; missing if all machines reach it. */
   readonly lease?: SandboxLease
 }
 
@@ -36,7 +31,7 @@ interface SandboxLease {
   /** Epoch milliseconds. The machine renews it; afterwards another one may start the sandbox again. */
   readonly until: number
   readonly status: SandboxState['status']
-  /** The machine that the sandbox's files were on, if its lease ended and this one started the sandbox again. */
+  /** The machine with its files, if that lease ended and this one restarted it. */
   readonly lostOn?: string
 }
 
@@ -46,14 +41,12 @@ const LEASE = 60_000
 /** Milliseconds after which a started sandbox that does not run has ended. */
 const START_TIMEOUT = 600_000
 
-/** The information about a sandbox that clients read. */
 interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
   readonly created_by_user_id: null
 }
 
 interface SandboxesOptions {
   readonly provider: SandboxProvider | null
-  /** Maximum number of running sandboxes; beyond it, the oldest are paused. */
   readonly most: number
   /** The clock of leases, in epoch milliseconds. Default: `Date.now`. */
   readonly now?: () => number
@@ -67,7 +60,6 @@ export class Sandboxes {
   readonly #leaseNow: () => number
   readonly #now = risingClock()
   readonly #inTurn = serialQueue()
-  /** Sandboxes that this process started and did not delete. */
   readonly #begun = new Set<string>()
   /** When the leases of this machine end, as far as this process knows; null before they were read. */
   #leased: Map<string, number> | null = null
@@ -83,17 +75,14 @@ export class Sandboxes {
     }))
   }
 
-  /** Whether a provider exists. */
   get possible(): boolean {
     return this.#provider !== null
   }
 
-  /** Files of the sandboxes; null without access. */
   get files(): SandboxFiles | null {
     return this.#provider?.files ?? null
   }
 
-  /** In order, with all values of the environment masked. */
   get specs(): readonly SandboxSpec[] {
     return (this.#provider?.specs ?? []).map((spec) => ({
       ...spec,
@@ -125,7 +114,6 @@ export class Sandboxes {
     return (await this.states([id])).get(id) ?? NO_STATE
   }
 
-  /** The states of several sandboxes, each queried once. */
   async states(ids: Iterable<string>): Promise<ReadonlyMap<string, SandboxState>> {
     const unique = new Set(ids)
     if (unique.size === 0) return new Map()
@@ -134,7 +122,6 @@ export class Sandboxes {
     )
   }
 
-  /** The information about sandboxes, in order; null for each unknown one. */
   async infos(ids: readonly string[]): Promise<(SandboxInfo | null)[]> {
     return Promise.all(
       ids.map(async (id) => {
@@ -259,7 +246,6 @@ export class Sandboxes {
     await this.#mark(id, { wanted: 'RUNNING' })
   }
 
-  /** Stores the time and the request; does nothing for a deleted sandbox. */
   async #mark(id: string, change: Partial<Pick<StoredSandbox, 'up' | 'wanted'>>): Promise<void> {
     await this.#records.update(id, (before) => {
       const isUnchanged = Object.entries(change).every(
@@ -286,7 +272,6 @@ export class Sandboxes {
     return (await this.#records.find(id))?.record.lease
   }
 
-  /** Whether another machine has the lease, and it has not ended. */
   #isElsewhere(lease: SandboxLease | undefined): lease is SandboxLease {
     const machine = this.#provider?.machine
     if (machine === undefined || lease === undefined) return false
@@ -325,7 +310,6 @@ export class Sandboxes {
     return { lease: { machine, until, status: 'STARTING', ...(lostOn !== undefined && { lostOn }) } }
   }
 
-  /** Renews the leases of this machine, also those of an earlier process. */
   async #renewLeases(): Promise<void> {
     const machine = this.#provider?.machine
     if (machine === undefined) return
@@ -374,10 +358,7 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service has no sandboxes.')
   }
 
-  /**
-   * Pauses the oldest of the other sandboxes until one more may run: running ones first, so that starts are
-   * not lost without need.
-   */
+  /** Pauses the oldest others until one more may run: running ones first, to lose no starts. */
   async #makeRoom(record: SandboxRecord): Promise<void> {
     if (!this.#counts(record)) return
     const others = new Map<string, StoredSandbox>()
@@ -409,12 +390,10 @@ const maskedEnvironment = (env: Readonly<Record<string, string>>): Readonly<Reco
   Object.fromEntries(Object.keys(env).map((name) => [name, MASK]))
 
 interface BringUpOptions {
-  /** Whether to start a sandbox that does not exist. */
   readonly mayStart: boolean
   /** Milliseconds. */
   readonly sandboxTimeout: number
   readonly signal: AbortSignal
-  /** Called after the start, before the wait. */
   readonly onStarted: () => Promise<void>
 }
 

@@ -68,7 +68,6 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
   }
 }
 
-/** Maximum characters of a summary. */
 const MAX_SUMMARY = 500
 
 /** @param rules redaction of texts that anybody may read; null: only the secrets of URLs are masked */

@@ -122,7 +122,6 @@ interface Filter {
   readonly created_at__gte: string | null
 }
 
-/** The index of a sort order. */
 const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
@@ -170,7 +169,6 @@ async function countTasks(plane: ControlPlane, filter: Filter, exact: boolean): 
   return { count: items.length, more: false }
 }
 
-/** The first possible creation time of a task at or after an instant. */
 const atLeast = (instant: string): string =>
   new Date(Number(((parseInstant(instant) ?? 0n) + 999n) / 1000n)).toISOString()
 

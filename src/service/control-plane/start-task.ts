@@ -39,7 +39,6 @@ export interface StartTask {
   readonly id: string
   readonly created_by_user_id: null
   readonly status: TaskStatus
-  /** The reason of a failure. */
   readonly detail: string | null
   /** Null until the conversation exists. */
   readonly app_conversation_id: string | null
@@ -52,11 +51,8 @@ export interface StartTask {
 
 /** The stored part of a task. */
 export interface StoredTask extends StartTask {
-  /**
-   * The id that the conversation will have, so that a process that continues the task creates no second one.
-   */
+  /** The future conversation's id, so that a continued task creates no second one. */
   readonly planned_id: string
-  /** Whether the task starts a new sandbox. */
   readonly makes_sandbox: boolean
   /** Where the secrets of the request are stored; null without secrets. */
   readonly start_ref: string | null
@@ -76,7 +72,6 @@ export const shown = ({
 }
 
 interface Making {
-  /** Null without a sandbox. */
   readonly workingDir: string | null
   readonly signal: AbortSignal
 }

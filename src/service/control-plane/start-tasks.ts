@@ -25,22 +25,16 @@ import {
 } from './start-task.ts'
 
 interface StartTasksOptions {
-  /** Maximum milliseconds for a sandbox to start. */
   readonly sandboxTimeout: number
-  /** Milliseconds after which another process works on the tasks of a crashed one. */
   readonly staleAfter: number
-  /** Called when a conversation is ready. */
   readonly onReady: (conversationId: string) => void
-  /** Called with each task that failed. */
   readonly onFailed: (task: StartTask) => void
-  /** Called with failures that could not be written to a task. */
   readonly onFailure: (error: unknown) => void
 }
 
 /** Receives the task after each step, and null when this process no longer works on it. */
 type Follower = (task: StoredTask | null) => void
 
-/** Stores the progress of a task. */
 type TakeStep = (change: Partial<StoredTask>) => Promise<void>
 
 /** The start tasks of a service. */
@@ -66,7 +60,6 @@ export class StartTasks {
     this.worker = new JobWorker(this.#jobs, (job) => this.#work(job), options.onFailure)
   }
 
-  /** A task by its id, with or without dashes. */
   async find(id: string): Promise<StoredTask | null> {
     for (const form of formsOf(id)) {
       const stored = await this.records.find(form)
@@ -75,7 +68,6 @@ export class StartTasks {
     return null
   }
 
-  /** The task that created a conversation. */
   async maker(conversationId: string): Promise<StoredTask | null> {
     for (const value of formsOf(conversationId)) {
       const { items } = await this.records.list({ by: 'conversation', value, limit: 1 })
@@ -84,7 +76,6 @@ export class StartTasks {
     return null
   }
 
-  /** The task that will create a conversation with this id. */
   async starting(conversationId: string): Promise<StoredTask | null> {
     const planned = await this.#planned.find(plainId(conversationId))
     const task = planned === null ? null : await this.find(planned.record.task)
@@ -168,7 +159,6 @@ export class StartTasks {
     })
   }
 
-  /** Stops working; another process, or the next one, continues. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.worker.close()
@@ -250,7 +240,6 @@ export class StartTasks {
     await this.#releaseOwn(job.record)
   }
 
-  /** Deletes what was created for a task whose conversation was deleted in the meantime. */
   async #undo(task: StoredTask): Promise<void> {
     const { engine } = this.#context.lifecycle
     if (await isMade(engine.store, task).catch(() => false)) await engine.delete(task.planned_id)

@@ -23,11 +23,9 @@ import type { Starts } from './starts.ts'
 export interface Lifecycle {
   readonly engine: Engine
   readonly runs: Runs
-  /** The requests that started them. */
   readonly starts: Starts
 }
 
-/** A conversation with its state and its record. */
 export interface OpenConversation extends Look {
   readonly conversation: Conversation
 }
@@ -50,7 +48,6 @@ export async function openConversation(
   return { conversation, ...(isChanged ? await conversation.look() : { state, record }) }
 }
 
-/** Whether a conversation does not exist. */
 export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
@@ -63,12 +60,10 @@ export async function describe({ engine }: Lifecycle, conversation: Conversation
   return wholeInfoOf(engine.store, record, state)
 }
 
-/** Makes ids for events that the service appends. */
 export const newEventId: () => string = monotonicFactory()
 
 const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
 
-/** A message whose schema was checked. */
 interface ClientMessage {
   readonly content: readonly object[]
   /** A message with the same key is appended once. */

@@ -6,7 +6,6 @@ import type { Store } from '../../store/contract/store.ts'
 import { retryConflicts } from '../../store/kit/items.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 
-/** Maximum of the 12-bit counter of a millisecond. */
 const MAX_COUNT = 0xfff
 
 let lastTime = 0
@@ -51,15 +50,15 @@ export function refuseReserved(id: string | null, field: string): void {
 export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), dashedId(id)])]
 
 /**
- * An id as the agent server writes it: a UUID in small letters with dashes, so that all forms of one UUID
- * create one conversation; any other id unchanged.
+ * The agent server's form: a UUID in small letters with dashes, so that all forms of one create one
+ * conversation; other ids unchanged.
  */
 export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
-/** An id as the control plane writes it: a UUID in small letters without dashes; any other id unchanged. */
+/** The control plane's form: a UUID in small letters without dashes; other ids unchanged. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
-/** The plain form of an id, if that form finds the conversation: a UUID stored in capitals is unchanged. */
+/** The plain form, if it finds the conversation: a UUID stored in capitals is unchanged. */
 export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
 
 /** The record of a conversation, or null; also null for an invalid id. */

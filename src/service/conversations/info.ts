@@ -18,7 +18,6 @@ import { maybe } from '../http/operation.ts'
 import { childIdsOf } from './listing.ts'
 import { Latest, startOf } from './starts.ts'
 
-/** The usage counted so far. */
 interface CountedUsage {
   readonly count: UsageCount
   readonly start: number
@@ -84,7 +83,6 @@ async function countOn(
 
 const startAt = (start: number): CountedUsage => ({ count: usageCount(), start, next: start, last: null })
 
-/** Returns the position up to which events are counted. */
 async function countFrom(
   store: Store,
   id: string,
@@ -136,11 +134,9 @@ function metricsOf(usage: ModelUsage): JsonObject {
   }
 }
 
-/** Whether a client has archived a conversation. */
 export const isArchived = ({ metadata }: Pick<ConversationRecord, 'metadata'>): boolean =>
   metadata['archived'] === true
 
-/** The policy of a conversation without one. */
 const NEVER = { kind: 'NeverConfirm' } as const
 
 /**
@@ -182,7 +178,6 @@ export function infoOf(record: ConversationRecord, state: State): JsonObject {
   } satisfies JsonObject)
 }
 
-/** The agent shown for a conversation that was started without one. */
 function agentOf({ agent_settings: settings }: JsonObject): JsonObject {
   const llm = isObject(settings) ? settings['llm'] : undefined
   return { kind: 'Agent', llm: { model: 'default', usage_id: 'agent', ...(isObject(llm) && llm) }, tools: [] }

@@ -15,7 +15,6 @@ import { checkConversationQuery } from '../../store/kit/query/conversation-query
 import { decodeCursor, encodeCursor, scopeOf } from '../../store/kit/query/page.ts'
 import { boolean, withDefault } from '../http/parameters.ts'
 
-/** One page to list. */
 export interface Listing {
   /** Name of the list. A cursor of another list, order or filter is rejected. */
   readonly list: string
@@ -50,7 +49,6 @@ export async function listPage(
 
 export const exact = withDefault(boolean(), false)
 
-/** Response of a count in the OpenAPI document. */
 export const COUNTED = {
   200: {
     description: `The number of results of a search, counted to ${MOST_COUNTED} unless \`exact\` is true; the header X-Count is \`exact\`, or \`at-least\` if there may be more`,

@@ -9,7 +9,6 @@ import { positionOf, type Runs, type WantedRun } from './runs.ts'
 import { isOfService } from './transient.ts'
 import type { WorkingCalls } from './working-calls.ts'
 
-/** Called with failures, for the service's log. */
 type OnFailure = (error: unknown) => void
 
 const PAGE = 100
@@ -25,7 +24,6 @@ export class LostRuns {
   #checking: Promise<void> = Promise.resolve()
   #closed = false
 
-  /** @param interval milliseconds between two checks */
   constructor(
     engine: Engine,
     runs: Runs,
@@ -40,7 +38,6 @@ export class LostRuns {
     this.#onFailure = onFailure
   }
 
-  /** Starts to check; lost runs continue in the background. */
   start(): void {
     if (this.#closed) return
     this.#checking = this.check()
@@ -52,7 +49,6 @@ export class LostRuns {
       })
   }
 
-  /** Stops; resolves when no check is active. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)

@@ -10,8 +10,7 @@ import type { State } from '../../state/state.ts'
 import type { Store } from '../../store/contract/store.ts'
 
 /**
- * How many times a run is repeated after its process died, until the user sends a message: the run itself may
- * be what crashes the process.
+ * Repetitions after process deaths, until the user sends a message: the run may be what crashes the process.
  */
 const MAX_LOST_RUNS = 2
 
@@ -33,7 +32,6 @@ export function hasUnfinishedRun(state: State): boolean {
   return lost < MAX_LOST_RUNS
 }
 
-/** Events per read. */
 const PAGE = 100
 
 /**

@@ -39,7 +39,6 @@ const expiryOf = (error: unknown): number =>
     ? error.data['expiresAt']
     : 0
 
-/** Whether the end of a run is no failure. */
 const isExpected = (error: unknown): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
 
@@ -76,7 +75,6 @@ class Slots {
   }
 }
 
-/** Whether no slot was free. */
 const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 /**
@@ -89,7 +87,6 @@ export type Agent = (
   context: AgentContext,
 ) => Step | Promise<Step>
 
-/** The part of the service that an agent's tools use. */
 export interface AgentContext {
   /**
    * Issues a token with which somebody without a key can complete one background call: `POST` to its `path` with
@@ -99,12 +96,9 @@ export interface AgentContext {
   readonly issueCallToken: (actionId: string, seconds?: number) => Promise<CallToken>
 }
 
-/** A token that completes one call until it expires. */
 export interface CallToken {
   readonly token: string
-  /** ISO 8601, in UTC. */
   readonly expires_at: string
-  /** Path of the request that completes the call. */
   readonly path: string
 }
 
@@ -115,9 +109,7 @@ export interface RunsOptions {
   readonly agent: ((conversation: Conversation, start: JsonObject) => Step | Promise<Step>) | null
   /** Options of every run. A conversation's own `max_iterations` takes precedence. */
   readonly options: Omit<RunOptions, 'signal' | 'from'>
-  /** Maximum number of runs at once. */
   readonly maxRuns: number
-  /** Called with a failed run whose log cannot report the failure. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -145,16 +137,13 @@ const noSlot = (): void => undefined
 
 /** Milliseconds between two checks for a free slot, and of another process's run that is about to end. */
 const CHECK_INTERVAL = 100
-/** Maximum number of milliseconds between two retries while the store is away. */
 const MAX_RETRY_WAIT = 2_000
 
 /** A stored command to run a conversation for the events before a position of its log. */
 export interface WantedRun {
   readonly conversation_id: string
   readonly from: number
-  /**
-   * The event that requests the run. It is stored before the event is appended, when its position is unknown.
-   */
+  /** The event that requests the run, stored before its position is known. */
   readonly event_id?: string
 }
 
@@ -175,8 +164,8 @@ interface Waiter {
 }
 
 /**
- * A command to run a conversation, and the callers that wait until it is durable: within a second a run has a lease, or
- * the command is a job in the store, which another process carries out if this one dies.
+ * A command to run, and the callers that wait until it is durable: within a second a run has a lease, or a
+ * job in the store survives this process.
  */
 class RunCommand {
   /** The length of the log when the run was requested; later messages increase it. */
@@ -195,7 +184,6 @@ class RunCommand {
     this.from = from
   }
 
-  /** Continues a job that this process has claimed. */
   adopt(job: Job<WantedRun>): void {
     this.#claimed.get(job.id)?.abandon()
     this.#claimed.set(job.id, job)
@@ -214,12 +202,10 @@ class RunCommand {
     return promise
   }
 
-  /** Resolves the waiting callers: a run will handle the command, or it is obsolete. */
   release(): void {
     for (const { resolve } of this.#leave()) resolve()
   }
 
-  /** Rejects the waiting callers; the job remains for another process. */
   fail(error: unknown): void {
     for (const { reject } of this.#leave()) reject(error)
     for (const job of this.#claimed.values()) job.abandon()
@@ -283,9 +269,7 @@ export class Runs {
   readonly #slots: Slots
   readonly #commands = new Map<string, RunCommand>()
   readonly #joining = new Set<Promise<void>>()
-  /** Called when a run of a conversation ends, by conversation. */
   readonly #endListeners = new Map<string, Set<() => void>>()
-  /** Commands that were not carried out within a second, by conversation. */
   readonly wanted: Jobs<WantedRun>
 
   constructor(options: RunsOptions) {
@@ -300,17 +284,14 @@ export class Runs {
     })
   }
 
-  /** Whether the service has an agent. */
   get possible(): boolean {
     return this.#options.agent !== null
   }
 
-  /** Number of active runs. */
   get size(): number {
     return this.#live.size
   }
 
-  /** Whether this service runs the conversation now. */
   has(id: string): boolean {
     return this.#live.has(id)
   }
@@ -322,10 +303,6 @@ export class Runs {
     return (await store.getLease(id)) !== null || (await this.wanted.has('conversation', id))
   }
 
-  /**
-   * Calls a listener whenever a run of a conversation in this service has ended. Returns a function that
-   * removes the listener.
-   */
   onEnd(id: string, listener: () => void): () => void {
     const listeners = this.#endListeners.get(id) ?? new Set()
     this.#endListeners.set(id, listeners.add(listener))
@@ -398,9 +375,7 @@ export class Runs {
     if (!(await isInTime(begun))) await this.join(conversation, from)
   }
 
-  /**
-   * @param from the length of the log when the run was requested: if it was paused since, it does not begin
-   */
+  /** @param from log length at the request: a later pause prevents the run */
   async #begin(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
     this.checkAgent()
@@ -491,7 +466,6 @@ export class Runs {
     return true
   }
 
-  /** Resolves when the active run has ended, or after some milliseconds. */
   async ended(id: string, milliseconds: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, milliseconds)
@@ -504,7 +478,6 @@ export class Runs {
     return [...this.#live.keys()]
   }
 
-  /** Resolves when no run is active. */
   async settle(): Promise<void> {
     while (this.#live.size + this.#joining.size > 0)
       await Promise.all([...this.#live.values(), ...this.#joining])
@@ -610,7 +583,6 @@ export class Runs {
   }
 }
 
-/** Ends the expired lease of a crashed process, unless another process holds it now. */
 async function endExpired(store: Store, id: string): Promise<void> {
   try {
     await endLease(store, id, briefOwner(crypto.randomUUID()))

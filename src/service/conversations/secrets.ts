@@ -9,15 +9,12 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { decoded } from '../http/parameters.ts'
 
-/** Replaces a secret. */
 export const MASK = '**********'
 
-/** Names of fields that hold a secret. */
 const NAMES =
   /api[-_]?key|access[-_]?key|secret|token(?!s)|passw|passphrase|credential|private[-_]?key|authorization|cookie/i
 /** Names of fields whose values are all secrets. */
 const MAPS = /(?:env|environment|env_?vars?|headers)$/i
-/** Names of fields that contain a command line. */
 const COMMANDS = /(?:command|cmd|args|arguments|argv|script)$/i
 
 /** Names of parameters of a URL, of options and of variables that hold a secret. */
@@ -25,7 +22,6 @@ const PARAMETER = /key|token|secret|sig|passw|auth|cred/i
 const OPTION = /^--?[\w.-]*(?:key|token|secret|passw|passphrase|auth|cred)[\w.-]*$/i
 const ENVIRONMENT_OPTION = /^(?:-e|--env|-H|--headers?)$/
 
-/** The user of a URL, with the password. */
 const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
 const URL_LIKE = /^\s*[a-z][\w+.-]*:\/\//i
 const URLS = /(?<![\w+.-])[a-z][\w+.-]{0,30}:\/\/[^\s"'<>]*/gi
@@ -39,7 +35,6 @@ export const isSecret = (name: string, value: JsonValue | undefined): boolean =>
   typeof value !== 'boolean' &&
   value !== ''
 
-/** Whether all values of a field with this name are secrets. */
 export const isSecretMap = (name: string, value: JsonValue | undefined): boolean =>
   MAPS.test(name) && typeof value === 'object' && value !== null
 
@@ -52,7 +47,6 @@ function knownForms(text: string): readonly (readonly [start: number, end: numbe
   return hits.toSorted(([a], [b]) => a - b)
 }
 
-/** A text with known tokens masked, and its URLs without users and keys. */
 export function shownText(text: string): string {
   const shown = URL_LIKE.test(text) ? shownUrl(text) : text.replace(URLS, shownUrl)
   return maskParts(shown, knownForms(shown))
@@ -119,7 +113,6 @@ export function allMasked(value: JsonValue): JsonValue {
   return (typeof value === 'string' && value !== '') || typeof value === 'number' ? MASK : value
 }
 
-/** The arguments of a command line, and the space between them. */
 const wordsOf = (command: string): string[] => command.match(/\s+|[^\s"']+|"[^"]*"?|'[^']*'?/g) ?? []
 
 /** A list as command arguments: the values of options that are named as secrets are masked. O(size). */

@@ -13,14 +13,11 @@ import type { Sealed, SecretBox } from '../settings/secret-box.ts'
 import { changeRecord, findConversation } from './find-conversation.ts'
 import { hasSecret, MASK, masked, withoutSecrets } from './secrets.ts'
 
-/** Maximum characters of a start request as JSON. */
 const MAX_CHARS = 2 ** 19
-/** Maximum characters of the start requests that are only in memory. */
 const MAX_CHARS_IN_MEMORY = 2 ** 26
 
 /** The part of a start request in the metadata of its conversation. */
 export interface StartMetadata {
-  /** Secrets masked. */
   readonly start: JsonObject
   /** Id of the record with the secrets; null without secrets. */
   readonly start_ref: string | null
@@ -75,7 +72,6 @@ export class Starts {
     return now === null || startOf(now.metadata).start_ref === ref ? withoutSecrets(start) : this.of(now)
   }
 
-  /** Copies the start request for another conversation. */
   async copy(record: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<StartMetadata> {
     return this.store(await this.of(record))
   }
@@ -98,7 +94,6 @@ export class Starts {
     return after
   }
 
-  /** Removes the secrets of a conversation. */
   async forget({ metadata }: Pick<ConversationRecord, 'metadata'>): Promise<void> {
     const { start_ref: ref } = startOf(metadata)
     if (ref === null) return
@@ -137,7 +132,6 @@ export class Starts {
   }
 }
 
-/** The start request in the metadata of a conversation. */
 export function startOf(metadata: JsonObject): StartMetadata {
   const { start, start_ref: ref } = metadata
   return { start: isObject(start) ? start : {}, start_ref: typeof ref === 'string' ? ref : null }
@@ -159,7 +153,6 @@ function withoutMasks(value: JsonObject): JsonObject {
   )
 }
 
-/** Caches the latest values by key; their total size is limited. */
 export class Latest<T> {
   readonly #maxSize: number
   readonly #entries = new Map<string, { readonly value: T; readonly size: number }>()

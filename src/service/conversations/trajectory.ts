@@ -14,10 +14,8 @@ interface Layout {
   readonly event: (seq: number, id: string) => string
 }
 
-/** An id as a part of a path. */
 const safe = (id: string): string => encodeURIComponent(id).replaceAll('.', '%2E').slice(0, 200)
 
-/** The layout of an agent server: one folder. */
 export const folderLayout = ({ id }: ConversationRecord): Layout => {
   const folder = safe(plainId(id))
   return {
@@ -26,7 +24,6 @@ export const folderLayout = ({ id }: ConversationRecord): Layout => {
   }
 }
 
-/** The layout of the hosted service. */
 export const FLAT: Layout = {
   meta: 'meta.json',
   event: (seq, event) => `event_${String(seq).padStart(6, '0')}_${safe(event)}.json`,

@@ -3,14 +3,10 @@
 import { hasCode } from '../../event/errors.ts'
 import { pause } from '../../conversation/async.ts'
 
-/** Whether the store may be available again soon. */
 export const isTransient = (error: unknown): boolean =>
   hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')
 
-/**
- * Whether a run that could not begin may begin later: the store, or this process, was away for longer than a
- * lease.
- */
+/** Whether a run may begin later: the store or process was away beyond a lease. */
 export const canBeginLater = (error: unknown): boolean => isTransient(error) || hasCode(error, 'lease_lost')
 
 /** Whether the failure affects all conversations: the store is away, or the service is shutting down. */
@@ -21,6 +17,5 @@ export const isOfService = (error: unknown): boolean =>
 export const MAX_RETRIES = 6
 const FIRST_WAIT = 50
 
-/** Waits before a retry; ends early when the signal is aborted. */
 export const waitBefore = (tries: number, signal: AbortSignal): Promise<void> =>
   pause(FIRST_WAIT * 2 ** tries, signal)

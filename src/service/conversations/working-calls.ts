@@ -40,7 +40,6 @@ export class WorkingCalls {
   readonly #worker: JobWorker<WatchedConversation>
   readonly #closing = new AbortController()
 
-  /** @param ttl milliseconds after which another process watches the conversations of a crashed one */
   constructor(engine: Engine, runs: Runs, ttl: number, onFailure: (error: unknown) => void) {
     this.#engine = engine
     this.#runs = runs
@@ -50,7 +49,6 @@ export class WorkingCalls {
     this.#worker = new JobWorker(this.#jobs, (job) => this.#watch(job), onFailure)
   }
 
-  /** The same step; the conversation is watched from its first working result on. */
   watched(conversation: Conversation, step: Step): Step {
     let job: Job<WatchedConversation> | null = null
     const begin = async (): Promise<void> => {
@@ -77,7 +75,6 @@ export class WorkingCalls {
     if (this.#runs.possible) await this.#worker.startDue()
   }
 
-  /** Ends the watch; other processes can continue it immediately. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#worker.close()

@@ -18,7 +18,6 @@ const HEADERS = {
   'cache-control': 'private, max-age=86400, immutable',
 }
 
-/** Reads a blob of a conversation. */
 export const blobOperations = (store: Store): Operation[] => {
   const read = maskedBlobs(store)
   return [
@@ -75,15 +74,14 @@ export const blobOperations = (store: Store): Operation[] => {
   ]
 }
 
-/** Hashes that are remembered, in each service. */
 const MAX_KNOWN = 10_000
 
-/** Characters of a piece that are searched again with the next one: more than the name of a secret has. */
+/** Characters searched again with the next piece: more than a secret's name. */
 const OVERLAP = 32
 
 /**
- * Reads blobs as pages send their text: without encrypted content. A blob is searched once, and streamed if it cannot
- * contain any; otherwise it is masked in memory.
+ * Blobs without encrypted content. A blob is searched once, and streamed if it contains none; otherwise it is
+ * masked in memory.
  */
 function maskedBlobs(store: Pick<Store, 'readBlob'>): Store['readBlob'] {
   const clean = new Set<string>()
@@ -146,7 +144,6 @@ function rangeOf(
   return { start: Number(first), end: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
 }
 
-/** Reads a piece whenever the client has taken the one before. */
 function streamOf(content: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
   const pieces = content[Symbol.asyncIterator]()
   return new ReadableStream({

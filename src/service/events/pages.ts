@@ -18,44 +18,36 @@ import { maybe } from '../http/operation.ts'
 import { MAX_PAGE_BYTES, readByIds } from '../http/page-bytes.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 
-/** The filters that search and count share. */
 export const FILTERS = {
   kind__eq: optional(oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])),
   timestamp__gte: optional(dateTime()),
   timestamp__lt: optional(dateTime()),
 } as const
 
-/** The order and page of a search. */
 export const PAGING = {
   sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
   page_id: optional(text()),
   limit: withDefault(integer({ min: 1, max: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const
 
-/** Whether long strings are sent whole, or as references with `blobs` next to them. */
 export const BLOBS_QUERY = { blobs: withDefault(oneOf(['whole', 'refs']), 'whole') } as const
 
-/** References to the schemas of responses. */
 export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
 export const EVENT_PAGE: JsonObject = { $ref: '#/components/schemas/EventPage' }
 export const EVENT_OR_NULL: JsonObject = maybe(EVENT)
 
-/** The filters of a request. */
 export interface FilterValues {
   readonly kind__eq: EventKind | null
   readonly timestamp__gte: string | null
   readonly timestamp__lt: string | null
-  /** Only some operations have these. */
   readonly source?: Source | null
   readonly body?: string | null
 }
 
-/** The order and page of a request. */
 export interface PageValues extends FilterValues {
   readonly sort_order: 'TIMESTAMP' | 'TIMESTAMP_DESC'
   readonly page_id: string | null
   readonly limit: number
-  /** Where the operation accepts it. */
   readonly blobs?: BlobMode
 }
 
@@ -63,13 +55,10 @@ export interface PageValues extends FilterValues {
 export interface EventPageBody {
   readonly items: readonly Event[]
   readonly next_page_id: string | null
-  /** The references in the items, where they were requested. */
   readonly blobs?: readonly (BlobReference & { readonly event_id: string })[]
 }
 
-/**
- * The filter of a search. The store leaves out hidden kinds, so a page is full whenever enough events exist.
- */
+/** The store omits hidden kinds, so pages are full whenever enough events exist. */
 export function filterOf(
   conversationId: string,
   { kind__eq, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,
@@ -113,8 +102,7 @@ export async function searchPage(
 }
 
 /**
- * An event as clients receive it: with its id and the defaults that its writer omitted, and null for
- * encrypted content. Null for a line that is not an event.
+ * The event with its id and defaults, and null for encrypted content. Null for a line that is not an event.
  */
 export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event | null {
   if (isQuarantined(fact)) return null
@@ -166,16 +154,13 @@ export function withDefaults(event: Event): Event {
   return edited as object as Event
 }
 
-/** Fields that contain a part, or a list of parts. */
 const PARTS = ['thought', 'thinking_blocks', 'extended_content', 'system_prompt', 'dynamic_context'] as const
 
-/** Objects, and the field of each that contains parts. */
 const HOLDERS = [
   ['llm_message', 'content'],
   ['observation', 'content'],
 ] as const
 
-/** The type by a field that only this type has. */
 const TYPES = [
   ['text', 'text'],
   ['image_urls', 'image'],

@@ -12,7 +12,6 @@ import { listOf, operation, type Operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
 import { EVENT_OR_NULL, EVENT_PAGE, filterOf, FILTERS, getEvents, PAGING, searchPage } from './pages.ts'
 
-/** The kinds that are hidden in a public conversation. */
 const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].searchable)
 
 const tag = 'Sharing'
@@ -112,7 +111,6 @@ export const sharedEvents = (store: SharedReads): Operation[] => [
 const visible = (event: Event | null): Event | null =>
   event !== null && KINDS[event.kind].searchable ? event : null
 
-/** The store calls that public reads use. */
 type SharedReads = Pick<Store, 'getConversation' | 'search' | 'getMany' | 'count'>
 
 /** The reads with redaction, whenever an event was written. O(size of the result). */

@@ -7,42 +7,31 @@ import type { Operation, Reply } from './operation.ts'
 import { readParameters, type ValidationError } from './parameters.ts'
 import { HttpProblem, toProblem } from './problem.ts'
 
-/** One request and its response. */
 export interface Handled {
-  /** The request's own `X-Request-ID` if it is valid; else a new one. */
   readonly requestId: string
   readonly method: string
   /** Without the query, which may contain private data. */
   readonly path: string
-  /** Null if no operation matched. */
   readonly operation: Operation | null
   readonly status: number
-  /** From the request to the response's head. */
   readonly milliseconds: number
 }
 
 export interface AppOptions {
-  /** Rejects a request by throwing a problem. */
   readonly authorize: (request: Request, operation: Operation) => Promise<void> | void
-  /** Called with every internal failure. */
   readonly onFailure: (error: unknown, request: Request, requestId: string) => void
-  /** Called when a request arrives; the returned function is called with the response. */
   readonly onRequest: (request: Request) => (handled: Handled) => void
-  /** Wraps the call of an operation. */
   readonly around: (
     request: Request,
     operation: Operation,
     work: () => Promise<Response>,
   ) => Promise<Response>
-  /** Maximum bytes of a body. */
   readonly maxBodyBytes: number
-  /** Origins whose pages may use the service. */
   readonly allowOrigin: AllowOrigin
 }
 
 const EMPTY = {}
 
-/** Builds an app of operations, in any order. */
 export function createApp(operations: readonly Operation[], options: AppOptions): Hono {
   const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>()
   const methods = methodsAt(operations)
@@ -237,7 +226,6 @@ const keyOf = ({ path }: Operation): string =>
     .map((part) => (part.startsWith('{') ? '1' : '0'))
     .join('')
 
-/** Returns the methods of a path; none for an unknown path. */
 export function methodsAt(operations: readonly Operation[]): (path: string) => string[] {
   const table = operations.map(({ method, path }) => ({
     method: method.toUpperCase(),
@@ -251,6 +239,5 @@ export function methodsAt(operations: readonly Operation[]): (path: string) => s
 
 const LEGAL = /^[\w.:-]{1,128}$/
 
-/** A valid id of a request, else a new one. */
 export const requestIdOf = (header: string | null): string =>
   header !== null && LEGAL.test(header) ? header : crypto.randomUUID()

@@ -5,15 +5,12 @@ import { listOf, maybe, operation, type Operation, type OperationSpec } from './
 import { type Parameter, texts } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 
-/** Maximum number of ids in one request. */
 const MAX_IDS = 100
 
-/** A response of operations with ids. */
 export const TOO_MANY_IDS = {
   400: { description: `More than ${MAX_IDS} ids` },
 } as const
 
-/** A response of operations whose result can be large. */
 export const TOO_LARGE = {
   413: { description: 'The response would be too large' },
 } as const
@@ -33,9 +30,7 @@ interface Named extends Pick<
 > {
   /** The plural noun for errors. */
   readonly what: string
-  /** Name of the parameter with the ids. */
   readonly by: 'id' | 'ids'
-  /** Schema of one item. */
   readonly schema: JsonObject
 }
 

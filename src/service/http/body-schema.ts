@@ -95,13 +95,11 @@ export const content = z.union([
   openPart,
 ])
 
-/** The fields of a message; clients send only user messages. */
 export const messageFields = {
   role: z.literal('user').default('user').optional(),
   content: z.array(content).min(1),
 }
 
-/** A message that a client sends to one conversation. */
 export const sentMessage = {
   ...messageFields,
   /** Idempotency key: a second message with the same key is not appended. */
@@ -116,7 +114,6 @@ export const confirmationPolicy = z.looseObject({
   confirm_unknown: z.boolean().optional(),
 })
 
-/** Rates the risk of calls; the agent applies it. */
 export const securityAnalyzer = z.looseObject({
   kind: z.enum([
     'LLMSecurityAnalyzer',

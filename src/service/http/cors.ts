@@ -6,7 +6,6 @@
 /** Whether pages of an origin may use the service. */
 export type AllowOrigin = (origin: string) => boolean
 
-/** Origins of this machine. */
 const LOCAL =
   /^https?:\/\/(?:localhost|(?:[\w-]+\.){1,126}localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 
@@ -24,10 +23,8 @@ export function allowOrigins(origins: readonly string[]): AllowOrigin {
   return (origin) => LOCAL.test(origin) || allowed.has('*') || allowed.has(origin.toLowerCase())
 }
 
-/** Maximum characters of the headers that a preflight requests. */
 const MAX_HEADER_CHARS = 2_000
 
-/** The headers of responses to pages of an allowed origin; none for any other. */
 export function corsHeaders(
   { headers }: Pick<Request, 'headers'>,
   allows: AllowOrigin,
@@ -40,10 +37,6 @@ export function corsHeaders(
   }
 }
 
-/**
- * The response to a preflight request; null for any other request.
- * @param methods the methods of the path
- */
 export function preflight(
   { method, headers }: Pick<Request, 'method' | 'headers'>,
   methods: readonly string[],

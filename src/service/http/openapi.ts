@@ -65,7 +65,6 @@ export function openApi(operations: readonly Operation[]): JsonObject {
   }
 }
 
-/** Replaces each schema that has a name by a reference, at any depth. */
 function namedBy(shapes: Readonly<Record<string, JsonObject>>): (schema: JsonObject) => JsonObject {
   const names = new Map(Object.entries(shapes).map(([name, schema]) => [JSON.stringify(schema), name]))
   const name = (value: JsonValue): JsonValue => {

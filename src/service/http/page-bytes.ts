@@ -49,7 +49,6 @@ export async function readByIds<T extends object>(
 interface PageParts<R, T> {
   readonly cursor: string | null
   readonly limit: number
-  /** Reads the next items from a cursor. */
   readonly read: (cursor: string | null, limit: number) => Promise<Page<R>>
   /** The response items; null for each that is left out. */
   readonly show: (some: readonly R[]) => Promise<readonly (T | null)[]>

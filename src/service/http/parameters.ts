@@ -13,21 +13,17 @@ export interface ValidationError {
   readonly ctx?: JsonObject
 }
 
-/** An error in a parameter, without its location. */
 type Wrong = Omit<ValidationError, 'loc'>
 
-/** How a parameter is read. */
 export interface Parameter<T> {
   readonly schema: JsonObject
   readonly required: boolean
-  /** Its values in the request: at least one if it is required. */
   readonly read: (given: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
 }
 
 /** The parameters of one part of a request, by name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
-/** The values of parameters. */
 export type ValuesOf<P extends Parameters> = {
   readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T : never
 }
@@ -84,7 +80,6 @@ export const boolean = (): Parameter<boolean> => ({
   },
 })
 
-/** One of several values. */
 export function oneOf<const W extends readonly [string, ...string[]]>(words: W): Parameter<W[number]> {
   const quoted = words.map((word) => `'${word}'`)
   const expected =
@@ -130,14 +125,12 @@ export const optional = <T>(parameter: Parameter<T>): Parameter<T | null> => ({
   read: (given) => (given.length === 0 ? { value: null } : parameter.read(given)),
 })
 
-/** An optional parameter with a default. */
 export const withDefault = <T extends JsonValue>(parameter: Parameter<T>, value: T): Parameter<T> => ({
   schema: { ...parameter.schema, default: value },
   required: false,
   read: (given) => (given.length === 0 ? { value } : parameter.read(given)),
 })
 
-/** Reads parameters, and reports all errors together. */
 export function readParameters<P extends Parameters>(
   parameters: P,
   part: 'query' | 'path',

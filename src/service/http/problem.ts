@@ -8,7 +8,6 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { Operation } from './operation.ts'
 import type { ValidationError } from './parameters.ts'
 
-/** A request that cannot be served. Operations throw it; the response has its status and `{"detail": …}`. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly status: number
@@ -27,11 +26,9 @@ export const invalid = (...errors: readonly ValidationError[]): HttpProblem => n
 
 const RULES = redactionRules()
 
-/** Maximum number of errors in a response, and of parts in the location of one. */
 const MAX_ERRORS = 20
 const MAX_PARTS = 12
 
-/** Maximum number of characters of a part, a value and a message. */
 const MAX_PART = 64
 const MAX_VALUE = 100
 const MAX_MESSAGE = 1_000
@@ -93,7 +90,6 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   closed: 503,
 }
 
-/** Names of a query's fields: in the library, and in a request. */
 const FIELDS: Readonly<Record<string, string>> = {
   cursor: 'page_id',
   conversationId: 'conversation_id',
@@ -105,7 +101,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   text: 'body',
 }
 
-/** The problem for an error of the library in an operation; null for any other error, which is the service's own. */
+/** The problem for a library error; null for others, which are the service's own. */
 export function toProblem(
   error: unknown,
   { params = {}, query = {}, body }: Pick<Operation, 'params' | 'query' | 'body'>,
@@ -125,7 +121,6 @@ export function toProblem(
   })
 }
 
-/** A failure as a client may read it. */
 export interface FailureText {
   readonly code: string
   readonly detail: string
@@ -138,7 +133,6 @@ export function describeFailure(error: unknown): FailureText {
   return { code: 'InternalError', detail: 'Internal server error. Everything written so far is stored.' }
 }
 
-/** A problem in one sentence. */
 export function problemText({ detail }: HttpProblem): string {
   if (typeof detail === 'string') return detail
   return detail

@@ -4,7 +4,6 @@
 export const MAX_FILES = 65_535
 
 export interface ZipFile {
-  /** With `/` between folders and name. */
   readonly path: string
   readonly text: string
 }
@@ -23,7 +22,6 @@ function crc32(bytes: Uint8Array): number {
 
 const encoder = new TextEncoder()
 
-/** Numbers of two or four bytes, little endian. */
 function packed(...numbers: readonly (readonly [value: number, bytes: 2 | 4])[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(numbers.reduce((sum, [, size]) => sum + size, 0))
   const view = new DataView(bytes.buffer)
@@ -49,7 +47,6 @@ function joined(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 /** 1980-01-01, the first day of the format: the events contain their own times. */
 const DAY = 0x21
 
-/** The shared fields of local and directory headers. */
 const common = (name: Uint8Array, data: Uint8Array): Uint8Array =>
   packed(
     [20, 2],
@@ -93,7 +90,6 @@ export async function* zipOf(
   )
 }
 
-/** A response that is sent while the zip is written. */
 export function zipResponse(files: AsyncIterable<ZipFile>, name: string): Response {
   const parts = zipOf(files)
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({

@@ -54,19 +54,16 @@ export class Frame {
     this.#makeRefs = makeRefs
   }
 
-  /** The frame with references in the place of long strings, made once for all readers; or this one. */
   as(blobs: BlobMode): Frame {
     if (blobs === 'whole' || this.size <= LARGE_STRING) return this
     this.#refs ??= this.#makeRefs?.() ?? this
     return this.#refs
   }
 
-  /** Characters of the event. */
   get size(): number {
     return this.#event.length
   }
 
-  /** One line of JSON. */
   text(format: Format): string {
     if (format === 'event') return this.#event
     const said = this.said === null ? '' : `"said":"${this.said}",`
@@ -96,7 +93,6 @@ export function eventFrame(item: LoggedEvent): Frame | null {
 export const deltaFrame = (position: number, event: Event, said: ReplyOffset): Frame =>
   new Frame('delta', position, withDefaults({ ...fresh(), ...maskSecrets(event) }), writeReplyOffset(said))
 
-/** The frame of a state update that is not in the log. */
 export const stateFrame = (
   position: number,
   key: string,
@@ -111,7 +107,6 @@ export const stateFrame = (
     ...fresh(),
   } satisfies ConversationStateUpdateEvent)
 
-/** The frame that reports a failure of this stream; it is not stored. */
 export const errorFrame = (position: number, code: string, detail: string): Frame =>
   new Frame('error', position, {
     kind: 'ServerErrorEvent',
@@ -128,7 +123,6 @@ const fresh = (): { readonly id: string; readonly timestamp: string } => ({
 
 /** Close codes: those of RFC 6455 where one fits, else application codes. */
 export const CLOSE = {
-  /** Close codes: from RFC 6455 where one fits, else application codes. */
   away: 1001,
   /** A frame was too large; the transport itself sends it. */
   tooLarge: 1009,

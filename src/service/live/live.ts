@@ -44,7 +44,6 @@ export class Live {
   readonly lifecycle: Lifecycle
   readonly options: Required<LiveOptions>
   readonly #cache: FrameCache
-  /** Number of readers by conversation. */
   readonly #readers = new Map<string, number>()
   readonly #ends = new Set<() => void>()
   #closed = false
@@ -63,12 +62,10 @@ export class Live {
     this.#cache = new FrameCache(this.options.bufferChars)
   }
 
-  /** Number of readers. */
   get size(): number {
     return this.#ends.size
   }
 
-  /** Whether new streams are rejected. */
   get closed(): boolean {
     return this.#closed
   }
@@ -98,7 +95,6 @@ export class Live {
     }
   }
 
-  /** Ends all streams and rejects new ones. */
   close(): void {
     this.#closed = true
     for (const end of this.#ends) end()
@@ -130,13 +126,10 @@ interface SessionParts {
   readonly engine: Engine
   readonly conversation: Conversation
   readonly cache: FrameCache
-  /** Ends the stream. */
   readonly signal: AbortSignal
-  /** Reports when a run ends. */
   readonly runs: Pick<Runs, 'has' | 'onEnd'>
 }
 
-/** Remembers that a run has ended until a stream has reported it. */
 class RunEnds {
   #isNew = false
   #wake: () => void = () => undefined
@@ -151,7 +144,6 @@ class RunEnds {
     this.#wake()
   }
 
-  /** Yields items, and `run_ended` as soon as a run has ended. */
   async *during<T>(
     items: AsyncGenerator<T, void, undefined>,
   ): AsyncGenerator<T | { readonly type: 'run_ended' }> {
@@ -207,12 +199,9 @@ export async function session(
   return stream(parts, opening, after, resumeFrom, runEnds)
 }
 
-/** The state at the beginning of a stream. */
 interface Opening {
-  /** Position of its last event. */
   readonly end: number
   readonly status: Status
-  /** The id of the entry at a position, or null. */
   readonly idAt: (position: number) => string | null
   readonly frame: (position: number) => Frame
 }
@@ -247,7 +236,6 @@ async function* stream(
   let tries = 0
   let isCaughtUp = false
   let offset = resumeFrom
-  /** A run has ended: the stream reports it once it has passed this position. */
   let due: number | null = null
   if (start === null) yield resetFrame()
   yield opening.frame(last)
@@ -316,14 +304,12 @@ async function* stream(
 
 const movesStatus = (fact: Fact): boolean => !isQuarantined(fact) && KINDS[fact.kind].movesStatus
 
-/** Whether an event itself reports the status. */
 const reportsStatus = (fact: Fact, status: Status): boolean =>
   !isQuarantined(fact) &&
   fact.kind === 'ConversationStateUpdateEvent' &&
   fact.key === 'execution_status' &&
   fact.value === status
 
-/** Tells the client to discard everything it has received. */
 const resetFrame = (): Frame => stateFrame(-1, 'reset', null, 'reset')
 
 interface CachedFrame {
@@ -332,9 +318,7 @@ interface CachedFrame {
   readonly frame: Frame | null
 }
 
-/**
- * Caches the latest frames of all streams. It always retains the last one, since many readers may need it.
- */
+/** The last frame is always retained, since many readers may need it. */
 export class FrameCache {
   readonly #chars: number
   /** By the event itself: another log may have another event with the same id and position. */
@@ -342,12 +326,10 @@ export class FrameCache {
   readonly #deltas = new WeakMap<Event, Frame>()
   #size = 0
 
-  /** @param chars maximum characters of cached frames, roughly */
   constructor(chars: number) {
     this.#chars = chars
   }
 
-  /** Cached characters. */
   get size(): number {
     return this.#size
   }
@@ -368,7 +350,6 @@ export class FrameCache {
     return frame
   }
 
-  /** The frame of a delta, cached while the delta exists. */
   delta(position: number, event: Event, offset: ReplyOffset): Frame {
     const cached = this.#deltas.get(event)
     if (cached?.position === position) return cached

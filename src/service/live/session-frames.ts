@@ -15,8 +15,8 @@ export const SESSION_QUERY = { after_seq: optional(integer({})) } as const
 export const MAX_SESSION_FRAME = 4 * 2 ** 20
 
 /**
- * Translates the frames of one stream. An item is a reply that is being streamed. The id of its event is not known before
- * it is appended, so each item is retired by an `item_aborted`, with the reason `replaced` right before its durable event.
+ * Translates frames of one stream. An item is a streamed reply. Its event's id is unknown before the append,
+ * so `item_aborted` with the reason `replaced` retires the item right before its durable event.
  */
 export class SessionFrames {
   readonly #afterSeq: number | null

@@ -7,14 +7,9 @@ import type { Store } from '../../store/contract/store.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
 
-/** Query parameters of both transports. */
 export const LIVE_QUERY = {
-  /** A position: the stream begins after it. */
   after: optional(integer({ min: -1 })),
-  /**
-   * The id of the last event that the reader has. With `after`, it must be the id at that position: the log may have been
-   * replaced.
-   */
+  /** The last event that the reader has. It must be at position `after`: the log may have been replaced. */
   after_event_id: optional(text()),
   /**
    * `all`: the whole log. `since`: from the first event, in the log's order, whose time is `after_timestamp` or later.
@@ -22,10 +17,7 @@ export const LIVE_QUERY = {
    */
   resend_mode: optional(oneOf(['all', 'since'])),
   after_timestamp: optional(dateTime()),
-  /**
-   * `said` of the last delta that the reader has received of the current reply. Default: the stream repeats
-   * the reply so far.
-   */
+  /** `said` of the last received delta. Default: the stream repeats the reply so far. */
   after_delta: optional(text()),
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
   ...BLOBS_QUERY,
@@ -96,7 +88,6 @@ async function firstSince(store: Store, id: string, timestampGte: string, end: n
   return first
 }
 
-/** The peer read nothing within the time limit. */
 export class SlowReader extends Error {
   override readonly name = 'SlowReader'
 }

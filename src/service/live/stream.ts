@@ -13,13 +13,9 @@ import { LIVE_QUERY, SlowReader, type StartValues } from './start.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
 
-/** Maximum bytes queued for a reader; then no further frame is read. */
 const QUEUE = 256 * 2 ** 10
 
-/**
- * The write timeout is checked in parts: after the process was blocked, timers fire before the event that the
- * reader read something.
- */
+/** The timeout is checked in parts: after a block, timers fire before the read event. */
 const PARTS = 4
 
 const HEADERS = {
@@ -86,7 +82,6 @@ function lastEventId({ headers }: Request): Partial<StartValues> {
   })
 }
 
-/** One frame as an event of the stream. Its id contains the position in the log and in the reply. */
 const written = (frame: Frame, format: Format, said: string | null): string =>
   `id: ${frame.position}${said === null ? '' : `;${said}`}\ndata: ${frame.text(format)}\n\n`
 
@@ -114,7 +109,6 @@ function bodyOf(
     unwatch?.()
     end()
   }
-  /** Sends a last frame, and ends. */
   const finish = (controller: ReadableStreamDefaultController<Uint8Array>, last: Frame): void => {
     stop()
     // The last frame would stay in the queue of a reader that does not read.

@@ -10,7 +10,6 @@ import type { AllowOrigin } from '../http/cors.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { headersOf } from './plain-answer.ts'
 
-/** A counter of bytes with a limit. */
 export class Budget {
   readonly #limit: number
   #used = 0
@@ -19,7 +18,6 @@ export class Budget {
     this.#limit = limit
   }
 
-  /** Whether the limit is exceeded. */
   get isSpent(): boolean {
     return this.#used > this.#limit
   }
@@ -46,10 +44,7 @@ export interface ConnectionOptions {
 /** Names under which clients put keys into URLs, where logs and proxies read them. */
 const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
 
-/**
- * The result of authenticating an upgrade. `refused` is sent when the socket closes, since browsers do not
- * expose the status of an upgrade.
- */
+/** `refused` is sent when the socket closes, since browsers hide the status of an upgrade. */
 export type Admission =
   | { readonly type: 'admitted'; readonly access: Access }
   | { readonly type: 'needs_key'; readonly org: string | null }

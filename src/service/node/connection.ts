@@ -21,29 +21,22 @@ import { MAX_SESSION_FRAME, SESSION_QUERY, SessionFrames } from '../live/session
 import { LIVE_QUERY, SlowReader } from '../live/start.ts'
 import type { Admission, Budget, ConnectionOptions } from './budget.ts'
 
-/** What a connection is made of. */
 export interface ConnectionParts {
   readonly live: Live
-  /** Returns the caller of a key. */
   readonly identify: Identify
   readonly keys: KeyWatch
   readonly socket: WebSocket
   readonly raw: Duplex
-  /** The result of authenticating the upgrade. */
   readonly admission: Admission
   readonly protocol: 'events' | 'session'
-  /** The conversation's id, as the client wrote it. */
   readonly id: string
   readonly query: URLSearchParams
   readonly options: ConnectionOptions
-  /** Limits of the received and queued bytes of all sockets. */
   readonly inbound: Budget
   readonly outbound: Budget
-  /** Called when the client is authenticated; false at the maximum number of sockets. */
   readonly onAdmitted: () => boolean
 }
 
-/** Maximum number of unanswered pings. */
 const MAX_MISSED = 2
 /** Milliseconds in which a client without a key must close its side. */
 const SHORT_GRACE = 1_000
@@ -95,7 +88,6 @@ export class Connection {
     }
   }
 
-  /** Closes the socket if the client has not responded for too long, else pings it. */
   ping(): void {
     const { socket } = this.#parts
     if (socket.readyState !== socket.OPEN) return
@@ -110,7 +102,6 @@ export class Connection {
     socket.ping()
   }
 
-  /** Closes the socket with the position from which to resume. */
   close(code: number, reason: string): void {
     const { socket, options } = this.#parts
     this.#end()
@@ -126,7 +117,6 @@ export class Connection {
     socket.once('close', () => clearTimeout(timer))
   }
 
-  /** Ends the socket without a close frame. */
   terminate(): void {
     this.#parts.socket.terminate()
   }
@@ -158,7 +148,6 @@ export class Connection {
     return true
   }
 
-  /** The key was deleted or has expired. */
   #lock(): void {
     this.close(CLOSE.unauthorized, 'The key is no longer valid')
   }
@@ -225,7 +214,6 @@ export class Connection {
     }
   }
 
-  /** Appends the client's messages. Reports an invalid frame on this socket only. */
   async #listen({ conversation }: LiveSession): Promise<void> {
     for (;;) {
       const frame = await this.#inbox.next()
@@ -247,7 +235,6 @@ export class Connection {
     }
   }
 
-  /** Whether the key is still valid. */
   async #isAuthorized(): Promise<boolean> {
     return this.#access !== null && (await this.#parts.keys.isGood(this.#access))
   }
@@ -283,7 +270,6 @@ export class Connection {
   }
 }
 
-/** How a problem of a request is sent over a socket. */
 const CODES: ReadonlyMap<number, number> = new Map([
   [403, CLOSE.unauthorized],
   [404, CLOSE.unknown],
@@ -292,14 +278,12 @@ const CODES: ReadonlyMap<number, number> = new Map([
   [503, CLOSE.away],
 ])
 
-/** A prefix of the text within a number of bytes. */
 function clip(text: string, bytes: number): string {
   let end = Math.min(text.length, bytes)
   while (Buffer.byteLength(text.slice(0, end)) > bytes) end -= 1
   return text.slice(0, end)
 }
 
-/** Maximum number of queued frames, and of their bytes. */
 const MAX_FRAMES = 16
 const MAX_BYTES = 2 ** 18
 
@@ -321,7 +305,6 @@ class Inbox {
   readonly #budget: Budget
   readonly #frames: Received[] = []
   #queued = 0
-  /** Bytes received since the last complete frame. */
   #unfinished = 0
   #isWhole = false
   #isOpen = false
@@ -362,12 +345,10 @@ class Inbox {
     })
   }
 
-  /** Accepts frames of any length from now on. */
   open(): void {
     this.#isOpen = true
   }
 
-  /** The next frame; null when the socket is closed. */
   async next(): Promise<Received | null> {
     while (this.#frames.length === 0) {
       if (this.#socket.readyState !== this.#socket.OPEN) return null
@@ -388,10 +369,8 @@ class Inbox {
   }
 }
 
-/** The error for an invalid frame. */
 const invalidFrame = (detail: string): FailureText => ({ code: 'InvalidFrame', detail })
 
-/** Reads the JSON of a frame. */
 function readFrame(text: string): { readonly value: JsonValue } | FailureText {
   let value
   try {
@@ -444,16 +423,13 @@ async function sendSessionMessage(
   return null
 }
 
-/** The first three errors, each with its location in the frame. */
 const errorsText = (errors: readonly ValidationError[]): string =>
   errors
     .slice(0, 3)
     .map(({ loc, msg }) => `${loc.slice(1).join('.') || 'frame'}: ${msg}`)
     .join(' ')
 
-/** Limits of outgoing data. */
 interface OutletOptions {
-  /** Maximum queued bytes; one more frame is accepted. */
   readonly maxBytes: number
   /** Milliseconds without progress after which a full queue fails. */
   readonly writeTimeout: number
@@ -461,7 +437,6 @@ interface OutletOptions {
   readonly budget: Budget
 }
 
-/** Sends frames, and tracks what the operating system has accepted. */
 export class Outlet {
   readonly #socket: WebSocket
   readonly #raw: Duplex
@@ -469,7 +444,6 @@ export class Outlet {
   #pending = 0
   #accepted = 0
   #corked = false
-  /** Shared by all writers that wait for room. */
   #waiting: Promise<void> | null = null
   #resume: (() => void) | null = null
 
@@ -479,12 +453,10 @@ export class Outlet {
     this.#options = options
   }
 
-  /** Number of frames that the system accepted. */
   get accepted(): number {
     return this.#accepted
   }
 
-  /** Queued bytes. */
   get pending(): number {
     return this.#pending
   }

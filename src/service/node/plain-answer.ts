@@ -3,15 +3,13 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** Whether a request upgrades to WebSocket only. */
 export const isWebSocketUpgrade = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   headers.upgrade?.trim().toLowerCase() === 'websocket'
 
 /**
- * Returns a connection to the server as a new one, beginning with its request without the offer of another
- * protocol. Node has already detached its parser; `shouldUpgradeCallback` would prevent that, but requires a
- * newer Node than this library does.
- * @param head the bytes after the head of the request
+ * Serves an upgrade as a plain connection, without the offer of another protocol. Node has detached its
+ * parser; `shouldUpgradeCallback` would prevent that, but requires a newer Node. @param head the bytes after
+ * the head of the request
  */
 export function serveWithoutUpgrade(
   server: Server,
@@ -23,7 +21,6 @@ export function serveWithoutUpgrade(
   server.emit('connection', raw)
 }
 
-/** Values of `Connection`, and header fields, that offer another protocol. */
 const OFFER: ReadonlySet<string> = new Set(['upgrade', 'http2-settings'])
 
 function headOf({ method, url, httpVersion, rawHeaders }: IncomingMessage): string {
@@ -45,14 +42,12 @@ const withoutOffer = (value: string): string =>
     .filter((name) => name !== '' && !OFFER.has(name.toLowerCase()))
     .join(', ')
 
-/** A response with its head; the connection closes after it. */
 export function rawResponse(status: number, detail: string = STATUS_CODES[status] ?? ''): string {
   const body = JSON.stringify({ detail })
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n`
   return `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
 }
 
-/** Headers of a request; repeated ones are joined as Node does. */
 export function headersOf({ headers }: Pick<IncomingMessage, 'headers'>): Headers {
   const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],

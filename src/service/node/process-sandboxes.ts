@@ -19,17 +19,11 @@ import { Watchdog } from './sandbox/watchdog.ts'
 
 /** Options of process sandboxes. */
 export interface ProcessSandboxesOptions {
-  /**
-   * Parent of the sandboxes' folders. Several services of a machine can share it: each runs the sandboxes
-   * that it started.
-   */
+  /** Several services can share it: each runs the sandboxes that it started. */
   readonly directory: string
   /** In order; the first is the default. Default: one without a process. */
   readonly specs?: readonly ProcessSpec[]
-  /**
-   * Whether clients may read and write the files of sandboxes and run commands in them, with the permissions
-   * of the service's user. Default: false.
-   */
+  /** Whether clients may use files and run commands in sandboxes, as the service's user. Default: false. */
   readonly givesFiles?: boolean
   /** Maximum milliseconds for a command to start. Default: 120,000. */
   readonly startTimeout?: number
@@ -43,7 +37,6 @@ export interface ProcessSandboxesOptions {
 
 /** A provider that also returns the output of its sandboxes. */
 export interface ProcessSandboxes extends SandboxProvider {
-  /** The latest output of a sandbox; empty without output, or for an unknown id. */
   readonly logs: (id: string) => Promise<string>
 }
 
@@ -162,7 +155,6 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   }
 }
 
-/** Whether an id is a valid name of a folder. */
 const isName = (id: string): boolean => /^[\w-]{1,64}$/.test(id)
 
 const isDirectory = (path: string): Promise<boolean> =>
@@ -199,7 +191,6 @@ interface Claim {
 
 const fileIn = (directory: string): string => join(directory, 'sandbox.json')
 
-/** Claims a sandbox for this process; false if another live process has claimed it. */
 function claim(directory: string, state: SandboxState): boolean {
   if (stateElsewhere(directory) !== null) return false
   try {
@@ -211,7 +202,6 @@ function claim(directory: string, state: SandboxState): boolean {
   return true
 }
 
-/** Writes the state of a sandbox that this process has claimed. */
 function writeClaim(directory: string, state: SandboxState): void {
   try {
     const claim: Claim = { pid: process.pid, began: startTimeOf(process.pid), state }
@@ -226,7 +216,6 @@ function writeClaim(directory: string, state: SandboxState): void {
 
 const release = (directory: string): void => rmSync(fileIn(directory), { force: true })
 
-/** The state of a sandbox that another live process runs; null if none does. */
 function stateElsewhere(directory: string): SandboxState | null {
   const claim = readClaim(directory)
   if (claim === null || claim.pid === process.pid) return null

@@ -8,7 +8,6 @@ import { HttpProblem } from '../http/problem.ts'
 import type { FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
 import type { SandboxCommands } from './sandbox/commands.ts'
 
-/** Maximum bytes of a path. */
 const MAX_PATH_BYTES = 4_000
 
 const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
@@ -125,7 +124,6 @@ export function sandboxFiles(
 const outside = (): HttpProblem =>
   new HttpProblem(403, 'The path is outside of the folders of the sandboxes.')
 
-/** The real path of the nearest existing parent, and the names below it. */
 async function nearest(path: string): Promise<{ readonly real: string; readonly rest: readonly string[] }> {
   const rest: string[] = []
   for (let parent = path; ; parent = dirname(parent)) {
@@ -182,7 +180,6 @@ function problemOf(error: unknown): unknown {
   return problem === undefined ? error : new HttpProblem(...problem)
 }
 
-/** Maximum characters of git's output. */
 const MAX_OUTPUT = 2 ** 26
 const GIT_TIMEOUT = 30_000
 

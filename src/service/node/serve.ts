@@ -72,7 +72,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     const parts = [sockets, webhookDispatcher, controlPlane, lostRuns, engine]
     await Promise.allSettled([...parts.map((part) => part.close()), runs.settle()])
   }
-  /** Releases the leases of runs that have not ended, so that another process need not wait for them to expire. */
+  /** Releases leases of unfinished runs, so that other processes need not wait for expiry. */
   const releaseLeases = async (): Promise<void> => {
     for (const id of service.runs.ids) {
       const lease = await store.getLease(id)

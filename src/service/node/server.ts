@@ -24,10 +24,7 @@ export interface ListenOptions {
    * Handles WebSocket upgrades; without it, and for other protocols, the request is served like all others.
    */
   readonly upgrade?: Upgrade
-  /**
-   * Rejects requests with another host than this machine, and sockets of pages of other sites: for a service
-   * without keys.
-   */
+  /** Rejects other hosts and sockets of other sites' pages: for a service without keys. */
   readonly onlyLocal?: boolean
   /** Origins whose pages may open sockets all the same. Default: none. */
   readonly allowOrigin?: AllowOrigin
@@ -124,7 +121,6 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   await bind(server, host, port)
   const { port: bound, address, family } = server.address() as AddressInfo
 
-  /** Resolves when requests have ended, except those that are not fully received after the grace. */
   const requestsEnd = (grace: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
     let isGraceOver = false
@@ -178,8 +174,8 @@ function nameOf(host: string, address: string, family: string): string {
 }
 
 /**
- * The response; if its event stream rejects a slow reader, the connection is destroyed. Otherwise the
- * listener would report that as a failure of the server.
+ * Destroys the connection if the event stream rejects a slow reader, which the listener would report as a
+ * server failure.
  */
 function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
   const { body, headers } = response
@@ -280,8 +276,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether the `Host` of a request is this machine. DNS rebinding can make a page same-site with this service,
- * but its own name remains in the header.
+ * Whether `Host` is this machine. DNS rebinding can make a page same-site, but its own name remains in the
+ * header.
  */
 export function namesLoopback(hostHeader: string | null | undefined): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(hostHeader ?? '')?.[1]

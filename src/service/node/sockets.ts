@@ -28,13 +28,9 @@ export interface SocketOptions extends Partial<ConnectionOptions> {
 
 /** Sockets of one service. */
 export interface Sockets {
-  /** Accepts a WebSocket upgrade; responds with 404 to any other path. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-  /** Number of open sockets. */
   readonly size: number
-  /**
-   * Ends the streams of the service and closes all sockets with 1001; terminates those that do not close in time.
-   */
+  /** Ends streams and closes sockets with 1001; terminates those that are late. */
   readonly close: () => Promise<void>
 }
 
@@ -206,28 +202,24 @@ function refuse(raw: Duplex, status: number): void {
   raw.end(rawResponse(status))
 }
 
-/** An upgrade request. */
 interface UpgradeRequest {
   readonly request: IncomingMessage
   readonly protocol: 'events' | 'session'
   readonly id: string
   readonly url: URL
   readonly admission: Admission
-  /** Writes the line of the log. */
   readonly logSocket: (status: number, code?: number) => void
 }
 
-/** Maximum numbers. */
 interface UnauthenticatedBounds {
   readonly total: number
   readonly perAddress: number
 }
 
-/** Evicts the oldest socket for a new one, so that a client that sends its key at once is always admitted. */
+/** Evicts the oldest socket, so that a client with a prompt key is always admitted. */
 class Unauthenticated<T> {
   readonly #bounds: UnauthenticatedBounds
   readonly #evict: (socket: T) => void
-  /** By address, the oldest first. */
   readonly #waiting = new Map<string, Set<T>>()
   #size = 0
 

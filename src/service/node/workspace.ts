@@ -6,7 +6,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 
-/** Maximum bytes of a path. A longer one could be created name by name, but not opened or deleted. */
+/** Longer paths could be created name by name, but not opened or deleted. */
 const MAX_PATH_BYTES = 4_000
 
 const CHANGED = [409, 'The path changed during the request.'] as const
@@ -68,10 +68,7 @@ function partsBelow(roots: readonly string[], path: string): string[] {
   throw new HttpProblem(403, 'The path is outside of the workspace.')
 }
 
-/**
- * Creates directories one by one, each through the open handle of its parent, so that none can be replaced
- * meanwhile.
- */
+/** Creates each directory through its parent's open handle, so that none can be replaced meanwhile. */
 async function make(root: string, parts: readonly string[]): Promise<void> {
   let path = root
   let holder = await openDirectory(root)

@@ -27,17 +27,15 @@ export interface Histogram {
 export interface Metrics {
   readonly counter: (name: string, help: string) => Counter
   readonly gauge: (name: string, help: string) => Gauge
-  /** A gauge whose value is read when the text is written. */
   readonly measured: (name: string, help: string, read: () => number) => void
   readonly histogram: (name: string, help: string, bounds: readonly number[]) => Histogram
   /** The text of all metrics. O(series). */
   readonly text: () => string
 }
 
-/** Maximum number of series of one measure: further ones share a series without labels, so no client can fill the memory. */
+/** Further series share one without labels, so no client can fill the memory. */
 const MAX_SERIES = 2_000
 
-/** Creates an empty registry. An existing name returns its metric. */
 export function createMetrics(): Metrics {
   const measures = new Map<string, { readonly lines: () => string[]; readonly made: unknown }>()
   const make = <T>(
@@ -122,7 +120,6 @@ const labelText = (labels: Labels): string =>
     )
     .join(',')
 
-/** The `onPrefix` of runs: counts by reason, and calls the embedder's own. */
 export function countLeftOut(
   metrics: Metrics,
   onPrefix: ((left: LeftOut) => void) | undefined,

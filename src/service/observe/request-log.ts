@@ -6,11 +6,9 @@ import type { Metrics } from './metrics.ts'
 
 /** One line of the log, written as JSON. */
 export interface RequestLogLine {
-  /** ISO 8601, in UTC. */
   readonly time: string
   readonly level: 'info' | 'warn' | 'error'
   readonly message: string
-  /** The same in all lines of a request; also its `X-Request-ID`. */
   readonly request_id?: string
   readonly [field: string]: string | number | boolean | null | undefined
 }
@@ -18,10 +16,8 @@ export interface RequestLogLine {
 /** Receives lines. */
 export type RequestLog = (line: RequestLogLine) => void
 
-/** Upper bounds of the histogram's buckets, in seconds. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Counts requests in the metrics and writes a line for each into the log. */
 export function observeRequests(metrics: Metrics, log: RequestLog | null): () => (handled: Handled) => void {
   const requests = metrics.counter('colloquy_http_requests_total', 'Requests served.')
   const times = metrics.histogram(

@@ -147,7 +147,6 @@ export const showMetrics = (metrics: Metrics): Operation[] => [
 /** Bytes of a write probe: more than a page of a database. */
 const PROBE_BYTES = 16_384
 
-/** Milliseconds for which a result is reused. */
 const PROBE_INTERVAL = 5_000
 
 /**

@@ -24,7 +24,6 @@ interface Getter {
   get(carrier: Headers, key: string): string | undefined
 }
 
-/** Wraps the handling of a request. */
 export type Around = (
   request: Request,
   operation: Operation,
@@ -36,11 +35,9 @@ const HEADERS: Getter = {
   get: (headers, key) => headers.get(key) ?? undefined,
 }
 
-/** Numeric constants of the API. */
 const SERVER = 1
 const FAILED = 2
 
-/** Creates spans of requests; does nothing if the API is not installed. `load` is for tests. */
 export function tracing(load: () => Promise<TracingApi | null> = installed): Around {
   const loaded = load()
   let api: TracingApi | null | undefined

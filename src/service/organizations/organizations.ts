@@ -16,11 +16,9 @@ interface User {
   /** In lowercase. */
   readonly email: string
   readonly org_id: string
-  /** Id of the API key that was created for the user. */
   readonly key_id: string | null
 }
 
-/** The users of a service. */
 export class Users {
   readonly #records: Records<User>
   readonly #keys: ApiKeys
@@ -70,7 +68,6 @@ export class Users {
     return { user: user as User, key: isNew ? created.key : null, isNew }
   }
 
-  /** The user of a key; null for another key. */
   async byKey(keyId: string): Promise<User | null> {
     const { items } = await this.#records.list({ by: 'key', value: keyId, limit: 1 })
     return items[0]?.record ?? null

@@ -10,16 +10,12 @@ import { type Records, recordsOf } from '../records.ts'
 
 /** A daily quota. */
 export interface Quota {
-  /**
-   * Maximum number of conversations that each organization may start or fork in a day (UTC); callers without
-   * an organization share one quota.
-   */
+  /** Starts and forks of each organization in a day (UTC); callers without one share a quota. */
   readonly perDay: number
   /** Ids of organizations without a limit. Default: none. */
   readonly exempt?: readonly string[]
 }
 
-/** The operation that responds with 200 if the conversation exists. */
 const CREATION = 'start_conversation'
 
 interface Day {
@@ -57,7 +53,6 @@ export function withQuota(
     const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
     return typeof id === 'string' && (await findConversation(store, id)) !== null
   }
-  /** The latest day; earlier records are deleted. */
   let latestDay = ''
   return operations.map((one) => ({
     ...one,
@@ -86,7 +81,6 @@ export function withQuota(
   }))
 }
 
-/** Whether an operation starts conversations. */
 export const startsConversations = ({ operationId }: Operation): boolean =>
   [
     CREATION,

@@ -18,7 +18,6 @@ import { HttpProblem } from '../http/problem.ts'
 import { commandBody } from '../request-schema.ts'
 import { REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
-/** A command, or its output. */
 type CommandEvent =
   | {
       readonly kind: 'BashCommand'
@@ -47,21 +46,16 @@ interface Command {
 }
 
 const MAX_EVENTS = 1_000
-/** Maximum number of conversations whose commands are listed. */
 const MAX_SCOPES = 100
-/** Maximum characters of all output. */
 const MAX_CHARS = 2 ** 26
 
-/** Exit code of a stopped command: ended by SIGTERM. */
 const STOPPED = -15
 
-/** The latest commands of a process, with their output. */
 class Commands {
   readonly #events = new Map<string, CommandEvent>()
   readonly #running = new Map<string, AbortController>()
   #text = 0
 
-  /** In order of arrival. */
   get all(): readonly CommandEvent[] {
     return [...this.#events.values()]
   }
@@ -70,7 +64,6 @@ class Commands {
     return this.#events.get(id) ?? null
   }
 
-  /** Returns the number of deleted events. */
   clear(): number {
     const { size } = this.#events
     this.#events.clear()
@@ -102,7 +95,6 @@ class Commands {
     return { event, output }
   }
 
-  /** Ends a running command; does nothing for one that has ended. False for an unknown one. */
   stop(id: string): boolean {
     this.#running.get(id)?.abort()
     return this.#events.get(id)?.kind === 'BashCommand'
@@ -133,7 +125,6 @@ const tag = 'Commands'
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: { description: 'Unknown event' } }
 
-/** The folder determines the sandbox of a command. */
 function commandOf(body: {
   readonly command: string
   readonly cwd?: string | null | undefined
@@ -147,7 +138,6 @@ function commandOf(body: {
 export function commandOperations(files: SandboxFiles | null): Operation[] {
   const commands = new Commands()
   const scopes = new Latest<Commands>(MAX_SCOPES)
-  /** Each conversation has its own history. */
   const historyOf = (path: object): Commands => {
     const { conversation_id: id } = path as { readonly conversation_id?: string }
     if (id === undefined) return commands

@@ -2,10 +2,8 @@
 
 import { HttpProblem } from '../http/problem.ts'
 
-/** Maximum bytes of a downloaded or uploaded file. */
 export const MAX_BYTES = 2 ** 26
 
-/** Their error responses. */
 export const REFUSED = {
   400: { description: 'Invalid path, or another kind of file' },
   403: { description: 'The path is outside of the sandboxes, or their files are not served' },
@@ -25,7 +23,6 @@ export interface FileEntry {
   /** Absolute. */
   readonly path: string
   readonly is_directory: boolean
-  /** Bytes; 0 for a folder. */
   readonly size: number
 }
 
@@ -43,15 +40,11 @@ export interface CommandOutput {
  * @throws HttpProblem 400 for a relative path, 403 for a path outside, 404 for an unknown one.
  */
 export interface SandboxFiles {
-  /** The parent of all sandbox folders. */
   readonly home: string
-  /** In order of their names. */
   readonly list: (path: string) => Promise<readonly FileEntry[]>
   /** @throws HttpProblem 413 beyond the maximum bytes. */
   readonly read: (path: string, most: number) => Promise<Uint8Array<ArrayBuffer>>
-  /** Creates or replaces a file, and creates its parent folders. Returns its size. */
   readonly write: (path: string, bytes: Uint8Array) => Promise<number>
-  /** Creates a folder and its parents. */
   readonly makeFolder: (path: string) => Promise<void>
   /** The path without symbolic links; a path that does not exist is resolved from its nearest existing parent. */
   readonly resolve: (path: string) => Promise<string>
@@ -62,9 +55,6 @@ export interface SandboxFiles {
     milliseconds: number,
     signal?: AbortSignal,
   ) => Promise<CommandOutput>
-  /**
-   * Runs git in the folder of a path, without starting other programs. Null if git fails, for example without
-   * a repository.
-   */
+  /** Runs git in the path's folder; it starts no other programs. Null if it fails. */
   readonly git: (path: string, args: readonly string[]) => Promise<string | null>
 }

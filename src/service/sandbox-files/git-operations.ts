@@ -6,7 +6,6 @@ import { integer, optional, type Parameter, text, withDefault } from '../http/pa
 import { HttpProblem } from '../http/problem.ts'
 import { MAX_BYTES, REFUSED, requireFiles, type SandboxFiles } from './contract.ts'
 
-/** A changed file. */
 interface GitChange {
   readonly status: 'ADDED' | 'DELETED' | 'MOVED' | 'UPDATED'
   readonly path: string
@@ -17,7 +16,6 @@ interface GitCommit {
   readonly short_sha: string
   readonly subject: string
   readonly author: string
-  /** ISO 8601. */
   readonly timestamp: string
 }
 
@@ -86,7 +84,6 @@ export async function changesOf(
   return all.toSorted((a, b) => Number(a.path > b.path) - Number(a.path < b.path))
 }
 
-/** The latest commits of HEAD; none without a repository. */
 async function commitsOf(
   { git }: SandboxFiles,
   path: string,

@@ -38,7 +38,6 @@ export async function makeFolder(sandboxes: Sandboxes, record: ConversationRecor
   if (folder !== null) await sandboxes.files?.makeFolder(folder).catch(() => undefined)
 }
 
-/** The operations themselves with `?cid=`, and those below the path of a conversation. */
 export function scopedOperations(
   store: Store,
   sandboxes: Sandboxes,

@@ -13,30 +13,24 @@ import { checkDestination, SealedMap, type SecretBox } from './secret-box.ts'
 import { agentProfileBody, merge, renameBody } from './settings-schema.ts'
 import type { Settings } from './settings.ts'
 
-/** A profile; clients may store further fields in it. */
 export interface AgentProfile {
   readonly [field: string]: JsonValue
   readonly id: string
   readonly name: string
-  /** Incremented with every change. */
   readonly revision: number
 }
 
-/** Maximum characters of a profile as JSON. */
 const MAX_CHARS = 2 ** 18
 
-/** The agent profiles of a service. */
 export class AgentProfiles {
   readonly #stored: SealedMap
   readonly #maxProfiles: number
 
-  /** @param maxProfiles maximum number of profiles */
   constructor(store: Store, secretBox: SecretBox, maxProfiles: number) {
     this.#stored = new SealedMap(store, secretBox, 'agent-profiles')
     this.#maxProfiles = maxProfiles
   }
 
-  /** In order of their names. */
   async list(): Promise<AgentProfile[]> {
     const all = [...(await this.#stored.all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
     return all.map(([name, profile]) => profileOf(name, profile))
@@ -114,7 +108,6 @@ const profileOf = (name: string, stored: JsonObject): AgentProfile => ({
 
 const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Agent profile not found.')
 
-/** The summary of a profile in a list. */
 export const summaryOf = (profile: AgentProfile): JsonObject => ({
   id: profile.id,
   name: profile.name,

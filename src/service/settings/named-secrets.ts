@@ -25,7 +25,6 @@ export class NamedSecrets {
     this.#stored = new SealedMap(store, secretBox, 'named-secrets')
   }
 
-  /** In order of their names. */
   async list(): Promise<SecretInfo[]> {
     const all = Array.from(await this.#stored.all(), ([name, { description }]) => ({
       name,
@@ -109,7 +108,6 @@ const infoOf = (request: {
   description: request.description ?? null,
 })
 
-/** The operations under the paths of an agent server and of the control plane. */
 export const secretOperations = (secrets: NamedSecrets): Operation[] => [
   operation(
     {

@@ -267,8 +267,8 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
 ]
 
 /**
- * No client receives a secret. With `X-Expose-Secrets`, secrets are omitted instead of masked, so that a
- * client cannot use the mask as a secret.
+ * No client receives a secret. With `X-Expose-Secrets`, secrets are omitted, so that no mask is used as a
+ * secret.
  */
 export function shownSettings(
   { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
@@ -352,7 +352,6 @@ const objectAt = (value: JsonValue | undefined, name: string): JsonObject => {
 /** The control plane's paths of the caller's and of an organization's profiles, which are the same here. */
 const PROFILE_PATHS = ['/api/v1/settings/profiles', '/api/organizations/{org_id}/profiles']
 
-/** The operations on profiles, also under the control plane's paths. */
 export const cloudProfileOperations = (operations: readonly Operation[]): Operation[] =>
   PROFILE_PATHS.flatMap((base) =>
     operations

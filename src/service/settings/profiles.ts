@@ -18,7 +18,6 @@ interface StoredProfiles {
   readonly profiles: readonly (readonly [name: string, profile: StoredProfile])[]
 }
 
-/** Collection and id of the record. */
 const COLLECTION = 'profiles'
 
 /** A profile with its secrets: for the service and its embedder, never for a response. */
@@ -37,7 +36,6 @@ export class Profiles {
   /** Changes within a process never conflict. */
   readonly #inTurn = serialQueue()
 
-  /** @param maxProfiles maximum number of profiles */
   constructor(store: Store, secretBox: SecretBox, maxProfiles: number) {
     this.#records = recordsOf<StoredProfiles>(store, COLLECTION)
     this.#secretBox = secretBox
@@ -58,7 +56,6 @@ export class Profiles {
     )
   }
 
-  /** Null for an unknown name. */
   async find(name: string): Promise<Profile | null> {
     const stored = (await this.#all()).get(name)
     return stored === undefined
@@ -95,7 +92,6 @@ export class Profiles {
     })
   }
 
-  /** Does nothing for an unknown name. */
   async remove(name: string): Promise<void> {
     await this.#change((profiles) => void profiles.delete(name))
   }
@@ -118,7 +114,6 @@ export class Profiles {
     return mapOf((await this.#records.find(COLLECTION))?.record ?? null)
   }
 
-  /** Repeated if another process was faster. */
   async #change(change: (profiles: Map<string, StoredProfile>) => void | Promise<void>): Promise<void> {
     await this.#inTurn(() =>
       this.#records.update(COLLECTION, async (before) => {
@@ -143,7 +138,6 @@ const unknownProfile = (): HttpProblem => new HttpProblem(404, 'Profile not foun
 /** Fields that are never sent; not all of their names match a secret's. */
 const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const
 
-/** Whether a configuration contains a key. */
 export const isKeySet = (llm: JsonObject): boolean =>
   SECRETS.some((field) => typeof llm[field] === 'string' && llm[field] !== '')
 

@@ -42,7 +42,6 @@ interface SchemaParts {
   readonly settings: Settings
 }
 
-/** The operations, also under the control plane's paths. */
 export const schemaOperations = (parts: SchemaParts): Operation[] => [
   ...['/api', '/api/v1'].flatMap((base) => [
     schemaOperation(`${base}/settings/agent-schema`, 'Get Agent Settings Schema', AGENT),
@@ -60,7 +59,6 @@ export const schemaOperations = (parts: SchemaParts): Operation[] => [
   ),
 ]
 
-/** The part of a model's name before a slash. */
 const providerOf = (model: string): string | null =>
   model.includes('/') ? model.slice(0, model.indexOf('/')) : null
 

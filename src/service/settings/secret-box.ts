@@ -12,7 +12,6 @@ import { hasSecret, isSecret, isSecretMap, textsIn } from '../conversations/secr
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records.ts'
 
-/** A stored value: plain or encrypted. */
 export type Sealed = { readonly open: JsonObject } | { readonly sealed: string }
 
 /** Encrypts and decrypts. */
@@ -28,7 +27,6 @@ export interface SecretBox {
   readonly open: (place: string, kept: Sealed) => Promise<JsonObject>
 }
 
-/** Bytes of the nonce. */
 const NONCE = 12
 
 const encoder = new TextEncoder()
@@ -99,7 +97,6 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(text)
 }
 
-/** Encrypted values by name, in the order in which they were added. */
 export class SealedMap {
   readonly #collection: string
   readonly #records: Records<Sealed>
@@ -212,11 +209,9 @@ const isSame = (a: JsonObject, b: JsonObject): boolean => canonicalJson(a) === c
 const isAddress = (name: string, value: JsonValue | undefined): boolean =>
   value !== null && (NAMES.test(name) || (typeof value === 'string' && URL_LIKE.test(value)))
 
-/** The addresses that are direct fields of a value. */
 const addressesBeside = (value: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(value).filter(([name, one]) => isAddress(name, one)))
 
-/** The addresses at any depth. */
 function addressesBelow(value: JsonValue): JsonObject {
   if (typeof value !== 'object' || value === null) return {}
   const inner = Object.entries(value as JsonObject).flatMap(([name, one]): [string, JsonValue][] => {

@@ -13,7 +13,6 @@ import { bodyOf, integer, text as storable } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** Valid names of profiles. */
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 const text = (most: number) => storable(0, most).nullable().optional()
@@ -21,7 +20,6 @@ const text = (most: number) => storable(0, most).nullable().optional()
 const count = integer.min(0).nullable().optional()
 const number = z.number().nullable().optional()
 
-/** The configuration of a model. */
 const llm = z.strictObject({
   model: storable(1, 500),
   api_key: text(10_000),
@@ -104,7 +102,6 @@ export const settingsBody = silent(
   ),
 )
 
-/** Valid names of secrets: those of environment variables. */
 export const SECRET_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
 
 const secretName = z.string().regex(SECRET_NAME, 'Must be letters, digits and _, beginning with a letter.')
@@ -155,7 +152,6 @@ export const agentProfileBody = silent(
   bodyOf(z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })),
 )
 
-/** All other fields are the user's preferences. */
 export const storeBody = silent(
   bodyOf(z.looseObject({ agent_settings_diff: diff, conversation_settings_diff: diff })),
 )
@@ -182,10 +178,7 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   return Object.fromEntries(merged)
 }
 
-/**
- * A list with its masked items restored: items with the same masked form in their order, if the number of
- * them is unchanged.
- */
+/** Restores items with the same masked form in order, if their number is unchanged. */
 function restoreMasked(name: string, list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
   const shownBefore = maskedField(name, before) as readonly JsonValue[]
   const old = Map.groupBy(before, (_, index) => canonicalJson(shownBefore[index] ?? null))
@@ -228,7 +221,6 @@ function section(key: string, label: string, shape: z.ZodType): JsonObject {
   return { key, label, fields }
 }
 
-/** The first type that is not null. */
 function typeOf(field: JsonObject): JsonValue {
   const { type, anyOf } = field
   if (typeof type === 'string') return type
@@ -236,10 +228,8 @@ function typeOf(field: JsonObject): JsonValue {
   return inner.find((one) => one !== 'null') ?? 'string'
 }
 
-/** The sections of the agent's form. */
 export const AGENT: JsonObject = { model_name: 'AgentSettings', sections: [section('llm', 'Model', llm)] }
 
-/** The sections of the conversation's form. */
 export const CONVERSATION: JsonObject = {
   model_name: 'ConversationSettings',
   sections: [

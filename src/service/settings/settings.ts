@@ -9,13 +9,10 @@ import type { Profiles } from './profiles.ts'
 
 /** All settings, with their secrets. */
 export interface SettingsValues {
-  /** With the model as `llm`. */
   readonly agent_settings: JsonObject
   readonly conversation_settings: JsonObject
   readonly misc_settings: JsonObject
-  /** The profile of the model. */
   readonly active_profile: string | null
-  /** The active agent profile. */
   readonly active_agent_profile_id: string | null
 }
 
@@ -37,7 +34,6 @@ const NONE: SettingsValues = {
   active_agent_profile_id: null,
 }
 
-/** Collection and id of the record. */
 const COLLECTION = 'settings'
 
 export class Settings {

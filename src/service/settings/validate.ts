@@ -12,7 +12,6 @@ import { secretsIn } from '../conversations/secrets.ts'
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 
-/** How a validation ends. */
 export interface Validation {
   readonly valid: boolean
   readonly error: { readonly type: string; readonly message: string } | null
@@ -28,7 +27,6 @@ class Refusal extends Error {
   }
 }
 
-/** Maximum wait for a response, in milliseconds. */
 const TIMEOUT = 10_000
 
 /**
@@ -59,12 +57,10 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = TIMEOU
 
 const refused = (type: string, message: string): Validation => ({ valid: false, error: { type, message } })
 
-/** Maximum number of characters of an error that are sent. */
 const MAX_MESSAGE = 500
 
 const WITHHELD = 'The model cannot be called. The reason is withheld because it contains part of the key.'
 
-/** Consecutive characters of a secret that reveal something of it. */
 const PART_LENGTH = 5
 
 /**
@@ -96,10 +92,9 @@ function scrubSecrets(text: string, secrets: readonly string[]): string | null {
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Calls the Chat Completions endpoint at the configuration's `base_url` for one token. Forwards only the
- * status of the response, and follows no redirect. It sends the key to any address that a client sends,
- * including private networks and this machine: if clients must not reach what the service can, pass your own
- * `askLlm`.
+ * Calls the Chat Completions endpoint at `base_url` for one token. Forwards only the status, follows no
+ * redirect. Sends the key to any address from a client, including private networks and this machine: if
+ * clients must not reach those, pass your own `askLlm`.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm
@@ -140,7 +135,6 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
   throw new Refusal(TYPES[status] ?? 'APIError', `The provider responded with ${status}${WHY[status] ?? ''}.`)
 }
 
-/** Maximum characters of a reply that are read. */
 const MAX_REPLY = 64 * 2 ** 10
 
 /** Throws unless the response is a model's: some servers send 200 to any request. */

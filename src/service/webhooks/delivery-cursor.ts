@@ -11,22 +11,16 @@ import { walkConversations } from '../conversations/listing.ts'
 import { Jobs } from '../../conversation/jobs.ts'
 import { digestOf } from './payloads.ts'
 
-/** Maximum conversations in one write. */
 const BATCH = 40
 
-/** Changes of a conversation. */
 export interface News {
-  /** The position of the first new event, or null. */
   readonly first: number | null
-  /** Whether its record has changed. */
   readonly isChanged: boolean
   readonly isDeleted: boolean
 }
 
-/** No changes. */
 export const NOTHING: News = { first: null, isChanged: false, isDeleted: false }
 
-/** A webhook whose conversations are marked. */
 interface Marking {
   readonly store: Store
   readonly collections: Collections
@@ -34,7 +28,6 @@ interface Marking {
   readonly since: string | null
 }
 
-/** The changes by conversation. */
 export function newsIn(items: readonly FollowItem[]): ReadonlyMap<string, News> {
   const news = new Map<string, News>()
   for (const item of items) {
@@ -84,7 +77,6 @@ export async function mark(marking: Marking, news: ReadonlyMap<string, News>): P
   }
 }
 
-/** False if one of them was changed meanwhile. */
 async function tryMark(marking: Marking, batch: readonly (readonly [string, News])[]): Promise<boolean> {
   const changes = (await Promise.all(batch.map(([id, news]) => changesFor(marking, id, news)))).flat()
   if (changes.length === 0) return true
@@ -130,27 +122,21 @@ async function changesFor(
   return begin(isKnown ? { ...known, ...(isChanged && { digest: '' }) } : newCursor(record))
 }
 
-/** The progress of a webhook in a conversation. Its item is due when there may be something to send. */
+/** A webhook's progress in a conversation, due when there may be something to send. */
 export interface DeliveryCursor {
   /** When the conversation was created: a later one may have its id. */
   readonly born: string
   /** The position of the next event to send; null for the next appended event. */
   readonly next: number | null
   /**
-   * The end of the message that is being sent, or null. It is stored before the message is sent: after a
-   * crash the same message is sent again, with the same id, even if there are more events.
+   * The end of the message being sent, or null. Stored first: after a crash the same message is sent with the
+   * same id, even if there are more events.
    */
   readonly until: number | null
-  /**
-   * Digest of the last sent record; null while the creation is being sent, which the receiver may already
-   * have.
-   */
+  /** Digest of the last sent record; null while the creation is sent, perhaps received. */
   readonly digest: string | null
-  /** The last sent status, or null. */
   readonly status: string | null
-  /** Whether the deletion was sent. Default: false. */
   readonly isGone?: boolean
-  /** Failures in a row. Default: 0. */
   readonly tries?: number
 }
 
@@ -158,11 +144,8 @@ export interface DeliveryCursor {
 export interface Collections {
   /** The one job that finds the conversations that existed before the webhook. */
   readonly start: string
-  /** Conversations without a current failure. */
   readonly cursors: string
-  /** Failed conversations, until a message is accepted. */
   readonly failing: string
-  /** Changes of a conversation while it was being sent, or waited for a retry. */
   readonly news: string
 }
 
@@ -176,14 +159,12 @@ export function collectionsOf(webhookId: string): Collections {
   }
 }
 
-/** The progress of a webhook with the conversations that existed before it. */
 export interface WebhookStart {
   /** Conversations created since then, by the store's clock, are sent from their beginning; null: all are. */
   readonly since?: string | null
   readonly isDone: boolean
 }
 
-/** The jobs that send the conversations of a webhook. */
 export const deliveryJobs = (
   store: Store,
   { cursors, failing }: Collections,
@@ -204,7 +185,6 @@ export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem =>
 
 export const cursorOf = (item: Item): DeliveryCursor => item.body as object as DeliveryCursor
 
-/** The cursor of a new conversation: everything is to be sent. */
 export const newCursor = (record: ConversationRecord): DeliveryCursor => ({
   born: record.createdAt,
   next: 0,
@@ -220,6 +200,5 @@ export const knownCursor = (record: ConversationRecord, next: number | null): De
   digest: digestOf(record),
 })
 
-/** Whether the conversation was deleted and created again under the same id. */
 export const isReplaced = (record: ConversationRecord, cursor: DeliveryCursor): boolean =>
   record.createdAt !== cursor.born || record.version < (cursor.next ?? 0)

@@ -31,7 +31,6 @@ export class WebhookDispatcher {
   readonly #closing = new AbortController()
   readonly #senders: Sender[] = []
   #done: Promise<unknown> | null = null
-  /** A time of `performance.now()`. */
   #startedAt = 0
 
   /** @throws ColloquyError `invalid_argument` for an invalid webhook. */
@@ -44,12 +43,10 @@ export class WebhookDispatcher {
     this.#options = { pollInterval: 1_000, leaseTtl: 15_000, onFailure: () => undefined, ...options }
   }
 
-  /** Number of conversations that this process is sending. */
   get size(): number {
     return this.#senders.reduce((sum, sender) => sum + sender.size, 0)
   }
 
-  /** Starts delivering. */
   start(): void {
     if (this.#done !== null) return
     this.#startedAt = performance.now()
@@ -57,13 +54,11 @@ export class WebhookDispatcher {
     this.#done = Promise.all(this.#webhooks.map((webhook) => this.#deliver(webhook)))
   }
 
-  /** Stops sending; messages that were not accepted are sent again, by another process or the next one. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#done
   }
 
-  /** Delivers to one webhook until `close`. Never rejects. */
   async #deliver(webhook: Webhook): Promise<void> {
     const { signal } = this.#closing
     const { leaseTtl, pollInterval, onFailure } = this.#options
@@ -155,7 +150,6 @@ export class WebhookDispatcher {
   }
 }
 
-/** Another process has added the job. */
 function nullOnConflict(error: unknown): null {
   if (hasCode(error, 'version_conflict')) return null
   throw error

@@ -11,7 +11,6 @@ import { addressOf, type Webhook } from './webhook.ts'
 
 /** One request. */
 export interface Message {
-  /** Path below the webhook's URL. */
   readonly path: string
   /** The same for each retry. */
   readonly id: string
@@ -49,7 +48,7 @@ export async function post(webhook: Webhook, message: Message, signal: AbortSign
     throw new Error(`${message.path} was rejected: the receiver responded with ${response.status}`)
 }
 
-/** The code or message of the cause of a fetch error: its own message says only that it failed. */
+/** A fetch error's own message reports only that it failed; its cause has the reason. */
 function whyNot(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
@@ -66,7 +65,7 @@ function headersOf(
   return headers
 }
 
-/** The events of one message: the position after them, and the message, or null if it would be empty. */
+/** The position after the events of one message, and the message, or null if empty. */
 export interface Batch {
   readonly next: number
   readonly message: Message | null
@@ -121,10 +120,7 @@ export function batchOf(
 const segmentOf = (id: string): string =>
   /^\.\.?$/.test(id) ? id.replaceAll('.', '%252E') : encodeURIComponent(id)
 
-/**
- * The message about a change of a conversation. `createdAt` distinguishes it from an earlier one with the
- * same id.
- */
+/** `createdAt` distinguishes the conversation from an earlier one with the same id. */
 export function conversationMessage(
   type: 'created' | 'updated' | 'deleted',
   createdAt: string,
@@ -139,6 +135,5 @@ export function conversationMessage(
   }
 }
 
-/** Digest of the fields whose change is sent; the log contains the status. */
 export const digestOf = ({ title, public: isPublic, tags }: ConversationRecord): string =>
   hashText(JSON.stringify([title, isPublic, Object.entries(tags).toSorted(([a], [b]) => (a < b ? -1 : 1))]))

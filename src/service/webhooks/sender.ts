@@ -22,7 +22,6 @@ interface Delivery {
   readonly webhook: Webhook
   readonly collections: Collections
   readonly job: Job<DeliveryCursor>
-  /** Aborted when another process sends the conversation, and when the service closes. */
   readonly signal: AbortSignal
 }
 
@@ -79,7 +78,6 @@ async function sendRecord(
   job.record = afterSuccess(cursor, { digest: digestOf(record), status: state.header.status })
 }
 
-/** @param record the record of a later conversation with the same id */
 async function sendDeleted(delivery: Delivery, record: ConversationRecord | null): Promise<boolean> {
   const { webhook, job, signal } = delivery
   const { id, record: cursor } = job
@@ -114,14 +112,12 @@ async function rest(
   }
 }
 
-/** The cursor after a message was accepted: its failures no longer count. */
 const afterSuccess = (cursor: DeliveryCursor, change: Partial<DeliveryCursor>): DeliveryCursor => ({
   ...cursor,
   ...change,
   tries: 0,
 })
 
-/** Null for a conversation that was deleted. */
 async function statusOf(engine: Engine, id: string): Promise<string | null> {
   try {
     return (await (await engine.open(id)).state()).header.status
@@ -141,24 +137,19 @@ interface SenderOptions {
   readonly engine: Engine
   readonly webhook: Webhook
   readonly collections: Collections
-  /** Milliseconds between two polls for due conversations. */
   readonly pollInterval: number
-  /** Milliseconds after which another process continues the work of a crashed one. */
   readonly leaseTtl: number
   readonly signal: AbortSignal
   /** Called with each failed attempt, and with failures of the store, which have no conversation. */
   readonly onFailure: (error: unknown, conversationId: string | null) => void
 }
 
-/** Sends to one webhook, in one process. */
 export class Sender {
   readonly #options: SenderOptions
   readonly #jobs: Jobs<DeliveryCursor>
-  /** Whether each conversation that is being sent failed before. */
   readonly #busy = new Map<Promise<void>, boolean>()
   #sleep = new AbortController()
   #wasRepeated = false
-  /** Failures since the last success. */
   #streak = 0
   #pacedAt = -Infinity
 
@@ -167,17 +158,14 @@ export class Sender {
     this.#jobs = deliveryJobs(options.engine.store, options.collections, options.leaseTtl)
   }
 
-  /** Number of conversations that are being sent. */
   get size(): number {
     return this.#busy.size
   }
 
-  /** Polls now. */
   wake(): void {
     this.#sleep.abort()
   }
 
-  /** Sends until the signal is aborted and all jobs are released. Never rejects. */
   async run(): Promise<void> {
     const { signal, pollInterval, onFailure } = this.#options
     while (!signal.aborted) {
@@ -195,7 +183,6 @@ export class Sender {
     await Promise.all(this.#busy.keys())
   }
 
-  /** Claims due conversations while there is capacity; true if there may be more. */
   async #claim(): Promise<boolean> {
     const { concurrency } = this.#options.webhook
     const room = concurrency - this.#busy.size
@@ -230,7 +217,6 @@ export class Sender {
     return jobs.length
   }
 
-  /** Sends some messages of a conversation. Never rejects. */
   async #send(job: Job<DeliveryCursor>): Promise<void> {
     const { engine, webhook, collections, onFailure } = this.#options
     const signal = AbortSignal.any([this.#options.signal, job.lost])

@@ -19,14 +19,12 @@ export interface WebhookOptions {
    */
   readonly id?: string
   /**
-   * Where a new webhook begins: with all conversations, or now. Conversations created since then are sent as
-   * a whole; earlier ones from the events appended after they were found, which takes some time. Default:
-   * now.
+   * With all conversations, or now: later ones are sent whole, earlier ones from the events after they were
+   * found, which is not immediate. Default: now.
    */
   readonly from?: 'start' | 'now'
   /** Send only events of these kinds. Default: all stored events. */
   readonly kinds?: readonly EventKind[]
-  /** Headers of each request, except those of the signature and of the content. */
   readonly headers?: Readonly<Record<string, string>>
   /** Maximum events of one request. Default: 100. */
   readonly maxBatchEvents?: number
@@ -45,7 +43,6 @@ export interface WebhookOptions {
   readonly maxRetryDelay?: number
 }
 
-/** A webhook with its defaults. */
 export interface Webhook extends Omit<Required<WebhookOptions>, 'kinds'> {
   readonly kinds: ReadonlySet<EventKind> | null
 }
@@ -58,7 +55,6 @@ const COUNTS = [
   'retryDelay',
   'maxRetryDelay',
 ] as const
-/** The maximum delay of a timer in milliseconds. */
 const MAX_COUNT = 2 ** 31 - 1
 
 /** @throws ColloquyError `invalid_argument` for an invalid webhook; the message contains no secret. */
@@ -110,7 +106,6 @@ function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   }
 }
 
-/** The URL of a message: its path is appended, the query remains. */
 export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {
   const address = new URL(url)
   address.pathname = `${address.pathname.replace(/(?<!\/)\/+$/, '')}${path}`
@@ -118,7 +113,6 @@ export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {
   return address
 }
 
-/** Milliseconds before a retry, with backoff and jitter. */
 export function waitBefore(
   { retryDelay: retry, maxRetryDelay }: Pick<Webhook, 'retryDelay' | 'maxRetryDelay'>,
   tries: number,

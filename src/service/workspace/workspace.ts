@@ -8,7 +8,6 @@ import { HttpProblem, invalid } from '../http/problem.ts'
 /** An editor next to the service. */
 export interface Editor {
   readonly port: number
-  /** Added to its URL. */
   readonly token: string
   /** Path below its address. Default: none. */
   readonly basePath?: string

@@ -8,22 +8,15 @@ import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionFormat, SessionRecord } from '../session.ts'
 import type { HasResult, Origin, SessionWriter } from '../writer.ts'
 
-/** An element of an array, and its position. */
 export interface Element {
   readonly line: number
-  /** Its number among the elements, from 1. */
   readonly number: number
-  /** Empty for a value that is not an object. */
   readonly found: RawObject
-  /** The record of a value that is not an object. */
   readonly stray: SessionRecord | null
-  /** Whether it contains the other fields of a request. */
   readonly isRequest: boolean
-  /** Whether it is the system prompt from a request's own field. */
   readonly isPromptField: boolean
 }
 
-/** The fields of a Responses reply, which repeats fields of its request. */
 const OF_REPLY: ReadonlySet<string> = new Set([
   'id',
   'object',
@@ -87,7 +80,6 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
 export const isWhole = ({ type, role, output }: RawObject): boolean =>
   type === undefined && role === undefined && Array.isArray(output)
 
-/** The field of a request with the system prompt. */
 const promptIn = (request: RawObject): string =>
   (request['system'] ?? null) === null ? 'instructions' : 'system'
 
@@ -97,7 +89,6 @@ const strayOf = (value: JsonValue, line: number): SessionRecord => ({
   value,
 })
 
-/** The other fields of a request; null for none. */
 function otherFields(request: RawObject, field: string, isReply: boolean): RawObject | null {
   const prompt = promptIn(request)
   const isRead = (key: string): boolean =>
@@ -108,7 +99,6 @@ function otherFields(request: RawObject, field: string, isReply: boolean): RawOb
   return rest.length === 0 ? null : Object.fromEntries(rest)
 }
 
-/** Adds a reply, or counts it when it has no content. */
 export function addReply(
   reply: Reply,
   origins: readonly Origin[],
@@ -145,12 +135,10 @@ export function keepMore(
   writer.update(`${format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
 }
 
-/** Keeps an object that is not a message. */
 export function keepUnknown({ line, found }: Element, writer: SessionWriter): void {
   writer.keep({ line, raw: JSON.stringify(found), value: found as JsonValue }, 'not a message')
 }
 
-/** The session of an array, which has no name and no times. */
 export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session => ({
   format,
   id: null,
@@ -206,7 +194,6 @@ export function addPrompt(
   )
 }
 
-/** Whether a reply has no content, calls, parts, tokens or outcome. */
 function isBlank({ events }: Reply): boolean {
   const [first] = events
   if (first === undefined) return true

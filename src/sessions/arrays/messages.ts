@@ -50,7 +50,6 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
   return sessionOf('anthropic', writer)
 }
 
-/** An origin for each call of a reply; a single call has that of its message. */
 function originsOf({ events }: Reply, origin: Origin): Origin[] {
   const origins: Origin[] = []
   for (const { kind } of events)
@@ -114,10 +113,8 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   return sessionOf('openai-chat', writer)
 }
 
-/** The fields of a message that are read. */
 const READ = ['role', 'content', 'name', 'tool_call_id'] as const
 
-/** The fields of a reply that are read or ignored. */
 const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
 
 function addChatReply(reply: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
@@ -142,7 +139,6 @@ const cutOff = (reply: RawObject): RawObject =>
     draft['choices'] = [{ ...choice, finish_reason: 'length' }]
   })
 
-/** A reply without entries of its calls that are not calls. */
 function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): RawObject {
   const [choice = {}] = objectsOf(reply['choices'])
   const message = objectOf(choice['message'])
@@ -173,7 +169,6 @@ export function withCallIds(elements: readonly Element[]): Element[] {
   })
 }
 
-/** Converts the function call of a draft message to a tool call. */
 function nameCall(message: Draft<RawObject>, id: string, last: Map<string, string>): void {
   const call = message['function_call']
   const name = stringOf(objectOf(call)['name'])

@@ -61,7 +61,6 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
 
 const isResult = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
 
-/** Whether an item is from the model: its messages, reasoning and calls, including provider tools. */
 const isOfModel = (found: RawObject): boolean =>
   found['role'] === 'assistant' ||
   (typeof found['type'] === 'string' && found['type'] !== 'message' && !isResult(found))
@@ -69,7 +68,6 @@ const isOfModel = (found: RawObject): boolean =>
 const replyOf = (reply: RawObject) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
 
-/** Converts the short form of a message in requests to that of replies. */
 function itemOf(item: RawObject): RawObject {
   const { type, content } = item
   if (item['role'] !== 'assistant' || (type !== undefined && type !== 'message')) return item
@@ -85,10 +83,7 @@ const partOf = (part: RawObject): RawObject =>
 
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
-/**
- * A stored reply. One that failed, was cancelled or was stored early is truncated at the end of its output,
- * so that its text is kept.
- */
+/** A failed, cancelled or early reply is truncated at the end of its output, to keep its text. */
 function addWhole(found: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = found
   const isBroken = BROKEN.has(status)

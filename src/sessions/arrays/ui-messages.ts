@@ -35,7 +35,6 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
   return sessionOf('ui-messages', writer)
 }
 
-/** Content of a system prompt; version 4 has only text. */
 const promptIn = ({ parts, content }: RawObject): unknown => textIn(parts) || content
 
 function addUser(parts: readonly RawObject[], origin: Origin, writer: SessionWriter): void {
@@ -52,7 +51,6 @@ function addUser(parts: readonly RawObject[], origin: Origin, writer: SessionWri
   writer.say('user', content, origin)
 }
 
-/** Adds the replies of a message, which are divided by steps. */
 function addReplies(parts: readonly RawObject[], origin: Origin, writer: SessionWriter): void {
   const steps: RawObject[][] = [[]]
   for (const part of parts) {
@@ -65,7 +63,6 @@ function addReplies(parts: readonly RawObject[], origin: Origin, writer: Session
 
 const isTool = ({ type }: RawObject): boolean => type === 'dynamic-tool' || stringOf(type).startsWith('tool-')
 
-/** States of a call with a result. */
 const DONE: ReadonlySet<unknown> = new Set(['output-available', 'output-error', 'output-denied'])
 
 function addStep(step: readonly RawObject[], origin: Origin, writer: SessionWriter): void {
@@ -160,7 +157,6 @@ const READ = [
   'experimental_attachments',
 ] as const
 
-/** The other fields of a message: metadata, annotations, and a time that is not text. Null for none. */
 export const otherFields = (message: RawObject): JsonObject | null =>
   moreOf(message, ...READ, ...(typeof message['createdAt'] === 'string' ? ['createdAt'] : []))
 
@@ -194,9 +190,7 @@ export function partsOf(message: RawObject, { line }: Origin, writer: SessionWri
   ]
 }
 
-/**
- * Parts of a message without `parts`: the calls of each step, and the text after them, or before open calls.
- */
+/** Without `parts`: each step's calls, and the text after them, or before open calls. */
 function fromFields(calls: readonly RawObject[], reasoning: string, content: unknown): RawObject[] {
   const text = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : []
   const parts = partSteps(calls.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation })))

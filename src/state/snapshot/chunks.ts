@@ -7,7 +7,6 @@ import { whyDropped } from '../dropped.ts'
 import type { Checkpoint } from '../state.ts'
 import { CHUNK_LABEL } from './record.ts'
 
-/** Seal before the first chunk. */
 export const NO_SEAL: Seal = [0, 0]
 
 /**
@@ -50,7 +49,6 @@ function chunkAt(log: Log<Checkpoint>, index: number, size: number, link: Seal):
   return bytes
 }
 
-/** A complete chunk of the log's columns. */
 function completeAt(log: Log<Checkpoint>, index: number, size: number): Chunk | undefined {
   const chunk = log.index.columns?.chunks[index]
   const fits = chunk?.size === size && chunk.count === size && (index + 1) * size <= columnarLength(log)

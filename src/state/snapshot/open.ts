@@ -16,21 +16,17 @@ import { keyAt } from '../../log/columnar/columns.ts'
 import type { Seal } from '../../log/columnar/sealed.ts'
 import { NO_SEAL } from './chunks.ts'
 
-/** A stored part. */
 interface Part {
   readonly part: number
   readonly bytes: Uint8Array
 }
 
-/** A fact read from the log. */
 export interface StoredFact {
   readonly id: string | null
   readonly fact: Fact
 }
 
-/** Parts that belong together, before bodies are added. */
 export interface Saved extends Contents {
-  /** Positions whose bodies have to be read from the log. */
   readonly lacking: readonly number[]
 }
 
@@ -75,7 +71,6 @@ export function stateWith(saved: Saved, facts: ReadonlyMap<number, StoredFact>):
 
 const isSame = (one: Seal, other: Seal): boolean => one[0] === other[0] && one[1] === other[1]
 
-/** Contents of a snapshot. */
 interface Contents {
   readonly conversationId: string
   readonly record: StateRecord
@@ -93,20 +88,15 @@ export function stateOver({ conversationId, record, bodies, chunks }: Contents):
   return { conversationId, header, log: logOver<Checkpoint>(columns, top), branch: contents.branch }
 }
 
-/** Contents of a snapshot besides the columnar log. */
 interface Loaded {
-  /** Bodies of the view and of pending calls, by position. */
   readonly bodies: ReadonlyMap<number, Event>
-  /** Position of HEAD, -1 for the empty HEAD. */
   readonly head: number
-  /** Headers at HEAD's entry and after the last entry. */
   readonly headHeader: Header
   readonly lastHeader: Header
   /** HEAD's branch. It consists of entries, so it is set after them. */
   branch: Branch
 }
 
-/** An entry over a columnar log, with its checkpoint if that is in memory. */
 export class SnapshotEntry extends ColumnarEntry implements Checkpoint {
   readonly #loaded: Loaded
 
@@ -115,10 +105,7 @@ export class SnapshotEntry extends ColumnarEntry implements Checkpoint {
     this.#loaded = loaded
   }
 
-  /**
-   * Whether the branch is in memory: at HEAD, at the state updates below it, and at entries with nothing
-   * above.
-   */
+  /** True at HEAD, at the state updates below it, and at leaves. */
   get hasBranch(): boolean {
     const anchor = this.columns.anchor(this.seq)
     return anchor < 0 || anchor === this.#loaded.head

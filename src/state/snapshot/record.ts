@@ -20,10 +20,7 @@ import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/**
- * A unit, with entries as positions: a message, a derived summary, or a batch with its calls and results.
- * `first` defaults to the position of the first entry.
- */
+/** Entries are positions. `first` defaults to the position of the first entry. */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number, completes?: number]
   | readonly [
@@ -51,10 +48,7 @@ export interface StateRecord {
   /** Positions per complete chunk, and the seal of the last chunk, which identifies all chunks. */
   readonly size: number
   readonly seal: Seal
-  /**
-   * Creation time of the conversation, which distinguishes its log from an earlier one under its id. Empty
-   * when unknown.
-   */
+  /** Distinguishes the log from an earlier one under its id. Empty when unknown. */
   readonly createdAt: string
   readonly header: Header
   readonly head: number
@@ -69,7 +63,6 @@ export interface StateRecord {
   readonly skills: readonly string[]
 }
 
-/** Identifies the chunks of a snapshot and its log. */
 export type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'createdAt'>
 
 /** Returns the record of a state. O(view + pending calls + activated skills). */
@@ -236,25 +229,20 @@ function unitFrom(unit: UnitRecord, entryAt: <E extends Event>(seq: number) => E
 }
 
 /**
- * Version of the fold. Raise it when the fold, the header or the form of a part changes: snapshots of other
- * versions do not open, and the log is folded again.
+ * Raise it when the fold, the header or a part's form changes: other versions do not open, and the log is
+ * folded again.
  */
 export const FOLD_VERSION = 9
 
-/** The head part: the state without its log. */
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
 
-/** A part of the columnar log. */
 export const CHUNK_LABEL: Label = { kind: 2, version: FOLD_VERSION }
 
-/** Positions per complete chunk. */
 export const CHUNK_SIZE = 4_096
 
-/** Contents of a head part. */
 interface Head {
   readonly record: StateRecord
   readonly bodies: ReadonlyMap<number, Event>
-  /** Positions of the bodies that it needs and does not contain. */
   readonly lacking: readonly number[]
 }
 
@@ -285,7 +273,6 @@ export function readHead(bytes: Uint8Array): Head | null {
   return { record, bodies, lacking: [] }
 }
 
-/** Parses JSON of this module, and freezes it as every event and header is. */
 function parse<T>(text: string): T {
   const value = JSON.parse(text) as JsonValue
   freezeJson(value)

@@ -1,25 +1,20 @@
 /** Long strings of bodies, which a store keeps once by their content, and reads as references or by range. */
 
-/** How events are read: with their whole bodies, or with a reference in the place of each long string. */
 export type BlobMode = 'whole' | 'refs'
 
-/** A string of a body that was read as a reference. */
 export interface BlobReference {
   /** Keys and indexes from the body down to the string. At that place, the body has `blobText(hash)`. */
   readonly path: readonly (string | number)[]
   /** SHA-256 of the string's UTF-8 bytes, 64 hexadecimal digits. */
   readonly hash: string
-  /** Number of UTF-8 bytes. */
   readonly bytes: number
 }
 
-/** How events are read by id. */
 export interface GetOptions {
   /** Default: `whole`. */
   readonly blobs?: BlobMode
 }
 
-/** Which bytes of a blob to read. */
 export interface BlobRange {
   /** The first byte, from 0. Default: 0. */
   readonly start?: number
@@ -27,9 +22,7 @@ export interface BlobRange {
   readonly end?: number
 }
 
-/** The bytes of a blob. */
 export interface BlobContent {
-  /** Number of bytes of the whole blob. */
   readonly bytes: number
   /**
    * The bytes of the range, in pieces of at most 1 MiB, each read when it is needed. @throws `store_unavailable` when the
@@ -40,19 +33,14 @@ export interface BlobContent {
 
 /** What an audit of the blobs has found. Nothing is wrong when all three lists are empty. */
 export interface BlobAudit {
-  /** Number of blobs, of their bytes, and of the events that use them. */
   readonly blobs: number
   readonly bytes: number
   readonly events: number
-  /** Hashes of blobs that no event uses. */
   readonly unused: readonly string[]
-  /** Hashes of blobs whose bytes are incomplete or have another SHA-256. */
   readonly damaged: readonly string[]
-  /** Events whose blobs and recorded uses differ. */
   readonly missing: readonly { readonly conversationId: string; readonly seq: number }[]
 }
 
-/** Bodies by content. */
 export interface Blobs {
   /**
    * Returns the bytes of a long string, by the SHA-256 of a reference; null if no event of the conversation

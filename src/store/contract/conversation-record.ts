@@ -17,26 +17,20 @@ export interface ConversationRecord {
   readonly tags: Readonly<Record<string, string>>
   /** Any JSON that the caller keeps with a conversation; the store never reads it. */
   readonly metadata: JsonObject
-  /** The zone in which timestamps without one were read at import, an IANA name; null for UTC (design D10). */
+  /** IANA zone of imported timestamps without one; null for UTC (design D10). */
   readonly timeZone: string | null
-  /** The conversation it was made for, or forked from. */
   readonly parentConversationId: string | null
-  /** The sandbox it was made for. */
   readonly sandboxId: string | null
   /**
-   * Whose conversation it is, in the caller's own terms, such as the id of a user; 1 to 200 characters, as an id. Null:
-   * nobody's. The store lists, counts and deletes by it, and compares it with no caller: recipes.md has the check.
+   * In the caller's own terms, such as a user id; 1 to 200 characters, as an id. Null: nobody's. The store
+   * filters by it, but checks no caller: see recipes.md.
    */
   readonly owner: string | null
-  /**
-   * The status by which it is listed: the one that was set last, which may differ from the one in its log.
-   * Null: none was set.
-   */
+  /** The status that was set last, which may differ from the log's. Null: none was set. */
   readonly status: string | null
   readonly createdAt: string
   /** When the record or the log last changed; it never goes back, also where a clock does. */
   readonly updatedAt: string
-  /** Number of events in the log. */
   readonly version: number
   /** Id of the entry that HEAD means; null for the empty HEAD. */
   readonly headId: string | null
@@ -54,9 +48,8 @@ export interface NewConversation {
   readonly sandboxId?: string | null
   readonly owner?: string | null
   /**
-   * Time of creation of an imported conversation: an instant as in a search, from the year 0 to 9999. A
-   * recreated conversation may then have the same time, so `AppendOptions.createdAt` does not distinguish
-   * them. Default: now.
+   * Creation time of an imported conversation, from the year 0 to 9999. A recreated one may have the same, so
+   * `AppendOptions.createdAt` does not distinguish them. Default: now.
    */
   readonly createdAt?: string
   /** 1 to 40 lower-case letters and underscores. */
@@ -71,8 +64,8 @@ export type ConversationPatch = Partial<
 /** How a record is changed. */
 export interface UpdateOptions {
   /**
-   * The metadata that must be there still, as it was read, to the order of its fields: a record that was read will do.
-   * Default: whatever is there.
+   * Expected metadata, including the order of its fields; a record that was read is enough. Default: not
+   * checked.
    */
   readonly expected?: Pick<ConversationRecord, 'metadata'>
 }
@@ -85,11 +78,10 @@ export interface ConversationFilter {
   /** An empty text: those that have no parent. */
   readonly parentConversationId?: string
   readonly sandboxId?: string
-  /** Those of this owner. An empty text is `invalid_query`: it is a user id that the caller has lost. */
+  /** An empty text is `invalid_query`: a user id that the caller has lost. */
   readonly owner?: string
   /** An empty text matches conversations without a status. */
   readonly status?: string
-  /** Tags that must be there with these values. */
   readonly tags?: Readonly<Record<string, string>>
   /** Instants as in a search; `Gte` includes its instant, `Lt` excludes it. */
   readonly createdAtGte?: string
@@ -109,6 +101,5 @@ export interface ConversationQuery extends ConversationFilter {
   /** Default: created_at_desc. */
   readonly order?: ConversationOrder
   readonly cursor?: string
-  /** 1 to `MAX_PAGE_SIZE`, which is the default. */
   readonly limit?: number
 }

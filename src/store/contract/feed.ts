@@ -13,7 +13,6 @@ export interface FeedQuery {
   readonly from?: 'start' | 'end'
   /** Only the conversations of this shard, from 0 on. Default: all. */
   readonly shard?: number
-  /** 1 to `MAX_PAGE_SIZE`, which is the default. */
   readonly limit?: number
 }
 
@@ -28,13 +27,12 @@ export type FeedItem =
 /** A page of a feed. It may be empty and have more behind it. */
 export interface FeedPage {
   readonly items: readonly FeedItem[]
-  /** Goes on behind this page, now or after a restart, in every process; also of a page of a store that is empty. */
+  /** The position behind this page, valid after a restart, in every process, and for an empty store. */
   readonly next: string
-  /** Whether there may be more already. */
   readonly more: boolean
   /**
-   * Whether `after` is not known to this database: it is another one, also one that holds the same, or one that was
-   * restored to an earlier state. Then the page is empty, there is more, and `next` begins at the start.
+   * Whether this database does not know `after`: it is another one, even with equal content, or was restored.
+   * The page is then empty, `more` is true, and `next` begins at the start.
    */
   readonly reset: boolean
 }

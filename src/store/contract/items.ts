@@ -9,11 +9,9 @@ import type { Count, CountOptions, Page } from './query.ts'
 export interface Item {
   /** 1 to 200 characters, as the ids of conversations (design D19). */
   readonly collection: string
-  /** The same; unique in its collection. */
   readonly id: string
   /**
-   * Increases with every change and every claim. No other state of the item ever has it, even after the item
-   * was removed and stored again.
+   * Increases with every change and claim; never repeated, even after the item was removed and stored again.
    */
   readonly version: number
   readonly body: JsonObject
@@ -27,7 +25,7 @@ export interface Item {
 export interface ItemChange {
   readonly collection: string
   readonly id: string
-  /** The version that it must have, from 1 on; null: it must not be there. Left out: whichever, or none. */
+  /** The expected version, from 1; null: no item. Default: any version, or none. */
   readonly expected?: number | null
   /** Replaces the item; null removes it. If absent, the item is only compared with `expected`. */
   readonly put?: NewItem | null
@@ -49,16 +47,13 @@ export interface NewItem {
 export interface ItemQuery {
   /** The key to list by: those without it are left out. Default: ids, all items. */
   readonly by?: string
-  /** Only where the key is this text. */
   readonly value?: string
   /** Only keys equal to this text or after it, by code points. */
   readonly from?: string
-  /** Only keys before this text. */
   readonly below?: string
   /** Default: false. */
   readonly descending?: boolean
   readonly cursor?: string
-  /** 1 to `MAX_PAGE_SIZE`, which is the default. */
   readonly limit?: number
 }
 

@@ -40,9 +40,8 @@ export interface EventFilter {
   /** The source of the event, by its kind's default where the body names none. */
   readonly source?: Source
   /**
-   * Part of the text of a message, case-insensitive: its content and extended content, in lines, as returned
-   * by `messageText` of the store kit. It is not a pattern. Other kinds have no text; an empty text matches
-   * every message.
+   * Case-insensitive part of a message's content and extended content, as lines of `messageText` of the store
+   * kit. No pattern. Other kinds have no text; an empty text matches every message.
    */
   readonly text?: string
   /**
@@ -63,7 +62,6 @@ export interface EventQuery extends EventFilter {
   /** By (instant, seq) upwards or downwards. Default: timestamp. */
   readonly order?: 'timestamp' | 'timestamp_desc'
   readonly cursor?: string
-  /** 1 to {@link MAX_PAGE_SIZE}, which is the default. */
   readonly limit?: number
   /**
    * Maximum bytes of bodies, approximately: the page ends with the event that reaches it, contains at least
@@ -88,7 +86,6 @@ export type EventPage = Page<StoredEvent>
 /** One position of a stored log. */
 export interface StoredEvent {
   readonly conversationId: string
-  /** Position in the log, dense from 0. */
   readonly seq: number
   /** The event's id, derived when the body has none; null only for a quarantined line without a readable id. */
   readonly id: string | null
@@ -96,11 +93,10 @@ export interface StoredEvent {
   readonly fact: Fact
   /** Id of the entry it hangs on; null for a root and for what is not in the tree. */
   readonly parentId: string | null
-  /** Whether it is part of the tree. */
   readonly inTree: boolean
   /**
-   * Microseconds since 1970-01-01T00:00:00Z, of the entry before when the body has no time that can be read; 0 when
-   * none has. In decimal digits, since they may be more than a JSON number holds: `BigInt(time)` counts with it.
+   * Microseconds since 1970-01-01T00:00:00Z, of the entry before if the body's time is unreadable; 0 without
+   * any. Digits, since JSON numbers may be too small: use `BigInt(time)`.
    */
   readonly time: string
   /** The references in the body; only where the event was read with `blobs: 'refs'` and has some. */

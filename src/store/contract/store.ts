@@ -63,7 +63,6 @@ import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page, Sto
  * database.
  */
 export interface Store extends Items, Feed, Blobs, TextSearch {
-  /** What kind of store it is, for messages. */
   readonly name: string
 
   /**
@@ -198,9 +197,8 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
   ): Promise<ConversationRecord>
 
   /**
-   * Deletes a conversation with its log, lease and snapshot; returns false if there was none. Its id is free
-   * afterwards, and a recreated conversation has nothing of the old one: no call for the old one reaches the
-   * new one.
+   * Deletes it with log, lease and snapshot; false if unknown. The id is then free, and no call for the old
+   * conversation reaches a new one.
    */
   deleteConversation(id: string): Promise<boolean>
 
@@ -212,7 +210,6 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
 
-  /** Returns a lease to the store; false if it is not the latest one. */
   releaseLease(lease: Lease): Promise<boolean>
 
   /** Returns the latest lease of a conversation, expired or not; null without one, or after its return. */
@@ -252,7 +249,6 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
 
-  /** Removes the snapshot; returns false if there was none. */
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
@@ -264,10 +260,7 @@ export interface Store extends Items, Feed, Blobs, TextSearch {
    */
   watch(conversationId: string | null, wake: Wake): Unwatch
 
-  /**
-   * Ends the store's own work and connections, after pending calls. Every later call is `store_closed`,
-   * except another close, which does nothing.
-   */
+  /** Ends the store after pending calls. Later calls are `store_closed`, except close, which does nothing. */
   close(): Promise<void>
 }
 
@@ -279,7 +272,6 @@ export interface DisposableStore extends Store {
 
 /** From where to read, and which way. */
 export interface ReadOptions {
-  /** A position, from 0. It may be behind the last. */
   readonly from?: number
   /** Default: forward. */
   readonly direction?: 'forward' | 'backward'
@@ -308,7 +300,6 @@ export interface Lease {
 export interface LeaseQuery {
   /** Whether only those that have expired, by the store's clock. Default: false. */
   readonly expired?: boolean
-  /** The conversation that the page before ended with; this one begins behind it. */
   readonly after?: string
   /** 1 to 100. Default: 100. */
   readonly limit?: number
@@ -332,11 +323,9 @@ export interface SaveSnapshotOptions {
  */
 export type ExpectedVersion = 'any' | 'none' | number
 
-/** A body that is replaced. */
 export interface Replacement {
-  /** The body as it is stored. */
   readonly before: Fact
-  /** The new one, with the same id, kind, source, parent and timestamp; an id that the old one lacks may be added. */
+  /** With the same id, kind, source, parent and timestamp; a missing id may be added. */
   readonly after: Fact
 }
 
@@ -345,8 +334,8 @@ export interface AppendOptions {
   /** Default: `any`. @throws `invalid_argument` for any other value. */
   readonly expected?: ExpectedVersion
   /**
-   * The `createdAt` of the record that the writer decided on. `version_conflict` when the conversation was deleted and
-   * created again since. Default: not checked.
+   * The record's `createdAt` at the decision. `version_conflict` if the conversation was recreated since.
+   * Default: not checked.
    */
   readonly createdAt?: string
   /**
@@ -385,7 +374,6 @@ export interface AppendOptions {
 export interface AppendResult {
   /** One per fact, in order: as stored now, or as stored before for an event that existed. */
   readonly events: readonly StoredEvent[]
-  /** Number of events in the log. */
   readonly version: number
   /** Id of the entry that HEAD means; null for the empty HEAD. */
   readonly headId: string | null

@@ -2,18 +2,14 @@
 
 import type { Page } from './query.ts'
 
-/** The author of a text: a message by the role that the model sees, `tool` for the result of a call. */
+/** By the role that the model sees; `tool` for results. */
 export const TEXT_ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
 export type TextRole = (typeof TEXT_ROLES)[number]
 
-/**
- * Maximum number of hits that `rank` orders at once: it orders the newest ones, then as many before them, and so on.
- * With fewer hits the order is over all of them.
- */
+/** Maximum hits that `rank` orders at once: the newest, then as many before them, and so on. */
 export const MAX_RANKED = 1_000
 
-/** Which texts to find. Parts that are left out do not narrow. */
 export interface TextFilter {
   /**
    * The text that a person typed. All terms must occur; `"a phrase"` in quotes must occur as such; `-term`
@@ -23,13 +19,9 @@ export interface TextFilter {
    * query without a term, and one that only excludes, finds nothing.
    */
   readonly query: string
-  /** Only in this conversation. Unknown: finds nothing. */
   readonly conversation?: string
-  /** Only in conversations with all of these tags. */
   readonly tags?: Readonly<Record<string, string>>
-  /** Only in conversations of this owner. */
   readonly owner?: string
-  /** Only in conversations that are public, or that are not. */
   readonly public?: boolean
   /** Only texts of this role. `tool` includes results. */
   readonly role?: TextRole
@@ -40,27 +32,22 @@ export interface TextFilter {
   readonly includeResults?: boolean
 }
 
-/** A page of texts to find. */
 export interface TextQuery extends TextFilter {
   /**
-   * `time` (default): the newest event first, to the millisecond; `rank`: the best hit first, by the
-   * frequency of the terms relative to the length, at most {@link MAX_RANKED} at once.
+   * `time` (default): newest first, to the millisecond; `rank`: best first, by term frequency relative to
+   * length, at most {@link MAX_RANKED} at once.
    */
   readonly order?: 'time' | 'rank'
   /** 1 to `MAX_PAGE_SIZE`. Default: 20. */
   readonly limit?: number
-  /** The `next_page_id` of the page before. */
   readonly cursor?: string
 }
 
-/** One event whose text fits. */
 export interface TextHit {
   readonly conversationId: string
   readonly id: string
-  /** Position of the event in its log. */
   readonly seq: number
   readonly role: TextRole
-  /** Time of the event, ISO 8601 in UTC. */
   readonly timestamp: string
   /** The text around the first match, at most 240 UTF-16 units, in one line. */
   readonly snippet: string
@@ -70,19 +57,16 @@ export interface TextHit {
 
 export type TextPage = Page<TextHit>
 
-/** How far the index is, in events of all logs. */
 export interface TextIndex {
   readonly indexed: number
   readonly total: number
 }
 
 /**
- * The search over the text of all conversations, for a store opened with `fullText: true`. The index of an
- * event is written in the transaction of its append and removed with its conversation. Events appended
- * without it are indexed in the background and are not found before.
- *
- * The text of an event is that of a message (content and extended content) or a tool result; events outside
- * of the tree have none. Its first 300,000 characters are indexed.
+ * Text search over all conversations, for a store with `fullText: true`. An event is indexed in the
+ * transaction of its append and removed with its conversation; events appended without `fullText` are found
+ * once they are indexed in the background. Indexed are messages (content and extended content) and tool
+ * results in the tree, up to 300,000 characters each.
  */
 export interface TextSearch {
   /**

@@ -25,17 +25,14 @@ import {
   type Refuse,
 } from './query/check-value.ts'
 
-/** Characters beyond which a string of a body is a blob. No body whose JSON is shorter has one. */
+/** Longer strings are blobs. Bodies whose JSON is shorter have none. */
 export const LARGE_STRING = 65_536
 
-/** A long string in a body. */
 export interface LargeString extends BlobReference {
   readonly text: string
 }
 
-/** A body without its long strings. */
 export interface SplitBody {
-  /** The JSON of the body, with an empty string in the place of each long one. */
   readonly body: string
   readonly strings: readonly LargeString[]
 }
@@ -61,7 +58,6 @@ export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
   }
 }
 
-/** Returns the JSON that a database stores next to the body. */
 export const referencesText = (strings: readonly BlobReference[]): string =>
   JSON.stringify(strings.map(({ path, hash, bytes }) => [path, hash, bytes]))
 
@@ -94,7 +90,6 @@ export function withReferences<E extends Pick<StoredEvent, 'fact' | 'blobs'>>(
   return Object.freeze({ ...event, fact: fact as object as Fact, blobs: freezeBlobs(strings) })
 }
 
-/** The references alone, frozen. */
 export const freezeBlobs = (strings: readonly BlobReference[]): readonly BlobReference[] =>
   Object.freeze(
     strings.map(({ path, hash, bytes }) => Object.freeze({ path: Object.freeze(path), hash, bytes })),
@@ -260,7 +255,6 @@ export const blobReader =
     return text
   }
 
-/** The audit of a store that keeps whole bodies and no blobs. */
 export const NO_BLOBS: BlobAudit = Object.freeze({
   blobs: 0,
   bytes: 0,
@@ -270,7 +264,6 @@ export const NO_BLOBS: BlobAudit = Object.freeze({
   missing: [],
 })
 
-/** The error for a blob that a database does not hold whole. */
 export const damagedBlob = (hash: string): ColloquyError =>
   new ColloquyError(
     'store_unavailable',

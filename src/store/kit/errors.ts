@@ -22,7 +22,6 @@ export const conversationExists = (conversationId: string): ColloquyError =>
 export const storeClosed = (): ColloquyError =>
   new ColloquyError('store_closed', 'The store was closed; open it again.')
 
-/** `invalid_argument` for the `within` of an append. */
 export const invalidWithin = (rule: string): ColloquyError =>
   new ColloquyError('invalid_argument', `within ${rule}.`, { field: 'within' })
 

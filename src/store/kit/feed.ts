@@ -11,7 +11,6 @@ export const TOLD = { events: 0, changed: 1, deleted: 2 } as const
 
 /** A row of a feed. Rows are never changed, so that a reader's place is known by the row before it. */
 export interface FeedRow {
-  /** Its position, as its adapter writes it. */
   readonly place: string
   /** A random number of the row: a restored database may have another row at this position. */
   readonly witness: string
@@ -20,13 +19,10 @@ export interface FeedRow {
   /** The first event of the row, and the one after its last; 0 and 1 for a row without events. */
   readonly from: number
   readonly until: number
-  /** Whether the same conversation exists, not a recreated one. */
   readonly isThere: boolean
-  /** What its adapter knows the log by. */
   readonly log?: number
 }
 
-/** What a reader has read: a row, and of its events those before `until`. */
 interface FeedPlace extends Pick<FeedRow, 'place' | 'witness' | 'until'> {}
 
 /** A checked query. */
@@ -49,7 +45,7 @@ export function shardOf(conversationId: string): number {
   return last.reduce((sum, char, i) => sum + (char.codePointAt(0) ?? 0) * (WEIGHTS[i] ?? 0), 0) % SHARDS
 }
 
-/** Of the last characters, the last one first. The databases count alike, each in a function or trigger of its own. */
+/** For the last characters, the last first. Each database has the same function or trigger. */
 const WEIGHTS = [1, 11, 37, 53] as const
 
 /** Checks from where a caller reads. O(1). @throws `invalid_query`, `invalid_cursor`. */
@@ -66,7 +62,7 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   return { shard, limit, after: { place, witness, until: Number(until) }, fromEnd: false, scope }
 }
 
-/** Whole numbers that every adapter can count with, as it writes its places: one, or two with a space between. */
+/** One or two whole numbers that every adapter can count with, separated by a space. */
 const PLACE = /^\d{1,18}(?: \d{1,18})?$/
 const COUNT = /^\d{1,15}$/
 

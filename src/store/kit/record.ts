@@ -25,7 +25,6 @@ import {
 } from './query/check-value.ts'
 import { isTimeZone } from './query/time-zone.ts'
 
-/** What every database can keep as a number. */
 const MAX_PART = 2 ** 31 - 1
 
 /** Maximum bytes of one value that every driver can return: as hexadecimal text they are twice as many. */
@@ -117,7 +116,7 @@ export function nextLease(
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[A-Za-z0-9][A-Za-z0-9_]*$/
 export const MOST_TAG = 256
-/** Most characters of a tag's key: with its value it has to fit into an index of every database. Most tags of one. */
+/** A tag's key and value must fit into every database's index. */
 export const MOST_TAG_KEY = 100
 export const MOST_TAGS = 100
 
@@ -138,7 +137,6 @@ export const microsNow: Clock = () => {
   return BigInt(millis) * 1000n + BigInt(latest.micros)
 }
 
-/** The last reading of the system's clock. */
 const latest = { millis: 0, micros: 0 }
 
 /**

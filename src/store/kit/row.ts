@@ -11,10 +11,8 @@ import { blobText } from '../../event/text.ts'
 import { formatInstant } from './record.ts'
 import type { StoredEvent } from '../contract/query.ts'
 
-/** A bigint as drivers return it. */
 export type Bigint = string | number | bigint
 
-/** The long strings of a body, which are put in their places. */
 export interface BodyStrings {
   readonly references: readonly BlobReference[]
   /** By hash; null to put references. */
@@ -56,7 +54,6 @@ function filled(
   }
 }
 
-/** Names a text of the database, for the error about damage. */
 export interface Named {
   readonly what: string
   readonly data: Readonly<Record<string, unknown>>
@@ -78,7 +75,6 @@ function damaged({ what, data }: Named, cause: unknown): ColloquyError {
   return new ColloquyError('store_unavailable', message, data, { cause })
 }
 
-/** The columns of a record that all databases keep alike. */
 export interface RecordRow {
   readonly conversation_id: string
   readonly title: string | null
@@ -120,7 +116,6 @@ const metadataOf = ({ conversation_id: conversationId }: RecordRow): Named => ({
   data: { conversationId },
 })
 
-/** What each database keeps of a record in its own way. */
 interface RecordParts {
   readonly tags: ConversationRecord['tags']
   readonly isPublic: boolean
@@ -140,7 +135,6 @@ export function readObject(text: string): JsonObject {
   return readNamed(text, () => ({ what: 'A record of the database', data: {} }))
 }
 
-/** {@link readObject} with a name and data for the error. */
 export function readNamed(text: string, name: () => Named): JsonObject {
   const value = parsed(text, name)
   freezeJson(value)

@@ -1,9 +1,7 @@
 /** SHA-256 of bytes that arrive in pieces, wherever the store runs: by the runtime where it has a synchronous hash. */
 
-/** A hash under way. */
 export interface Hash {
   update(bytes: Uint8Array): unknown
-  /** 64 hexadecimal digits. */
   digest(encoding: 'hex'): string
 }
 
@@ -14,10 +12,8 @@ interface NativeProcess {
 
 const native = (globalThis as { readonly process?: NativeProcess }).process?.getBuiltinModule?.('crypto')
 
-/** A new hash. */
 export const newHash = (): Hash => native?.createHash('sha256') ?? portableHash()
 
-/** The first 32 bits of the fraction of a root. */
 function rootFraction(prime: bigint, power: bigint): number {
   const wanted = prime << (32n * power)
   let root = 0n
@@ -28,7 +24,6 @@ function rootFraction(prime: bigint, power: bigint): number {
 const PRIMES: bigint[] = []
 for (let n = 2n; PRIMES.length < 64; n += 1n) if (PRIMES.every((prime) => n % prime !== 0n)) PRIMES.push(n)
 
-/** The constants and the initial state of FIPS 180-4. */
 const K = Int32Array.from(PRIMES, (prime) => rootFraction(prime, 3n))
 const INITIAL = Int32Array.from(PRIMES.slice(0, 8), (prime) => rootFraction(prime, 2n))
 

@@ -6,12 +6,10 @@
 import { EventEmitter } from 'eventemitter3'
 import type { Unwatch, Wake } from '../contract/store.ts'
 
-/** What those wait for who watch all conversations. */
 const ANY = Symbol('any conversation')
 
 /** The watches of one store within its process. */
 export class Watches {
-  /** An event for each conversation, named by its id, and one for all of them. */
   #emitter = new EventEmitter<string | symbol>()
   #count = 0
 
@@ -52,17 +50,14 @@ export class Watches {
     for (const id of this.ids()) this.#emitter.emit(id, id)
   }
 
-  /** Whether no watches exist. */
   get isEmpty(): boolean {
     return this.#count === 0
   }
 
-  /** The conversations that are watched by their ids. */
   ids(): Iterable<string> {
     return this.#emitter.eventNames().filter((name) => typeof name === 'string')
   }
 
-  /** Ends all watches. */
   clear(): void {
     this.#emitter = new EventEmitter()
     this.#count = 0

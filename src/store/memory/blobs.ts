@@ -19,11 +19,9 @@ import type { MemoryLog, Row } from './log.ts'
 
 interface Held {
   readonly string: LargeString
-  /** Number of events that have it, by their logs. */
   readonly uses: Map<MemoryLog, number>
 }
 
-/** Long strings by hash. */
 export class MemoryBlobs {
   readonly #held = new Map<string, Held>()
 

@@ -85,20 +85,16 @@ export interface Kept {
   readonly log: MemoryLog
   /** The latest lease; null if there is none or it was returned. */
   lease: Lease | null
-  /** How many leases there have been. */
   generation: number
-  /** The position of its creation in the feed. */
   readonly feedStart: number
   /** The bytes of the snapshot's parts by their numbers; no other code holds them. */
   readonly snapshot: Map<number, Uint8Array>
 }
 
-/** Conversations by id. */
 export class Conversations {
   readonly #kept = new Map<string, Kept>()
   readonly #created = new SortedList(compareRecords('createdAt'))
   readonly #updated = new SortedList(compareRecords('updatedAt'))
-  /** Those with a key, by creation. */
   readonly #keyed = new Map<string, SortedList<ConversationRecord>>()
 
   find(id: string): Kept | undefined {

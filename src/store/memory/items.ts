@@ -17,7 +17,6 @@ import { pageOf } from '../kit/query/page.ts'
 import { type Clock, compareIds } from '../kit/record.ts'
 import { firstOf, SortedList } from './sorted.ts'
 
-/** An item in a list, by a text of it. */
 interface Listed {
   readonly key: string
   readonly item: Item
@@ -30,7 +29,6 @@ interface Collection {
   readonly due: SortedList<Item>
 }
 
-/** Items by collection and id. */
 export function memoryItems(clock: Clock): Items {
   const collections = new Map<string, Collection>()
   let version = 0

@@ -20,17 +20,14 @@ import { firstFrom, insertSorted, merge, type Walk } from './sorted.ts'
 
 /** An entry, and what others need to know to hang on it. */
 export interface Row {
-  /** Another one after its body was replaced. */
   event: StoredEvent
   readonly time: bigint
   readonly node: TreeNode | null
-  /** The searchable text, once it was computed. */
   text?: string | null
   /** The event with references; null where it has no long strings. */
   refs: StoredEvent | null
 }
 
-/** The events of one kind and source in time order. */
 export interface Group {
   readonly kind: EventKind
   readonly source: Source
@@ -39,19 +36,16 @@ export interface Group {
 
 type Groups = Map<string, Group>
 
-/** A log with its indexes. */
 export interface MemoryLog {
   readonly rows: Row[]
   readonly ids: Map<string, number>
   readonly lanes: Map<number, LaneOrigin | null>
-  /** What a search may find, in time order: all, by kind and source, and by lane and kind and source. */
   readonly all: Row[]
   readonly groups: Groups
   readonly laneGroups: Map<number, Groups>
   tip: LogTip
 }
 
-/** An empty log. */
 export function newLog(): MemoryLog {
   return {
     rows: [],
@@ -64,13 +58,11 @@ export function newLog(): MemoryLog {
   }
 }
 
-/** The order of a search: by time, then by position. */
 export function compareRows(a: Row, b: Row): number {
   if (a.time !== b.time) return a.time < b.time ? -1 : 1
   return a.event.seq - b.event.seq
 }
 
-/** The log as the context of an append. */
 export function contextIn(
   log: MemoryLog,
   about: Pick<AppendContext, 'conversationId' | 'createdAt' | 'timeZone' | 'lease'>,
@@ -200,7 +192,6 @@ function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
   )
 }
 
-/** The first place of a stretch that a filter's times let through, and the first after them. */
 function bounds(stretch: Stretch, { from, until }: CheckedEventFilter): [number, number] {
   const { rows } = stretch
   const low = from === null ? 0 : firstFrom(rows, ({ time }) => time < from)

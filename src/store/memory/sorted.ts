@@ -1,6 +1,5 @@
 /** Lists kept in order, with binary search. */
 
-/** Most items of a chunk; beyond it becomes two. */
 const MOST = 512
 
 /** Items in a strict order, in chunks: a change moves the items of one chunk. */
@@ -52,7 +51,6 @@ export class SortedList<T> {
     }
   }
 
-  /** The items that lie before a place, the last one first. The same. */
   *before(isBefore: (item: T) => boolean): Generator<T, void, undefined> {
     let at = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
     let nth = firstFrom(this.#chunks[at] ?? [], isBefore)
@@ -113,7 +111,6 @@ export function insertSorted<T>(list: T[], item: T, compare: (a: T, b: T) => num
 export interface Walk<T> {
   readonly list: readonly T[]
   at: number
-  /** The first place no longer walked. */
   readonly end: number
   readonly step: 1 | -1
 }

@@ -53,14 +53,12 @@ interface Told extends Pick<FeedRow, 'conversationId' | 'told' | 'from'> {
   until: number
 }
 
-/** What happened, in order. Costs a row for each append, and none for those to one conversation in a row. */
+/** Changes in order; consecutive appends to one conversation share a row. */
 class MemoryFeed {
   readonly #all: Told[] = []
   readonly #shards = Array.from({ length: SHARDS }, (): Told[] => [])
-  /** Distinguishes positions of this store from those of others. */
   readonly #witness = crypto.randomUUID()
 
-  /** The position of the next row. */
   get end(): number {
     return this.#all.length + 1
   }
@@ -90,7 +88,6 @@ class MemoryFeed {
     return told.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
   }
 
-  /** The last row. */
   last(query: CheckedFeedQuery): FeedRow | undefined {
     const row = this.#of(query).at(-1)
     return row && this.#rowOf(row, () => undefined)
@@ -396,5 +393,4 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
   }
 }
 
-/** About the bytes of a body. */
 const sizeOf = ({ fact }: StoredEvent): number => JSON.stringify(fact).length

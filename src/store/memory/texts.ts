@@ -29,7 +29,6 @@ interface TextRow {
 
 const byPlace = (a: TextRow, b: TextRow): number => (a.place < b.place ? -1 : a.place > b.place ? 1 : 0)
 
-/** The texts of all conversations. A search visits all of them. */
 export class MemoryTexts {
   readonly #isOn: boolean
   readonly #rows = new SortedList(byPlace)

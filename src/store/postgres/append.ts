@@ -26,13 +26,11 @@ import { textRow } from '../sql/texts.ts'
 import { FEED_MOMENT, NOW } from './dialect.ts'
 import { textValues } from './texts.ts'
 
-/** What was appended, and whether anything is new. */
 interface Appended {
   readonly result: AppendResult
   readonly isNew: boolean
 }
 
-/** An append that waits for its turn. */
 interface WaitingAppend {
   readonly facts: readonly Fact[]
   readonly options: AppendOptions
@@ -49,7 +47,6 @@ interface AppendRow<T extends string> {
   readonly appended: T | 'written' | LogRow | null
 }
 
-/** The appends to one conversation, and its log as it was after the last of them. */
 interface Line {
   readonly waiting: WaitingAppend[]
   log: KnownLog | null
@@ -66,13 +63,9 @@ const MAX_ATTEMPTS = 50
 /** Milliseconds that appends wait for one under way: its connection may be one that nothing returns from. */
 const TURN_TIMEOUT = 1_000
 
-/** Conversations whose logs are known without an append under way. */
 const MAX_LINES = 1_000
 
-/**
- * Appends of one store. Concurrent appends to one conversation are written together, and wait for the disk
- * once (design D30).
- */
+/** Concurrent appends to one conversation are written together, with one disk wait (design D30). */
 export function appender(
   engine: Engine,
   schema: string,
@@ -106,7 +99,6 @@ export function appender(
     line.timer ??= setTimeout(() => void send(conversationId, line), TURN_TIMEOUT)
   }
 
-  /** Writes waiting appends, and those that arrive meanwhile. Never rejects. */
   async function send(conversationId: string, line: Line): Promise<void> {
     line.underWay += 1
     while (line.waiting.length > 0) {
@@ -274,7 +266,6 @@ export function appender(
   return append
 }
 
-/** Hashes, starts and lengths of pieces, and their bytes one after the other. */
 const NO_PIECES: readonly SqlValue[] = [[], [], [], null]
 
 function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
@@ -297,7 +288,6 @@ function piecesOf(strings: readonly LargeString[]): readonly SqlValue[] {
 const textOf = (value: number | bigint | undefined): string | null =>
   value === undefined ? null : String(value)
 
-/** The id of what may be no fact at all. */
 const idOf = (fact: Fact): string | undefined => {
   const id = (fact as Fact | null | undefined)?.id
   return typeof id === 'string' ? id : undefined
@@ -334,7 +324,6 @@ function sizeOf(facts: readonly Fact[]): number {
   }
 }
 
-/** Types of the parameters for {@link TIP_COLUMNS}. */
 const TIP_TYPES: Readonly<Record<(typeof TIP_COLUMNS)[number], string>> = {
   version: 'integer',
   time: 'bigint',

@@ -22,10 +22,7 @@ import {
 } from './driver.ts'
 import { createSchema, FORBIDDEN, quoteName, versionOf } from './schema.ts'
 
-/**
- * The server behind a pooler does not know a statement that another server prepared, or prepared it for an older
- * schema.
- */
+/** A pooler's server lacks the statement, or prepared it for an older schema. */
 const UNPREPARED = ['26000', '42P05', '0A000']
 
 /** A write of nothing, which waits for the standby; what a standby shows itself has reached one. */
@@ -33,8 +30,8 @@ const BARRIER = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_m
   FROM ${DURABLE}`
 
 /**
- * What a change is made again for: the conversation was deleted meanwhile, or another transaction was in the way. A
- * statement that failed has changed nothing.
+ * The conversation was deleted meanwhile, or another transaction interfered. The failed statement has changed
+ * nothing.
  */
 const RETRIED = ['23503', '40001', '40P01']
 
@@ -53,12 +50,10 @@ export const SESSION = ['sort', 'bitmapscan', 'seqscan', 'hashjoin', 'mergejoin'
 
 /** The connection of one store. */
 export class Connection {
-  /** The schema's name, quoted. */
   readonly schema: string
   readonly #schemaName: string
   readonly #options: PostgresStoreOptions
   readonly #calls = new Set<Promise<unknown>>()
-  /** Milliseconds until a call fails. */
   readonly #timeout: number
   readonly #names = new Map<string, string>()
   #prepare: boolean
@@ -83,7 +78,6 @@ export class Connection {
     this.#prepare = options.prepare ?? options.client === undefined
   }
 
-  /** Whether it was closed. */
   get closed(): boolean {
     return this.#closed
   }
@@ -106,7 +100,6 @@ export class Connection {
     return inTime(call, this.#timeout)
   }
 
-  /** Carries out a unit of work, each step of it as one statement, which is a transaction. */
   readonly run = async <T>(work: () => Work<T>): Promise<T> => {
     const steps = work()
     for (let next = steps.next([]); ;) {
@@ -187,7 +180,6 @@ export class Connection {
     return client.transaction((held) => this.#steps(held, numbered(sql), values.map(sentValue), work))
   }
 
-  /** Carries out a unit of work of single statements on a client that holds a transaction. */
   async runOn<T>(held: PostgresClient, work: () => Work<T>): Promise<T> {
     const steps = work()
     for (let next = steps.next([]); ;) {
@@ -259,8 +251,8 @@ export class Connection {
   }
 
   /**
-   * Refuses further calls, waits for those that were made, does some last work, and ends the pool if it is the store's
-   * own; for the time of a call at most. Never rejects.
+   * Refuses further calls, waits for earlier ones, does the last work, and ends its own pool, within the time
+   * of one call. Never rejects.
    */
   async close(lastWork: () => Promise<unknown>): Promise<void> {
     this.#closed = true
@@ -332,7 +324,6 @@ export class Connection {
   }
 }
 
-/** Whether the transaction that wrote something is over. */
 const IS_ENDED = 'SELECT pg_current_xact_id_if_assigned() IS NULL AS ended'
 
 const sentValue = (value: SqlValue): unknown => (typeof value === 'bigint' ? String(value) : value)
@@ -359,7 +350,6 @@ function inTime<T>(call: Promise<T>, timeout: number): Promise<T> {
   })
 }
 
-/** The texts of statements with numbered placeholders. */
 const numberedTexts = new Map<string, string>()
 
 function numbered(sql: string): string {
@@ -372,7 +362,6 @@ function numbered(sql: string): string {
   return text
 }
 
-/** SQLSTATE codes, whole or by class, in the order of comparison. */
 const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
   ['40', 'store_busy'],
   ['55P03', 'store_busy'],

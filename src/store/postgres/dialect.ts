@@ -33,15 +33,10 @@ import { blobReads, type EventRow } from '../sql/blobs.ts'
 import { eventColumns } from '../sql/events.ts'
 import { ITEM_COLUMNS, itemOfRow, type ItemRow } from '../sql/items.ts'
 
-/**
- * The server's time in microseconds since 1970; as a float, which holds them exactly until the year 2255, and is fast.
- */
+/** Microseconds since 1970; a float is fast, and exact until the year 2255. */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/**
- * The order of a row of the feed, for a statement that begins once the conversation's row is locked: see
- * `feed_moment`.
- */
+/** Feed order, for a statement that begins once the conversation's row is locked: see `feed_moment`. */
 export const FEED_MOMENT = `greatest(
     pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
   )`
@@ -53,10 +48,8 @@ const WEAK = `('off', 'local', 'remote_write')`
 export const BE_DURABLE = `SELECT CASE WHEN current_setting('synchronous_commit') IN ${WEAK}
   THEN set_config('synchronous_commit', 'on', true) END`
 
-/** The same as a table of one row, to be joined. */
 export const DURABLE = `(${BE_DURABLE}) AS durable`
 
-/** A dialect for a schema, whose name is quoted. */
 export function postgresDialect(schema: string): Dialect {
   const table = (name: Table): string => `${schema}.${name}`
   return {
@@ -107,7 +100,6 @@ export function postgresDialect(schema: string): Dialect {
   }
 }
 
-/** The ranges as a table `r`. */
 const RANGES = `unnest(CAST(? AS text[]), CAST(? AS text[]), CAST(? AS int[]), CAST(? AS bigint[]), CAST(? AS bigint[]),
     CAST(? AS bigint[]), CAST(? AS bigint[])) AS r (kind, source, lane, low_time, low_seq, high_time, high_seq)`
 
@@ -121,10 +113,7 @@ const rangeValues = (ranges: readonly EventRange[]): SqlValue[] => [
   ranges.map(({ high }) => String(high.seq)),
 ]
 
-/**
- * The rows of a range. Bounds and order begin with all columns of one index, so no other index has the order,
- * whatever the planner estimates.
- */
+/** Bounds and order begin with all columns of one index, so no other index has the order. */
 function rangeSql(
   form: RangeForm,
   ranges: readonly EventRange[],
@@ -254,7 +243,7 @@ interface Row {
   readonly is_there: boolean
 }
 
-/** Rows of one shard, or the same of each. What a transaction that runs may still place rows before is not read yet. */
+/** Rows of one shard or each, without those that a running transaction may still precede. */
 function rowsSql(schema: string, shard: number | null, isAfter: boolean, order: string): string {
   const rows = (of: string): string => `SELECT f.* FROM ${schema}.feed f
     WHERE f.shard = ${of} AND f.moment < pg_snapshot_xmin(pg_current_snapshot())::text::bigint

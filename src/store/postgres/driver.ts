@@ -24,9 +24,8 @@ interface Common {
   /** The schema that holds the tables; it is made if need be. Default: colloquy. */
   readonly schema?: string
   /**
-   * Whether to wake other processes by NOTIFY, and to be woken by LISTEN over one connection, held from the first watch
-   * on. Default: true. Where no connection can be held, or a pooler lets no notification through, polling does it
-   * alone.
+   * Whether to use NOTIFY, and LISTEN over one connection, held from the first watch on. Default: true.
+   * Without such a connection, or if a pooler drops notifications, polling does it alone.
    */
   readonly listen?: boolean
   /**
@@ -35,15 +34,15 @@ interface Common {
    */
   readonly pollInterval?: number
   /**
-   * Milliseconds until a call fails with `store_unavailable`, even if the server does not respond; its
-   * statement may still commit. `close` has the same limit. Default: 10,000.
+   * Milliseconds until a call, or `close`, fails with `store_unavailable`, even without a response; its
+   * statement may still commit. Default: 10,000.
    */
   readonly timeout?: number
   /** Gives the time of records and leases. Default: the server's, which all processes share. */
   readonly clock?: Clock
   /**
-   * Whether the text of events is indexed, for `searchText`. Existing events are indexed in the background.
-   * Set it in all processes that append. Default: false.
+   * Whether to index text for `searchText`; existing events in the background. Set it in all appending
+   * processes. Default: false.
    */
   readonly fullText?: boolean
   /**
@@ -54,7 +53,6 @@ interface Common {
   readonly prepare?: boolean
 }
 
-/** A client that also accepts named statements, which the server keeps prepared, as `pg` does. */
 export interface PreparingClient {
   query(statement: {
     readonly name: string
@@ -92,12 +90,10 @@ export interface SubscribingClient extends PostgresClient {
   listen(channel: string, hear: (payload: string) => void): Promise<() => Promise<void>>
 }
 
-/** A client that runs a function in a transaction: PGlite. */
 export interface TransactingClient extends PostgresClient {
   transaction<T>(run: (held: PostgresClient) => Promise<T>): Promise<T>
 }
 
-/** What the store uses of the driver that it loads by itself. */
 export interface LoadedDriver {
   readonly Pool: new (options: {
     readonly connectionString: string
@@ -116,7 +112,6 @@ export interface LoadedDriver {
   }) => ListeningClient & { connect(): Promise<unknown>; end(): Promise<void> }
 }
 
-/** Milliseconds until a connection attempt fails. */
 export const CONNECT_TIMEOUT = 10_000
 
 /**

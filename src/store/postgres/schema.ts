@@ -7,24 +7,22 @@ import { BE_DURABLE, FEED_MOMENT, NOW, postgresDialect } from './dialect.ts'
 import { codeOf, type PostgresClient } from './driver.ts'
 import { textStatements } from './texts.ts'
 
-/** The version of the schema. */
 const VERSION = 1
 
 /** The table of the version does not exist, or not yet. */
 const MISSING = ['42P01', '3F000']
 
-/** Two processes created the same thing at once, and one of them was refused: it finds it when it checks again. */
+/** Another process created the same at once: the refused one finds it when it checks again. */
 const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000']
 
 const MAX_ATTEMPTS = 10
 
 /**
- * Isolation in which a transaction sees what there was when it began, and not what it waited for: items and what is
- * kept with a conversation are guarded by locks, behind which their statements read again.
+ * Isolation that sees only what existed at the beginning of the transaction: items and conversation data are
+ * guarded by locks, behind which statements read again.
  */
 const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
 
-/** A right is missing. */
 export const FORBIDDEN = '42501'
 
 /**
@@ -135,7 +133,6 @@ export function quoteName(name: string): string {
 /** A text as a literal. O(length). */
 const quoteText = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** The statements that create the schema, whose name is quoted. */
 function schemaStatements(schema: string): string[] {
   return [
     ...schemaOf(
@@ -181,8 +178,8 @@ CREATE FUNCTION ${schema}.feed_moment() RETURNS bigint LANGUAGE sql VOLATILE AS 
 $body$`
 
 /**
- * `drop_blobs` deletes the blobs whose last use has gone. It waits for the transactions that are about to use one of
- * them; the second statement sees what they have committed.
+ * `drop_blobs` deletes blobs after their last use. It waits for transactions about to use one; the second
+ * statement sees their commits.
  */
 const dropBlobsFunction = (schema: string): string => `
 CREATE FUNCTION ${schema}.drop_blobs() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $body$
@@ -198,14 +195,11 @@ END
 $body$`
 
 /**
- * `change_items` returns, by their numbers from 1 on, the stored items; or one row for the first unexpected
- * item, with its version, and then nothing was changed. `p_expected` is null for any version, 0 for no item;
- * `p_puts` is true for a put, false for a deletion, null for a comparison. Bodies and keys are lines of JSON,
- * one for each change.
- *
- * Each change locks the item's name, in one global order, so that an item that must not exist is not created
- * meanwhile. Each statement of a function sees the commits before it begins, so statements after the locks
- * see other writes. Claims lock rows only and do not wait.
+ * `change_items` returns the stored items by their numbers from 1; or, without a change, one row with the
+ * version of the first unexpected item. `p_expected`: null for any version, 0 for no item; `p_puts`: true for
+ * a put, false for a deletion, null for a comparison. Bodies and keys: lines of JSON, one for each change.
+ * Items' names are locked in one global order, so that no missing item is created meanwhile; statements after
+ * the locks see other commits. Claims lock rows only and do not wait.
  */
 const changeItemsFunction = (schema: string): string => {
   const wrong = `SELECT n.nth, i.version FROM unnest(p_collections, p_ids, p_expected) WITH ORDINALITY AS n (collection, id, expected, nth)

@@ -6,12 +6,11 @@ import { type SqlValue, type Statement, statement } from '../sql/dialect.ts'
 import type { ReplaceText } from '../sql/replace.ts'
 import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
 
-/** The terms of a line, unchanged by any dictionary. */
 const WORDS = `array_to_tsvector(string_to_array(btrim(line), ' '))`
 
 /**
- * The index, and functions that write texts. A place that another text has is exchanged for one in a growing range, as
- * `textPlace` does.
+ * The index, and functions that write texts. A used place is exchanged for one in a growing range
+ * (`textPlace`).
  */
 export const textStatements = (schema: string): string[] => [
   `CREATE INDEX text_words ON ${schema}.text USING gin (${WORDS})`,
@@ -49,7 +48,6 @@ END
 $body$`,
 ]
 
-/** Texts as parameters of the functions. */
 export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
   rows.map(({ time, seq }) => String(textPlace(time, seq, 0))),
   rows.map(({ seq }) => String(seq)),
@@ -63,7 +61,6 @@ export const textValues = (rows: readonly TextRow[]): SqlValue[] => [
 /** Number of the newest texts that are compared before the index is read: frequent terms are found there. */
 const NEWEST = 2_000
 
-/** What a text must contain, as a `tsquery`. */
 const wordsOf = ({ includes }: CheckedTextQuery): string =>
   [
     ...new Set(
@@ -73,7 +70,6 @@ const wordsOf = ({ includes }: CheckedTextQuery): string =>
     ),
   ].join(' & ')
 
-/** Exchanges the text of an event. */
 export const replaceText = (schema: string): ReplaceText =>
   function* (log, seq, row) {
     yield statement(`DELETE FROM ${schema}.text WHERE log = ? AND seq = ?`, log, seq)
@@ -81,7 +77,6 @@ export const replaceText = (schema: string): ReplaceText =>
       yield statement(`SELECT ${schema}.write_texts(?, ?, ?, ?, ?, ?, ?)`, log, ...textValues([row]))
   }
 
-/** The work of a schema, whose name is quoted. */
 export function textWork(schema: string): TextWork {
   const text = `${schema}.text`
 

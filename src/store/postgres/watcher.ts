@@ -24,22 +24,19 @@ const BACKOFF = { first: 100, most: 5_000 }
 /** The size of a pool of `pg` without one. */
 const DEFAULT_POOL_SIZE = 10
 
-/** How many clients of a pool are held to listen, by whatever stores share it: one must be left to work with. */
+/** Listening clients of a pool, over all stores: one must remain for work. */
 const LENT = new WeakMap<PostgresPool, number>()
 
-/** What a listener is made with. */
 interface ListenerOptions {
   readonly channel: string
   /** The server; null when `client` is to be used. */
   readonly url: string | null
   readonly client: PostgresClient | null
-  /** Called with the payload of each notification. */
   readonly hear: (payload: string) => void
   /** Called when listening has begun, again after each loss: earlier notifications were missed. */
   readonly begin: () => void
 }
 
-/** Ends a connection that was held; never rejects. */
 type End = () => Promise<void>
 
 interface Held {
@@ -53,7 +50,6 @@ interface Held {
 /** Listens from `start` to `stop`. Where no connection can be held it does nothing. */
 class Listener {
   readonly #options: ListenerOptions
-  /** What ends the connection that is held now; another connection's end does not count. */
   #held: Held | null = null
   readonly #known = new WeakSet<ListeningClient>()
   #wanted = false
@@ -92,7 +88,6 @@ class Listener {
     else client?.unref?.()
   }
 
-  /** Ends listening and returns the connection. Never rejects. */
   async stop(): Promise<void> {
     this.#wanted = false
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -131,7 +126,6 @@ class Listener {
     await held?.end().catch(() => undefined)
   }
 
-  /** Holds a listening connection; false if none is available. */
   async #hold(): Promise<boolean> {
     const { client, url, channel } = this.#options
     if (url !== null) {
@@ -163,7 +157,6 @@ class Listener {
     return true
   }
 
-  /** Accepts notifications of a connection while it is the held one. */
   #keep(client: ListeningClient, end: End, isOwn: boolean): Held {
     const held = { client, end, isOwn }
     this.#held = held
@@ -228,7 +221,6 @@ const POLL_INTERVAL = 1_000
 /** While notifications arrive, polls are this much rarer: they only cover lost notifications. */
 const RARELY = 10
 
-/** The state of a conversation without events, and of one that is not there. */
 const EMPTY = ''
 
 /** Wakes those who watch: at once for writes of this store, by notification or polling for others'. */
@@ -238,17 +230,12 @@ export class Watcher {
   readonly #watches = new Watches()
   readonly #notifier: Notifier | null
   readonly #listener: Listener | null
-  /** The states seen last; null is yet to be seen. */
   readonly #seen = new Map<string, string | null>()
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
-  /**
-   * The next poll: new watches, and everything that is watched. A request during a poll belongs to the next
-   * one, because the running poll's result may be older.
-   */
+  /** The next poll. A request during a poll belongs to the next one, as the running result may be older. */
   #begun = new Set<string>()
   #allDue = false
-  /** Whether the look that is under way is at all that is watched. */
   #isAtAll = false
   #skipped = 0
 
@@ -270,15 +257,14 @@ export class Watcher {
       : null
   }
 
-  /** Notifies of an append or a deletion that this store made. Never throws. */
   wrote(conversationId: string): void {
     this.#watches.wake(conversationId)
     this.#notifier?.tell(conversationId)
   }
 
   /**
-   * Watches a conversation until the function that it returns is called. The first look wakes in any case. A watch
-   * of all of them is woken by writes of this store and by notifications only.
+   * Watches until the returned function is called. The first poll always wakes. A watch of all conversations
+   * is woken only by this store's writes and notifications.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.#watches.add(conversationId, wake)
@@ -299,7 +285,6 @@ export class Watcher {
     return end
   }
 
-  /** Ends all watches, and sends the notifications that are still to be sent. Never rejects. */
   async close(): Promise<void> {
     this.#watches.clear()
     if (this.#timer !== null) clearInterval(this.#timer)
@@ -343,7 +328,6 @@ export class Watcher {
     this.#looking = null
   }
 
-  /** Wakes those whose conversation has another version than at the last look, or is another one. Never rejects. */
   async #compare(ids: ReadonlySet<string>): Promise<void> {
     if (ids.size === 0) return
     try {
@@ -370,9 +354,9 @@ export class Watcher {
 const NOTIFY_PAUSE = 25
 
 /**
- * Notifies other processes of appends, after they are durable. Not within their transaction: PostgreSQL lets commits
- * that notify pass only one at a time through the whole database, and what an append waits for must not depend on who
- * listens. Should the process end in between, polling finds the append.
+ * Notifies other processes after appends are durable. Not in their transaction: PostgreSQL serializes commits
+ * that notify over the whole database, and appends must not depend on listeners. If the process ends in
+ * between, polling finds the append.
  */
 class Notifier {
   readonly #connection: Connection
@@ -386,13 +370,11 @@ class Notifier {
     this.#channel = channel
   }
 
-  /** Notifies of an append to a conversation, or of its deletion, at once or with the next ones. Never throws. */
   tell(conversationId: string): void {
     this.#waiting.add(conversationId)
     this.#sending ??= this.#sendAll()
   }
 
-  /** Sends what is still waiting, without a pause. Never rejects. */
   async flush(): Promise<void> {
     this.#open = false
     await this.#sending

@@ -15,7 +15,6 @@ import type { Work } from './dialect.ts'
 import type { EventRow } from './blobs.ts'
 import type { eventReads } from './events.ts'
 
-/** The row of a log. */
 export interface LogRow {
   readonly number: Bigint
   readonly created_at: Bigint
@@ -35,12 +34,11 @@ export interface LogRow {
   readonly lease_generation: number
 }
 
-/** The columns of a {@link LogRow}; instants in digits, since they may be more than a driver's number holds. */
+/** Columns of a {@link LogRow}; instants in digits, as driver numbers may be too small. */
 export const LOG_COLUMNS = `number, CAST(created_at AS text) AS created_at, time_zone, version, CAST(time AS text) AS time,
   in_order, head_id, head_parent_id, head_seq, head_lane, CAST(head_time AS text) AS head_time, last_lane, last_lane_end,
   text_version, lease_owner, lease_generation`
 
-/** The columns that an append changes in the row of a log, and their values. */
 export const TIP_COLUMNS = [
   'version',
   'time',
@@ -68,7 +66,7 @@ export const tipValues = ({ version, time, inOrder, head, lane }: LogTip) =>
     lane?.end ?? null,
   ] as const
 
-/** What finds an event: nothing finds what is not in the tree, and no line that could not be decoded. */
+/** No search finds facts outside of the tree, or lines that could not be decoded. */
 export function searchColumns({ event: { fact }, node }: PlacedEvent): {
   readonly kind: string | null
   readonly source: string | null
@@ -79,14 +77,12 @@ export function searchColumns({ event: { fact }, node }: PlacedEvent): {
   return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }
 }
 
-/** What an append returns. */
 export const resultOf = ({ events, tip }: AppendDecision): AppendResult => ({
   events,
   version: tip.version,
   headId: tip.head?.id ?? null,
 })
 
-/** A log as far as it is known: its row, and the entries that were looked up. */
 export class KnownLog {
   readonly conversationId: string
   readonly number: number
@@ -138,7 +134,6 @@ export class KnownLog {
     }
   }
 
-  /** Assumes that ids are new until the database reports otherwise. */
   assumeNew(ids: Iterable<string>): void {
     for (const id of ids) if (!this.#nodes.has(id)) this.#nodes.set(id, null)
   }
@@ -170,7 +165,6 @@ export class KnownLog {
     }
   }
 
-  /** Forgets what costs memory, once all is written. */
   trim(): void {
     this.#events.clear()
     if (this.#nodes.size <= MAX_KNOWN) return
@@ -222,7 +216,6 @@ export class KnownLog {
 /** The log that was known was deleted: nothing can be decided on it. */
 export class StaleLog extends Error {}
 
-/** Ids that a log remembers between appends. */
 const MAX_KNOWN = 1_000
 
 function tipOf(row: LogRow): LogTip {

@@ -16,7 +16,6 @@ import {
 import { type Bigint, type BodyStrings, readEvent } from '../kit/row.ts'
 import { all, type Dialect, type Engine, first, statement, type Work } from './dialect.ts'
 
-/** An event as it is read. */
 export interface EventRow {
   readonly seq: number
   readonly id: string | null
@@ -26,14 +25,12 @@ export interface EventRow {
   /** In digits: it may be more than a driver's number holds. */
   readonly time: string
   readonly body: string
-  /** The long strings that were removed from the body: `referencesText`. */
   readonly blobs: string | null
 }
 
 /** Bytes of blobs that are read together; a larger one is read piece by piece. */
 const MAX_TOGETHER = 2 ** 20
 
-/** Rows that an audit reads at once. */
 const AUDIT_PAGE = 1_000
 
 interface Piece {
@@ -75,7 +72,6 @@ function* insertOrLock(d: Dialect, hash: string, bytes: number): Work<boolean> {
   }
 }
 
-/** The reads of blobs over a dialect. */
 export function blobReads(d: Dialect) {
   const blob = d.table('blob')
   const piece = d.table('blob_piece')
@@ -90,7 +86,6 @@ export function blobReads(d: Dialect) {
     return (yield* all(`SELECT hash FROM ${blob} WHERE hash = ?`, hash)).length > 0
   }
 
-  /** The piece that has a byte. */
   function* readPiece(hash: string, at: number): Work<Piece> {
     const row = yield* first<Piece>(pieceAt, hash, at)
     if (row === undefined || Number(row.start) + row.bytes.length <= at) throw damagedBlob(hash)
@@ -169,7 +164,6 @@ export function blobReads(d: Dialect) {
     return found !== undefined
   }
 
-  /** {@link BlobContent} of a conversation's blob; each piece is a read of its own. */
   async function readBlob(
     read: Engine['read'],
     conversationId: string,
@@ -206,7 +200,6 @@ export function blobReads(d: Dialect) {
     }
   }
 
-  /** Compares uses, blobs and events page by page; the bytes of each blob are read piece by piece. */
   async function audit(read: Engine['read']): Promise<BlobAudit> {
     const unused: string[] = []
     const damaged: string[] = []

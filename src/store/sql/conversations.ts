@@ -59,7 +59,6 @@ interface LeaseRow {
   readonly expires: Bigint
 }
 
-/** Returns the statement that adds a row to the feed for a change of a conversation. */
 export function feedStatement(
   d: Dialect,
   conversationId: string,
@@ -78,7 +77,6 @@ export function feedStatement(
   )
 }
 
-/** The calls about conversations over a dialect. */
 export function conversationWork(d: Dialect, clock: () => bigint | null) {
   const conversation = d.table('conversation')
   const log = d.table('log')
@@ -245,7 +243,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     return changed !== undefined
   }
 
-  /** The walk of an index from where a page begins to the bounds of its times. */
   function walkSql(
     { by, key, from, until }: Walk,
     { descending, after }: Pick<CheckedConversationQuery, 'descending' | 'after'>,
@@ -286,7 +283,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     }
   }
 
-  /** What is compared with each record of a walk. */
   function comparisons(walk: Walk): Statement {
     const { titleContains, otherFrom, otherUntil } = walk
     const other = walk.by === 'createdAt' ? 'l.updated_at' : 'c.created_at'
@@ -321,7 +317,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       fits.includes('l.') ? d.lookUp('log', 'l', 'l.number = w.number') : '',
     ].join(' ')
 
-  /** The statement of a page, one record further than it goes. */
   function listSql(
     walk: Walk,
     query: Pick<CheckedConversationQuery, 'descending' | 'after' | 'limit'>,
@@ -337,7 +332,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     )
   }
 
-  /** The statement of the position at which a walk reaches its maximum; no row if it ends before. */
   function lastLookedSql(
     walk: Walk,
     query: Pick<CheckedConversationQuery, 'descending' | 'after'>,
@@ -349,7 +343,6 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     )
   }
 
-  /** The statement of a count: the number of visited rows, and of matching ones. */
   function countSql(walk: Walk, exact: boolean): Statement {
     const walked = walkSql(walk, { descending: false, after: null })
     const fits = comparisons(walk)
@@ -541,10 +534,9 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   }
 }
 
-/** Before and after every time of a conversation. */
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
-/** The column that a conversation is listed by, and its value; null for tags, which have rows of their own. */
+/** A list key's column and value; null for tags, which have their own rows. */
 export function keyColumn([name, value]: ListKey):
   | readonly [column: string, value: string | number | null]
   | null {

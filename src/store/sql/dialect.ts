@@ -60,10 +60,8 @@ export function* confirm(): Work<void> {
   yield { confirm: true }
 }
 
-/** A statement. */
 export const statement = (sql: string, ...values: SqlValue[]): Statement => ({ sql, values })
 
-/** Names of the tables. */
 export type Table =
   | 'conversation'
   | 'tag'
@@ -82,63 +80,42 @@ export type Table =
   | 'events'
   | 'text'
 
-/** How a database writes SQL. */
 export interface Dialect {
-  /** The full name of a table. */
   table(name: Table): string
   /** A hint that names the index to use; empty without one. */
   by(index: string): string
   /** A `?` for the clock's time in microseconds, or null for the time of the database. */
   readonly now: string
-  /** The larger of two values. */
   readonly greatest: string
   /** The position of a text in another, from 1 on; 0 where it is not in it. */
   readonly find: string
   /** Appended to a subquery whose rows no other transaction may change until this one is done. */
   readonly lock: string
-  /** The items of a JSON array `?` of texts, as rows `listed (value)`. */
   readonly elements: string
-  /** The fields of a JSON object `?` of texts, as rows `listed (key, value)`. */
   readonly entries: string
   /** A join with at most one row of a table, looked up for each row before it. */
   lookUp(table: Table, alias: string, condition: string, order?: string): string
-  /**
-   * The rows of a table that have some values, in the order of a time and then of ids: bounds, and the columns of the
-   * order.
-   */
+  /** Rows with some values, by time and then id: bounds, and order columns. */
   walk(bounds: WalkBounds): Statement & { readonly order: readonly string[] }
-  /** The column of `event` that orders the events of a log by position. */
   readonly place: string
-  /** The value of that column. */
   placeOf(log: number, seq: number): number | bigint
-  /** The position that is the value of that column, as SQL. */
   readonly seq: string
-  /** The name of the row that an insert of a table conflicts with. */
   own(table: Table): string
-  /** Effects that delete the events of the log of a change, where that is not done by the deletion of the log. */
+  /** Deletes events, where the deletion of the log does not. */
   readonly deleteEvents: readonly Statement[]
-  /** Statements that page through ranges of events; see `EventRange`. */
   pageOfRanges(form: RangeForm, ranges: readonly EventRange[], columns: string, limit: number): Statement
   countRanges(form: RangeForm, ranges: readonly EventRange[]): Statement
-  /**
-   * The event `e` of a hit `h`, and what only a text `t` of a conversation that exists fits; empty where there is no
-   * other.
-   */
+  /** Event `e` of hit `h`, and what only text `t` of an existing conversation fits; or empty. */
   readonly textEvent: string
   readonly textFits: string
-  /** Columns and values that a row of the feed has besides, each with a leading comma. */
   readonly feedColumn: string
   readonly feedValue: string
 }
 
-/** Where a walk of conversations begins and ends. */
 export interface WalkBounds {
-  /** Columns that begin the index, with their values; null for what is null. */
   readonly key: readonly (readonly [column: string, value: string | number | null])[]
-  /** The column of the time. */
   readonly time: string
   readonly descending: boolean
-  /** The walk begins beyond this one. */
   readonly start: { readonly time: bigint; readonly id: string }
   /** The last instant, which is left out upwards. */
   readonly end: bigint
@@ -150,17 +127,15 @@ export interface EventPlace {
   readonly seq: number
 }
 
-/** Events of one log, and of one kind and source or of all, that lie between two places, both excluded. */
+/** Events of one log, of one kind and source or all, between two excluded places. */
 export interface EventRange {
   readonly kind: string | null
   readonly source: string | null
-  /** Only the events of this lane. */
   readonly lane: number | null
   readonly low: EventPlace
   readonly high: EventPlace
 }
 
-/** What all ranges of a statement have in common. */
 export interface RangeForm {
   readonly log: number
   readonly isByKind: boolean
@@ -174,8 +149,6 @@ export interface Engine {
   readonly name: string
   /** Microseconds; null for the database's own clock. */
   readonly clock: () => ReturnType<Clock> | null
-  /** Runs a unit of work that reads. */
   read<T>(work: () => Work<T>): Promise<T>
-  /** Runs a unit of work that writes, all or nothing. */
   write<T>(work: () => Work<T>): Promise<T>
 }

@@ -21,7 +21,6 @@ import {
   type Work,
 } from './dialect.ts'
 
-/** The columns of an {@link EventRow}, of the table `e`. */
 export const eventColumns = (d: Dialect): string =>
   `${d.seq} AS seq, e.id, e.parent_id, e.lane, e.kind, CAST(e.time AS text) AS time, e.body, e.blobs`
 
@@ -31,7 +30,6 @@ const LARGE_BODY = 2 ** 16
 /** An event as a page finds it: its body, null for a large one, and how many bytes that has. */
 type FoundRow = Omit<EventRow, 'body'> & { readonly body: string | null; readonly bytes: number }
 
-/** Before and after every instant of an event. */
 const [EARLIEST, LATEST] = [-(2n ** 62n), 2n ** 62n]
 
 /** Maximum number of ranges in one statement: preparing a longer one costs more than running it. */
@@ -52,7 +50,6 @@ interface SegmentRow {
   readonly since: string
 }
 
-/** The reads of events over a dialect. */
 export function eventReads(d: Dialect) {
   const { eventsOf } = blobReads(d)
   const event = d.table('event')
@@ -198,7 +195,6 @@ export function eventReads(d: Dialect) {
     return { rows, log }
   }
 
-  /** The first rows of some ranges, merged in order. */
   function* findInRanges(form: RangeForm, ranges: readonly EventRange[], most: number): Work<FoundRow[]> {
     const rows: FoundRow[][] = []
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
@@ -271,7 +267,6 @@ export function eventReads(d: Dialect) {
   return { findLog, stretch, read, events, rowsWithIds, getMany, search, count }
 }
 
-/** Bytes of an event as it is read, without its other columns. */
 const bytesOf = ({ bytes, blobs }: FoundRow, refs: boolean): number =>
   blobs === null || refs ? bytes : readReferences(blobs).reduce((sum, one) => sum + one.bytes, bytes)
 
@@ -290,7 +285,6 @@ const formOf = (
   text: query.text,
 })
 
-/** The places between which a page lies. */
 function boundsOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'descending'>): Bounds {
   const { from, until, after, descending } = query
   const low = { time: from ?? EARLIEST, seq: NO_SEQ }
@@ -305,13 +299,11 @@ const isBefore = (a: EventPlace, b: EventPlace): boolean =>
 const earlier = (a: EventPlace, b: EventPlace): EventPlace => (isBefore(a, b) ? a : b)
 const later = (a: EventPlace, b: EventPlace): EventPlace => (isBefore(a, b) ? b : a)
 
-/** The bounds within a segment of a log whose instants never go back. */
 const within = ({ lane, up_to: upTo, since, until }: SegmentRow, { low, high }: Bounds): Bounds => ({
   low: later(low, { time: BigInt(since), seq: lane - 1 }),
   high: earlier(high, { time: BigInt(until), seq: upTo + 1 }),
 })
 
-/** Returns a range for each requested kind and source, or one for all. */
 function rangesOf(
   { kinds, source }: Pick<CheckedEventFilter, 'kinds' | 'source'>,
   { low, high }: Bounds,

@@ -8,7 +8,6 @@ import { pageOf } from '../kit/query/page.ts'
 import { type Bigint, readNamed } from '../kit/row.ts'
 import { all, type Dialect, first, type SqlValue, type Statement, statement, type Work } from './dialect.ts'
 
-/** An item as it is read. */
 export interface ItemRow {
   readonly collection: string
   readonly id: string
@@ -18,7 +17,6 @@ export interface ItemRow {
   readonly body: string
 }
 
-/** The columns of an {@link ItemRow}, of the table `i`. */
 export const ITEM_COLUMNS = 'i.collection, i.id, i.version, i.due_at AS due, i.keys, i.body'
 
 /** The item of a row. @throws `store_unavailable` for one that was damaged. */
@@ -33,7 +31,6 @@ export function itemOfRow(row: ItemRow): Item {
   return itemOf(row, { body: readNamed(row.body, name), keys }, Number(row.version), due)
 }
 
-/** The reads of items over a dialect. */
 export function itemReads(d: Dialect) {
   const item = d.table('item')
   const key = d.table('item_key')
@@ -44,7 +41,6 @@ export function itemReads(d: Dialect) {
     return row === undefined ? null : itemOfRow(row)
   }
 
-  /** The walk of an index that contains the result of a query. */
   function walk(collection: string, query: CheckedItemQuery): Statement & { readonly order: string } {
     const { by, value, from, below, after, descending } = query
     const column = by === null ? 'w.id' : 'w.value'
@@ -70,7 +66,6 @@ export function itemReads(d: Dialect) {
     }
   }
 
-  /** The statement of a page, one item further than it goes. */
   function listSql(collection: string, query: CheckedItemQuery): Statement {
     const { sql, values, order } = walk(collection, query)
     const columns = query.by === null ? 'w.id' : 'w.value, w.id'

@@ -11,10 +11,8 @@ import { type Dialect, first, statement, type Work } from './dialect.ts'
 import type { eventReads } from './events.ts'
 import { textRow, type TextRow } from './texts.ts'
 
-/** Exchanges what the index of text has of an event; null for nothing. */
 export type ReplaceText = (log: number, seq: number, row: TextRow | null) => Work<void>
 
-/** The statement that locks a log. */
 export const lockLog = (d: Dialect): string =>
   `SELECT number, text_version FROM ${d.table('log')} WHERE conversation_id = ?${d.lock}`
 

@@ -2,7 +2,6 @@
 
 import type { Dialect, Table } from './dialect.ts'
 
-/** How a database writes the types of columns. */
 export interface ColumnTypes {
   readonly text: string
   readonly int: string
@@ -11,17 +10,13 @@ export interface ColumnTypes {
   /** A number that is unique per row: as the key of its table, and as any column. */
   readonly identityKey: string
   readonly identity: string
-  /** Appended to each table. */
   readonly tableOptions: string
   /** The columns that place an event in its log, and the key of the table. */
   readonly eventPlace: string
   readonly eventKey: string
-  /** The events `e` of a log `l`, as a condition that finds them by the table's key. */
   readonly eventOfLog: string
-  /** The columns of the feed's order, and the key of that table. */
   readonly feedPlace: string
   readonly feedKey: string
-  /** The column of a text's log. */
   readonly textLog: string
 }
 

@@ -32,9 +32,7 @@ import { itemReads } from './items.ts'
 import { checkTextQuery, noFullText } from '../kit/query/text-query.ts'
 import { TextIndexer, textReads, type TextWork } from './texts.ts'
 
-/** What a database does in its own way. */
 export interface OwnWork {
-  /** Appends, and returns whether anything was added. */
   append(
     conversationId: string,
     facts: readonly Fact[],
@@ -42,21 +40,16 @@ export interface OwnWork {
   ): Promise<{ readonly result: AppendResult; readonly isNew: boolean }>
   changeItems(changes: readonly CheckedChange[]): () => Work<(Item | null)[]>
   claimItems(collection: string, claim: { readonly ttl: number; readonly limit: number }): () => Work<Item[]>
-  /** Replaces bodies in one transaction. */
   replaceEvents(conversationId: string, replacements: readonly CheckedReplacement[]): Promise<void>
   feed(query: CheckedFeedQuery): () => Work<FeedPage>
-  /** Null without an index of text. */
   readonly texts: TextWork | null
-  /** A step that removes deleted texts from the index; true if more remain. */
   readonly purgeTexts: (() => Work<boolean>) | null
-  /** Wakes those who watch a conversation that this store has written. */
   wake(conversationId: string): void
   /** @throws `store_closed`. */
   watch(conversationId: string | null, wake: Wake): Unwatch
   close(): Promise<void>
 }
 
-/** The store of an engine. */
 export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
   const events = eventReads(engine.dialect)
   const blobs = blobReads(engine.dialect)

@@ -19,37 +19,30 @@ import { all, type Dialect, first, type Statement, statement, type Step, type Wo
 import { blobReads, type EventRow } from './blobs.ts'
 import { eventColumns, type eventReads } from './events.ts'
 
-/** What the index has of an event. */
 export interface TextRow {
   readonly seq: number
   readonly time: bigint
   readonly role: number
-  /** Words of the line. */
   readonly size: number
   readonly line: string
 }
 
-/** What is searched for in one statement. */
 export interface TextMatch {
   readonly query: CheckedTextQuery
-  /** The number of the log, where it is one conversation's. */
   readonly log: number | null
-  /** The columns to select from the text `t`, in addition to `number`, `log` and `seq`. */
   readonly columns: Statement
   /** The conditions of the text `t`, and those that remain for one that the index has found. */
   readonly fits: Statement
   readonly fitsFound: Statement
-  /** Places below this one, from `least` up. */
   readonly below: bigint
   readonly least: bigint
   readonly limit: number
 }
 
-/** How a database keeps the index. */
 export interface TextWork {
   /**
-   * The statements that may find the newest texts that fit, newest first, as columns with `number`: the next one is for
-   * where the one before has not found as many as `limit`.
+   * Statements for the newest texts that fit, newest first, with `number`: the next is used if one has not
+   * found `limit` texts.
    */
   match(match: TextMatch): readonly Statement[]
   /** Indexes a stretch of a log, unless another process has. Null where the store may not write. */
@@ -68,13 +61,11 @@ export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigin
 
 const roleOf = (role: TextRole): number => TEXT_ROLES.indexOf(role)
 
-/** All places. */
 const [LEAST, BEHIND] = [-(2n ** 63n), 2n ** 63n - 1n]
 
 /** Events that are indexed in one transaction, so that other writes wait briefly. */
 const BATCH = 200
 
-/** The searches of text over a dialect. */
 export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof eventReads>) {
   const [log, conversation, tag] = [d.table('log'), d.table('conversation'), d.table('tag')]
   const { eventsOf } = blobReads(d)
@@ -173,7 +164,6 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     }
   }
 
-  /** The conditions of a text `t`, including its terms. */
   function fitsOf(
     { excludes, record, role, messagesOnly, from, until }: CheckedTextQuery,
     includes: readonly TextClause[],
@@ -218,10 +208,6 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     )
   }
 
-  /**
-   * Indexes the next events that were appended without an index, from a log on. Returns the log to continue with, or null
-   * at the end.
-   */
   function* indexNext(after: number): Work<number | null> {
     const row = yield* first<{
       readonly number: Bigint
@@ -256,7 +242,6 @@ function* firstFilled<R extends object>(passes: readonly Statement[], limit: num
   return rows
 }
 
-/** The same as `scoreText`. */
 const score = ({ includes }: CheckedTextQuery): Statement =>
   statement(
     includes
@@ -277,15 +262,14 @@ interface RankedRow extends HitRow {
   readonly count: Bigint
 }
 
-/** Milliseconds after an append until the index is put in order, and after a fault until it is tried again. */
+/** Milliseconds after an append until index work, and after a fault until a retry. */
 const [IDLE, AFTER_FAULT] = [200, 5_000]
 
-/** Texts after which that is done at once. */
 const MANY = 256
 
 /**
- * Continues the indexing in small steps between the calls of the store; the steps use about half of the time.
- * Several processes may index at once: of two that index the same events one is rejected.
+ * Indexes in small steps between the store's calls, about half of the time. If several processes index the
+ * same events, one is rejected.
  */
 export class TextIndexer {
   readonly #reads: ReturnType<typeof textReads>
@@ -307,20 +291,17 @@ export class TextIndexer {
     this.#write = write
   }
 
-  /** Begins with the first call of the store. */
   start(): void {
     if (this.#isStarted) return
     this.#isStarted = true
     this.#soon(0, true)
   }
 
-  /** Events were appended. */
   wrote(count: number): void {
     this.#written += count
     if (this.#maintain !== null) this.#soon(this.#written >= MANY ? 0 : IDLE, false)
   }
 
-  /** Begins no further step. */
   close(): void {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)

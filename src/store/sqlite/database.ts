@@ -41,7 +41,6 @@ const MAX_PREPARED = 500
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, Prepared>()
-  /** Whether a transaction is open that several units of work share. */
   #isShared = false
   #isOpen = false
 
@@ -49,12 +48,11 @@ export class Connection {
     this.database = database
   }
 
-  /** Whether a transaction is open: a call that is made now is made by the caller's work in it. */
+  /** Whether a transaction is open: a call now belongs to the caller's work in it. */
   get isInTransaction(): boolean {
     return this.#isOpen
   }
 
-  /** All rows. The caller knows what columns the text selects. */
   all<R>(sql: string, ...values: SqlValue[]): R[] {
     const { statement, returnsRows } = this.#prepare(sql)
     if (returnsRows) return statement.all(...(values as SqliteValue[])) as R[]
@@ -62,7 +60,6 @@ export class Connection {
     return []
   }
 
-  /** Carries out a unit of work, step by step. */
   run<T>(work: () => Work<T>): T {
     const steps = work()
     for (let next = steps.next([]); ;) {
@@ -71,10 +68,7 @@ export class Connection {
     }
   }
 
-  /**
-   * Runs a unit of work in a transaction that excludes other writers, or in its part of a shared one; an
-   * exception rolls it back.
-   */
+  /** Excludes other writers, or is a part of a shared transaction; an exception rolls it back. */
   write<T>(work: () => Work<T>): T {
     return this.#isShared
       ? this.#part(() => this.run(work))
@@ -101,7 +95,6 @@ export class Connection {
     return next.done === true ? next.value : this.#transaction('BEGIN', () => this.run(work))
   }
 
-  /** Runs a step, and passes its result or exception to the unit of work. */
   #answer<T>(steps: ReturnType<() => Work<T>>, step: Step): IteratorResult<Step, T> {
     let rows: readonly object[]
     try {
@@ -282,15 +275,13 @@ export function toStoreError(error: unknown): unknown {
   )
 }
 
-/** Whether a statement was refused because an index or a key has its values already. It has changed nothing then. */
+/** Whether an index or a key already has the values. Nothing was changed then. */
 export function isTaken(error: unknown): boolean {
   const { errcode, errno, code } = (error ?? {}) as Readonly<Record<string, unknown>>
   return TAKEN.some((taken) => taken === errcode || taken === errno || taken === code)
 }
 
-/** A unique index, and a key. */
 const TAKEN: readonly unknown[] = [2067, 1555, 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY']
 
-/** Whether a driver complains that the connection was closed. */
 const isClosed = (code: unknown, message: string): boolean =>
   code === 'ERR_INVALID_STATE' || /database.{0,100}(?:not open|closed)|has been finalized/i.test(message)

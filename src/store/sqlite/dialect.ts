@@ -50,7 +50,7 @@ import { type Digests, referencesText, splitBody } from '../kit/blobs.ts'
 import { textRow } from '../sql/texts.ts'
 import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 
-/** Maximum number of positions of a log: the factor that gives each event of a database a unique number. */
+/** Maximum positions of a log: the factor that makes event numbers unique. */
 const POSITIONS = 2 ** 31
 
 const placeOf = (log: number, seq: number): number | bigint => {
@@ -60,7 +60,6 @@ const placeOf = (log: number, seq: number): number | bigint => {
 
 const table = (name: string): string => `colloquy_${name}`
 
-/** The dialect. */
 export const SQLITE: Dialect = {
   table,
   by: (index) => ` INDEXED BY colloquy_${index}`,
@@ -103,7 +102,6 @@ export const SQLITE: Dialect = {
   feedValue: '',
 }
 
-/** The statements that create the schema. */
 export const SCHEMA: readonly string[] = [
   ...schemaOf(
     SQLITE,
@@ -131,8 +129,8 @@ export const SCHEMA: readonly string[] = [
 ]
 
 /**
- * The bounds of a range. SQLite walks an index by one instant and then by row, or by instants, but not by both: so the
- * instants of the two ends, where only a part of their events is in the range, are walked by themselves.
+ * SQLite walks an index by one instant and then by row, or by instants, but not both: so the two end
+ * instants, where only some events are in the range, are walked separately.
  */
 function boundsOf(log: number, { low, high }: EventRange): Statement[] {
   const [after, before] = [placeOf(log, low.seq), placeOf(log, high.seq)]
@@ -146,7 +144,7 @@ function boundsOf(log: number, { low, high }: EventRange): Statement[] {
   ]
 }
 
-/** The parts of a range. The index is named: no statistics may talk the planner into another one, and into sorting. */
+/** The index is named, so that no statistics cause another one, and sorting. */
 function partsOf(form: RangeForm, range: EventRange, columns: string): Statement[] {
   const { log, isByKind, text } = form
   const { kind, source, lane } = range
@@ -287,7 +285,6 @@ function* write(
   yield statement(INSERT_FEED, shardOf(conversationId), witness, number, conversationId, from, tip.version)
 }
 
-/** What a change goes by: what is damaged can be put again, or deleted. */
 type HeldItem = Pick<ItemRow, 'version' | 'keys'>
 
 const FIND_ITEM = 'SELECT version, keys FROM colloquy_item WHERE collection = ? AND id = ?'
@@ -348,7 +345,6 @@ function* putItem(
   return itemOf(name, { body, keys }, row?.version ?? 0, dueAt)
 }
 
-/** Writes the keys that differ. @param heldKeys as they are in the row */
 function* changeKeys(
   { collection, id }: Pick<Item, 'collection' | 'id'>,
   heldKeys: string,
@@ -383,7 +379,6 @@ const FEED_COLUMNS = `feed.place, feed.witness, feed.conversation_id AS conversa
 const FEED_ROWS = `SELECT ${FEED_COLUMNS}, feed.shard FROM colloquy_feed AS feed
   WHERE feed.place >= ? ORDER BY feed.place LIMIT ?`
 
-/** The last row. */
 const FEED_LAST = `SELECT ${FEED_COLUMNS} FROM colloquy_feed AS feed ORDER BY feed.place DESC LIMIT 1`
 
 type Row = Omit<FeedRow, 'place' | 'witness' | 'isThere'> & {

@@ -44,8 +44,8 @@ export type SqliteStoreOptions = (
   /** Gives the time of records and leases. Default: the system's. */
   readonly clock?: Clock
   /**
-   * Whether the text of events is indexed, for {@link Store.searchText}. Existing events are indexed in the
-   * background. Set it in all processes that append. Default: false.
+   * Whether to index text for {@link Store.searchText}; existing events in the background. Set it in all
+   * appending processes. Default: false.
    */
   readonly fullText?: boolean
 }
@@ -160,7 +160,6 @@ function openedFile(file: string, readOnly: boolean, connect: SetUp): Connection
   }
 }
 
-/** The identity of a file that does not exist. */
 const GONE = ''
 
 function identityOf(file: string): string {
@@ -238,7 +237,7 @@ export function setUp(
   return connection
 }
 
-/** The version of the schema, in a table of its own because the database may be shared with other tables. */
+/** In a table of its own, because the database may have other tables. */
 const VERSION = 1
 
 /** Creates the schema in one transaction: of several processes that open a database at once, one does. */

@@ -7,7 +7,7 @@ import type { Runner } from './runner.ts'
 
 const DATA_VERSION = 'PRAGMA data_version'
 
-/** The rows of the feed from a position, and its end: every change that wakes a watch has a row. */
+/** Feed rows from a position, and its end: every change that wakes has a row. */
 export const NEWS = `SELECT place, witness, conversation_id AS id FROM colloquy_feed WHERE place >= ?
   ORDER BY place LIMIT ?`
 export const LAST = 'SELECT place, witness FROM colloquy_feed ORDER BY place DESC LIMIT 1'
@@ -25,14 +25,12 @@ interface NewsRow extends Place {
   readonly id: string
 }
 
-/** Before all rows. */
 const START: Place = { place: 0, witness: 0 }
 
 /**
- * Polls `PRAGMA data_version`, which changes when any other connection has written, of this process or
- * another; then the feed, so that only watches of changed conversations wake, at the cost of the changes. It
- * reopens a connection that a fault dropped, because a process that only watches makes no calls. The timer
- * keeps no process alive.
+ * Polls `PRAGMA data_version`, which other connections' writes change; then the feed, so that only watches of
+ * changed conversations wake. Reopens a connection that a fault dropped, because a watching process makes no
+ * calls. The timer keeps no process alive.
  */
 export class Poll {
   readonly watches = new Watches()
@@ -44,7 +42,6 @@ export class Poll {
   #seen: number | null = null
   /** The connection that it was read on: another one counts from another number. */
   #asked: Connection | null = null
-  /** Up to where the feed is known; null where it is not. */
   #place: Place | null = null
   #isOpening = false
 
@@ -53,7 +50,6 @@ export class Poll {
     this.#interval = interval
   }
 
-  /** Watches a conversation, or all (null), until the function that it returns is called. */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const unwatch = this.watches.add(conversationId, wake)
     this.#start()
@@ -63,7 +59,6 @@ export class Poll {
     }
   }
 
-  /** Ends all watches. */
   close(): void {
     this.watches.clear()
     this.#rest()
@@ -81,7 +76,6 @@ export class Poll {
     this.#timer.unref?.()
   }
 
-  /** Ends it with the last watch. */
   #rest(): void {
     if (!this.watches.isEmpty) return
     if (this.#timer !== null) clearInterval(this.#timer)
@@ -114,7 +108,7 @@ export class Poll {
     this.#place = last
   }
 
-  /** Wakes those whom what was written from a place on is news for; false when it cannot be read now. */
+  /** Wakes watches of what was written since; false when unreadable now. */
   #wakeSince(from: Place): boolean {
     const rows = this.#all<NewsRow>(NEWS, from.place, MOST_NEWS + 2)
     if (rows === null) return false
@@ -126,7 +120,6 @@ export class Poll {
     return true
   }
 
-  /** Where the feed ends; null when that cannot be read now. */
   #last(): Place | null {
     const rows = this.#all<Place>(LAST)
     return rows === null ? null : (rows[0] ?? START)

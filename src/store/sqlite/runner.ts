@@ -5,28 +5,22 @@ import { storeClosed } from '../kit/errors.ts'
 import type { Work } from '../sql/dialect.ts'
 import { type Connection, toStoreError } from './database.ts'
 
-/** How the connection is opened and closed. */
 export interface ConnectionSource {
   /** Opens it; called again when it failed, or when the connection was dropped. */
   open(): Promise<Connection>
   /** Closes a connection that this source has opened. Does nothing for one that belongs to the caller. */
   close(connection: Connection): void
-  /**
-   * Whether a connection that reports errors should be dropped and opened again: not one in memory, and none of the
-   * caller's.
-   */
+  /** Whether to reopen after connection errors: not in memory, not the caller's. */
   readonly reopens: boolean
   /** @throws `store_unavailable` when what the connection writes to is not what its path names any more. */
   check(): void
 }
 
-/** What became of a unit of work: its value, or what it threw, after which nothing of it stays. */
+/** A unit's value, or what it threw, after which nothing of it remains. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown }
 
-/** A unit of work that writes, and waits for the end of the turn. */
 interface QueuedWrite {
   readonly work: () => Work<unknown>
-  /** Whether it has a commit of its own. */
   readonly isAlone: boolean
   readonly deadline: number
   readonly settle: (outcome: Outcome) => void
@@ -35,10 +29,7 @@ interface QueuedWrite {
 /** Maximum number of units of work in one commit: nothing else runs meanwhile. */
 const LARGEST_GROUP = 256
 
-/**
- * Number of reads after which the event loop gets a turn, so that consecutive reads do not block writes and
- * timers.
- */
+/** Reads per turn of the event loop, so that they do not block writes and timers. */
 const READS_PER_TURN = 256
 
 /** Milliseconds without a write after which the write-ahead log is written back and emptied. */
@@ -47,7 +38,6 @@ const IDLE = 1_000
 /** Milliseconds; short, since a process that writes without a break leaves little room between two transactions. */
 const LONGEST_PAUSE = 10
 
-/** Runs units of work on one connection. */
 export class Runner {
   readonly #source: ConnectionSource
   /** Milliseconds. */
@@ -55,9 +45,7 @@ export class Runner {
   #connection: Connection | null = null
   #opening: Promise<Connection> | null = null
   #closed = false
-  /** Calls under way, except those that were done at once. */
   readonly #pending = new Set<Promise<unknown>>()
-  /** Units of work that write, in the order of their calls. */
   readonly #queue: QueuedWrite[] = []
   #isFlushing = false
   #idleTimer: ReturnType<typeof setTimeout> | null = null
@@ -68,7 +56,6 @@ export class Runner {
     this.#timeout = timeout
   }
 
-  /** The connection while it is open. */
   get connection(): Connection | null {
     return this.#connection
   }
@@ -117,7 +104,6 @@ export class Runner {
     )
   }
 
-  /** Refuses every later call, waits for those that were made before, and closes the connection. */
   async close(): Promise<void> {
     this.#closed = true
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending)
@@ -136,13 +122,12 @@ export class Runner {
     })
   }
 
-  /** Takes the writes that share the next commit. */
   #nextGroup(): QueuedWrite[] {
     const end = this.#queue.slice(0, LARGEST_GROUP).findIndex(({ isAlone }) => isAlone)
     return this.#queue.splice(0, end === -1 ? LARGEST_GROUP : Math.max(1, end))
   }
 
-  /** Does units of work in one transaction, and each by itself where one of them, or the commit, cannot be done. */
+  /** One transaction; separate ones if a unit or the commit fails. */
   async #commit(group: readonly QueuedWrite[]): Promise<void> {
     const deadline = Math.min(...group.map((each) => each.deadline))
     try {
@@ -163,8 +148,8 @@ export class Runner {
   }
 
   /**
-   * Empties the write-ahead log, which SQLite would keep at the size that a slow reader once made it, with what was
-   * deleted in it. While there are writes it waits; a reader of another process may prevent it until the next idle time.
+   * Empties the write-ahead log, which SQLite keeps, deleted data included, at the size that a slow reader
+   * caused. Waits while there are writes; another process's reader may delay it to the next idle time.
    */
   #shrink(): void {
     this.#idleTimer = null

@@ -9,10 +9,7 @@ import { all, first, type Statement, statement, type Work } from '../sql/dialect
 import { isTaken } from './database.ts'
 import type { TextMatch, TextRow, TextWork } from '../sql/texts.ts'
 
-/**
- * - `text_pending`: texts that are not in the index yet.
- * - `text_gone`: logs that were deleted, and whose texts are still there.
- */
+/** - `text_pending`: texts not yet indexed. - `text_gone`: deleted logs whose texts remain. */
 export const TEXT_SCHEMA: readonly string[] = [
   `CREATE TABLE colloquy_text_pending (
   number INTEGER PRIMARY KEY,
@@ -27,8 +24,8 @@ export const TEXT_SCHEMA: readonly string[] = [
 ]
 
 /**
- * Every character except a space is part of a term: the lines consist of terms. Deleted terms are
- * overwritten. The index has no positions: a phrase is compared with the line.
+ * Terms contain every character except a space. Deleted terms are overwritten. The index has no positions:
+ * phrases are compared with the line.
  */
 export const TEXT_INDEX: readonly string[] = [
   `CREATE VIRTUAL TABLE colloquy_text_index USING fts5 (line, content = 'colloquy_text', content_rowid = 'number',
@@ -44,10 +41,8 @@ const INSERT_TEXT = insertInto('colloquy_text')
 const IS_PENDING = 'SELECT 1 FROM colloquy_text_pending WHERE number = ?'
 const IS_TEXT = 'SELECT 1 FROM colloquy_text WHERE number = ?'
 
-/** Number of texts that are added to the index at once. */
 const MANY = 64
 
-/** Writes texts of a log, to be indexed. */
 export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
   const isMany = rows.length >= MANY
   for (const { seq, time, role, size, line } of rows)
@@ -68,7 +63,6 @@ export function* writeTexts(log: number, rows: readonly TextRow[]): Work<void> {
 /** Number of texts added to the index in one transaction, and number removed, which costs more. */
 const [MERGED, PURGED] = [512, 32]
 
-/** Adds texts to the index, and removes texts of deleted conversations; true if more remain. */
 function* maintain(): Work<boolean> {
   if (yield* purge()) return true
   const last = yield* first<{ readonly last: string | null }>(
@@ -91,7 +85,6 @@ function* maintain(): Work<boolean> {
   return (yield* first('SELECT 1 FROM colloquy_text_pending LIMIT 1')) !== undefined
 }
 
-/** Exchanges the text of an event. */
 export function* replaceText(log: number, seq: number, row: TextRow | null): Work<void> {
   const own = 'FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.seq = ?'
   const hasIndex = yield* first(`SELECT 1 FROM sqlite_master WHERE name = 'colloquy_text_index'`)
@@ -106,7 +99,6 @@ export function* replaceText(log: number, seq: number, row: TextRow | null): Wor
   if (row !== null) yield* writeTexts(log, [row])
 }
 
-/** Takes texts of a deleted conversation out of the index; true when there may be more. */
 export function* purge(): Work<boolean> {
   const gone = yield* first<{ readonly log: number }>(
     'SELECT log FROM colloquy_text_gone WHERE log > 0 ORDER BY log LIMIT 1',
@@ -129,7 +121,6 @@ export function* purge(): Work<boolean> {
   return (yield* first('SELECT 1 FROM colloquy_text_gone WHERE log > 0 LIMIT 1')) !== undefined
 }
 
-/** What a text must contain, in the index's own syntax. */
 const matchOf = ({ includes }: CheckedTextQuery): string =>
   [
     ...new Set(

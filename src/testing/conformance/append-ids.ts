@@ -16,7 +16,6 @@ const action: Event = {
   llm_response_id: 'r1',
 }
 
-/** The events of a reply with a record of it. */
 const recorded = (reply: object): Event[] => [
   { ...action, tool_call: { ...action.tool_call, ...reply } },
   {
@@ -27,7 +26,6 @@ const recorded = (reply: object): Event[] => [
   },
 ]
 
-/** Mutates a returned value where possible. */
 function spoil(value: unknown): void {
   try {
     ;(value as { llm_message: { content: unknown[] } }).llm_message.content.push({ text: 'three' })

@@ -32,7 +32,6 @@ const shown = ({ seq, id, parentId, inTree, time }: StoredEvent): unknown => ({
   time,
 })
 
-/** What the log makes of the same facts: the rules of the engine are the rules of the store. */
 function replayed(
   conversationId: string,
   facts: readonly Fact[],

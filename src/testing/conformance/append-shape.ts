@@ -32,7 +32,6 @@ const SHAPELESS: readonly object[] = [
   { quarantined: true, id: 'x' },
 ]
 
-/** So many levels around a value. */
 function nested(levels: number): object {
   let value: object = {}
   for (let i = 1; i < levels; i += 1) value = i % 2 === 0 ? [value] : { value }
@@ -45,7 +44,6 @@ function frozen(levels: number): object {
   return value
 }
 
-/** An event in which one field is another value, or gone. */
 const maimed: fc.Arbitrary<Fact> = fc
   .tuple(anyEvent(), fc.nat(), fc.option(fc.jsonValue({ maxDepth: 2 })))
   .map(([event, at, value]) => {

@@ -2,7 +2,6 @@
 
 import { type ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
 
-/** Fails unless a condition holds. */
 export function holds(condition: boolean, what: string): void {
   if (!condition) throw new Error(what)
 }

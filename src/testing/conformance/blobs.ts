@@ -12,11 +12,9 @@ import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, pause, say, update } from './facts.ts'
 
-/** A text of so many characters. */
 const long = (start: string, length: number = LARGE_STRING + 1): string =>
   start + 'x'.repeat(length - start.length)
 
-/** Texts at the bound and beyond it, in any Unicode, some of them of several pieces. */
 const LONG_TEXTS: readonly string[] = [
   long('a'),
   long('b', LARGE_STRING + 2),
@@ -27,7 +25,6 @@ const LONG_TEXTS: readonly string[] = [
   '😀'.repeat(2 ** 18 + 1),
 ]
 
-/** Texts that stay in their bodies. */
 const SHORT_TEXTS: readonly string[] = [
   long('at the bound', LARGE_STRING),
   '日'.repeat(LARGE_STRING),
@@ -41,7 +38,6 @@ const SHORT_TEXTS: readonly string[] = [
 
 const KEYS = ['__proto__', 'constructor', '0', '', 'a.b', '\ud800', 'k'.repeat(LARGE_STRING + 1)]
 
-/** Values with long strings anywhere. */
 const anyValue = (): fc.Arbitrary<JsonValue> =>
   fc.letrec<{ value: JsonValue }>((tie) => ({
     value: fc.oneof(
@@ -57,7 +53,6 @@ const anyValue = (): fc.Arbitrary<JsonValue> =>
     ),
   })).value
 
-/** Every long string of a value, with its path, in order. */
 function stringsIn(
   value: unknown,
   path: readonly (string | number)[] = [],
@@ -84,7 +79,6 @@ async function bytesOf(blob: BlobContent | null, range: BlobRange = {}): Promise
   return whole.subarray(Math.min(range.start ?? 0, whole.length))
 }
 
-/** Fails unless a blob has the bytes of a text. */
 async function hasText(
   store: Store,
   id: string,
@@ -98,7 +92,6 @@ async function hasText(
   )
 }
 
-/** Fails unless an audit finds nothing wrong. */
 async function isSound(store: Store, what: string): Promise<void> {
   const { unused, damaged, missing } = await store.auditBlobs()
   equal([unused, damaged, missing], [[], [], []], `the audit ${what}`)

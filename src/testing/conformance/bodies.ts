@@ -20,7 +20,6 @@ const ODD_TEXTS = [
   '',
 ]
 
-/** Legal ids, each another than all others. */
 const ODD_IDS = [
   'a',
   'A',
@@ -67,7 +66,6 @@ const ODD_IDS = [
   'derived-0-0',
 ] as const
 
-/** The text of a message. */
 const textIn = (fact: unknown): string | undefined =>
   (fact as ReturnType<typeof say>).llm_message.content
     ?.map((part) => ('text' in part ? part.text : ''))

@@ -2,11 +2,9 @@
 
 import type { Store } from '../../store/contract/store.ts'
 
-/** A table of the caller's own, in which an append writes by `within`. */
 export interface OwnRows {
   /** Adds a row; makes the table if need be. Synchronous where the store's `within` is. */
   insert(tx: unknown, text: string): unknown
-  /** The texts of all rows. */
   list(tx: unknown): readonly string[] | Promise<readonly string[]>
 }
 
@@ -15,20 +13,17 @@ export interface Trial {
   readonly store: Store
   /** Opens the same data once more, as another process would, or the same one after a crash. */
   readonly reopen: () => Promise<Store>
-  /** Opens another store, which holds nothing. */
   readonly another: () => Promise<Store>
   /** Null for a store that refuses `within`. */
   readonly rows: OwnRows | null
   /** Maximum time of a hint, in milliseconds. */
   readonly watchTimeout: number
-  /** Returns the number of generated trials for a full number of them. */
   readonly runsOf: (whole: number) => number
 }
 
 /** One sentence of the contract, tried. */
 export interface Check {
   readonly name: string
-  /** Whether it must open the data twice. */
   readonly reopens?: true
   /** Whether it tries only how much a store holds: a quick kit does without. */
   readonly large?: true

@@ -7,14 +7,12 @@ import { begin, leaf, pause, pauses, NO_TEXTS } from './facts.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
-/** So many characters of four bytes, which no database can press into less. */
 function noise(length: number, seed: number): string {
   let at = seed
   const next = (): number => (at = (at * 48_271) % 2_147_483_647)
   return Array.from({ length }, () => String.fromCodePoint(0x1_00_00 + (next() % 0xe_ff_ff))).join('')
 }
 
-/** Tags with keys and values of maximum length. */
 const longestTags = (count: number): Record<string, string> =>
   Object.fromEntries(
     Array.from({ length: count }, (_, nth) => [`k${nth}x`.padEnd(100, '0z'), noise(256, nth + 1)]),

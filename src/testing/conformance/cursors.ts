@@ -10,7 +10,6 @@ import type { Check } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
 import { allPages, searchAll } from './pages.ts'
 
-/** Times that go back and forth, with ties. */
 const mixed = (count: number, prefix: string, hour = '00') =>
   Array.from({ length: count }, (_, i) =>
     (i % 3 === 0 ? pause : (id: string, more: object) => say(id, 'word', more))(`${prefix}${i}`, {
@@ -20,7 +19,6 @@ const mixed = (count: number, prefix: string, hour = '00') =>
 
 const ORDERS = ['timestamp', 'timestamp_desc'] as const
 
-/** A cursor of a query that has more than one page. */
 async function cursorOf(store: Store, query: EventQuery): Promise<string> {
   const { next_page_id: cursor } = await store.search(query)
   if (cursor === null) throw new Error(`there should be a second page of ${JSON.stringify(query)}`)

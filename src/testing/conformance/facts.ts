@@ -43,12 +43,9 @@ export async function begin(store: Store, id: string, facts: readonly Fact[] = [
   return id
 }
 
-/** Facts that a store accepts: all except those for live readers only. */
 export const storable = (facts: readonly Fact[]): readonly Fact[] =>
   facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
 
-/** The ids of stored events. */
 export const idsOf = (events: readonly StoredEvent[]): (string | null)[] => events.map(({ id }) => id)
 
-/** Invalid ids that callers without types may pass. */
 export const NO_TEXTS = [undefined, null, 7, {}, ['a']] as unknown as readonly string[]

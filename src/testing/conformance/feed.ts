@@ -6,15 +6,12 @@ import { equal, holds, rejects } from './assert.ts'
 import type { Check, Trial } from './check.ts'
 import { begin, pauses } from './facts.ts'
 
-/** An item as text: the conversation and the change. */
 const word = (item: FeedItem): string =>
   `${item.conversationId} ${item.type === 'event' ? item.event.id : item.type}`
 
-/** The items of one conversation, as text. */
 const of = (items: readonly FeedItem[], id: string): string[] =>
   items.filter(({ conversationId }) => conversationId === id).map((item) => word(item).slice(id.length + 1))
 
-/** The items, and the cursor to continue from. */
 interface Told {
   readonly items: readonly FeedItem[]
   readonly words: readonly string[]
@@ -41,7 +38,6 @@ export async function told(
   }
 }
 
-/** Fills a store and reads its feed. */
 async function fill(trial: Pick<Trial, 'store' | 'watchTimeout'>): Promise<Told> {
   const { store } = trial
   for (const id of ['a', 'b', 'long one', '\u{1f600}']) await begin(store, id)
@@ -56,7 +52,6 @@ const OF_A = ['changed', 'p0', 'p1', 'p2', 'changed', 'r0', 'r1']
 const OF_B = ['changed', 'q0', 'q1', 'q2', 'q3', 'q4', 'q5', 'q6']
 const ALL = OF_A.length + OF_B.length + 2
 
-/** Several writers over two stores, and the items that a reader receives meanwhile. */
 async function tellMeanwhile(
   stores: readonly [Store, Store],
   count: number,

@@ -54,28 +54,24 @@ export type ConformancePart = keyof typeof PARTS
 
 /** A store to try. */
 export interface ConformanceOptions {
-  /** What it is called in error messages. */
   readonly name: string
-  /** Opens a store that holds nothing, apart from all others that were opened. */
   open(): Promise<Store>
   /**
    * Opens the data of an open or closed store once more, as another process would, or the same one after a crash. Left
    * out by a store that forgets with its process: the cases that need it are then not in the list.
    */
   reopen?(store: Store): Promise<Store>
-  /**
-   * A table next to the store's own, for a store that accepts `within`. If absent, the store must reject it.
-   */
+  /** A table for a store that accepts `within`; if absent, it must reject it. */
   readonly rows?: OwnRows
   /** Maximum time for a watch to wake, in milliseconds. Default: 20,000. */
   readonly watchTimeout?: number
-  /** Whether the stores that are opened search text (`fullText`): else those cases are not in the list. Default: false. */
+  /** Whether the stores search text (`fullText`): else the list lacks those cases. Default: false. */
   readonly fullText?: boolean
   /** Which parts to try, for a store that is not done yet. Default: all of them. */
   readonly parts?: readonly ConformancePart[]
   /**
-   * `quick` leaves out the cases that only try how much a store holds, and makes a fifth of the arbitrary trials, while
-   * an adapter is being written. Default: whole, which is what an adapter must pass.
+   * `quick` omits cases about how much a store holds, and makes a fifth of the arbitrary trials, during
+   * development. Default: whole, which an adapter must pass.
    */
   readonly size?: 'whole' | 'quick'
   /** Cases that the store is known to fail, by their whole name, each with the reason. */
@@ -84,13 +80,10 @@ export interface ConformanceOptions {
 
 /** One case of the kit. */
 export interface ConformanceCase {
-  /** A sentence about stores; for a case that is skipped, with the reason. */
   readonly name: string
-  /** Why it is skipped; null when it is run. */
   readonly skipped: string | null
   /**
-   * Tries it on a store of its own. Rejects, with what was wrong, when the sentence is not true of it; does nothing
-   * when skipped.
+   * Uses a store of its own. Rejects with the reason when the sentence is false; does nothing when skipped.
    */
   run(): Promise<void>
 }

@@ -6,7 +6,6 @@ import type { Check } from './check.ts'
 import { begin, leaf, pause, pauses, say } from './facts.ts'
 import { searchAll } from './pages.ts'
 
-/** Everything that a store returns about some conversations. */
 async function everything(store: Store, ids: readonly string[]): Promise<unknown> {
   return Promise.all(
     ids.map(async (id) => [

@@ -11,7 +11,7 @@ const SHORT = 30
 const after = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Ids in the order of a list. The last two differ in order by code points and by UTF-16 units. */
+/** The last two differ in order by code points and by UTF-16 units. */
 const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
 
 const inOrder = (leases: readonly Lease[]): Lease[] =>

@@ -13,7 +13,6 @@ const READER = 'reader'
 const idsOf = async (store: Store, id: string): Promise<(string | null)[]> =>
   idsOfEvents(await store.read(id))
 
-/** The texts of the rows that a trial has written, without its prefix, sorted. */
 async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<string[]> {
   let found: readonly string[] = []
   const keep = (list: readonly string[]): void => {
@@ -31,7 +30,6 @@ async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<stri
     .toSorted()
 }
 
-/** A store that takes no rows refuses them before anything else happens. */
 async function refuses({ store }: Trial): Promise<void> {
   await begin(store, 'c')
   let called = false
@@ -40,7 +38,6 @@ async function refuses({ store }: Trial): Promise<void> {
   equal([error.data['field'], called, await idsOf(store, 'c')], ['within', false, []], 'after it')
 }
 
-/** A check of a store that takes rows; any other must refuse them. */
 const check = (name: string, run: (trial: Trial, rows: OwnRows, prefix: string) => Promise<void>): Check => ({
   name: `within: ${name}`,
   run: (trial) => (trial.rows === null ? refuses(trial) : run(trial, trial.rows, crypto.randomUUID())),

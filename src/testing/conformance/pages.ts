@@ -34,12 +34,10 @@ export async function allPages<T>(
   }
 }
 
-/** All events that a query finds, page after page. */
 export function searchAll(store: Store, query: EventQuery): Promise<StoredEvent[]> {
   return allPages(query.limit ?? 100, (cursor) => store.search({ ...query, ...cursor }))
 }
 
-/** What a filter lets through, read off the whole log, in time order. */
 export function searchNaively(log: readonly StoredEvent[], filter: EventFilter): StoredEvent[] {
   const { kinds, excludeKinds = [], source, text, timestampGte: gte, timestampLt: lt, leafId } = filter
   const path = leafId === undefined ? null : pathOf(log, leafId)
@@ -61,7 +59,6 @@ export function searchNaively(log: readonly StoredEvent[], filter: EventFilter):
     .toSorted((a, b) => (a.time === b.time ? a.seq - b.seq : BigInt(a.time) < BigInt(b.time) ? -1 : 1))
 }
 
-/** The events from one up to its root; none for an id that nothing in the tree has. */
 export function pathOf(log: readonly StoredEvent[], leafId: string): Set<StoredEvent> {
   const byId = new Map(log.flatMap((event) => (event.inTree && event.id !== null ? [[event.id, event]] : [])))
   const path = new Set<StoredEvent>()

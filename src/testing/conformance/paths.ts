@@ -7,7 +7,6 @@ import type { Check } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, say, update } from './facts.ts'
 import { searchAll, searchNaively } from './pages.ts'
 
-/** Holds the path to every event of a log against its parents, both ways, in small pages. */
 async function everyPath(store: Store, id: string, limit: number): Promise<void> {
   const log = await store.read(id, { limit: 10_000 })
   for (const { id: leafId } of log) {
@@ -23,17 +22,14 @@ async function everyPath(store: Store, id: string, limit: number): Promise<void>
 const at = (seconds: number): string =>
   `2026-01-01T00:${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}Z`
 
-/** One more event on each of two branches. */
 const turn = (i: number): Fact[] => [
   pause(`a${i}`, { parent_id: `a${i - 1}` }),
   pause(`b${i}`, { parent_id: `b${i - 1}` }),
 ]
 
-/** Eight events, `step` seconds apart. */
 const facts = (prefix: string, first: number, step: number): Fact[] =>
   Array.from({ length: 8 }, (_, i) => pause(`${prefix}${i}`, { timestamp: at(first + step * i) }))
 
-/** Pauses and messages of both sides, a second apart. */
 const talk = (prefix: string, from: number): Fact[] =>
   Array.from({ length: 12 }, (_, i) =>
     i % 3 === 0

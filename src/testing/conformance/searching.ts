@@ -11,7 +11,6 @@ import type { Check } from './check.ts'
 import { begin, idsOf, pause, say, storable, update } from './facts.ts'
 import { searchAll, searchNaively } from './pages.ts'
 
-/** A filter before the log is known: times and leaves by position. */
 interface FilterPlan {
   readonly kinds: readonly EventKind[] | null
   readonly exclude: readonly EventKind[] | null

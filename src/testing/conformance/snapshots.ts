@@ -10,11 +10,9 @@ const part = (number: number, ...bytes: readonly number[]): SnapshotPart => ({
   bytes: Uint8Array.from(bytes),
 })
 
-/** So many parts that all hold the same byte: parts of several saves differ in it. */
 const marked = (mark: number, count: number): SnapshotPart[] =>
   Array.from({ length: count }, (_, i) => ({ part: i, bytes: new Uint8Array(500).fill(mark) }))
 
-/** Fails unless the parts of a conversation's snapshot are these, byte for byte. */
 async function has(store: Store, id: string, expected: readonly SnapshotPart[], what: string): Promise<void> {
   const found = await store.loadSnapshot(id)
   equal(
@@ -28,9 +26,7 @@ async function has(store: Store, id: string, expected: readonly SnapshotPart[], 
   }
 }
 
-/**
- * Saves complete snapshots by two stores at once, and checks repeatedly that the stored one is one of them.
- */
+/** Saves snapshots by two stores, and checks that the stored one is one of them. */
 async function neverMixes(one: Store, two: Store): Promise<void> {
   const id = await begin(one, 'c')
   const counts = [3, 7, 5, 2, 6, 4]

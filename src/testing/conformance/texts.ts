@@ -14,7 +14,6 @@ import { pause, say } from './facts.ts'
 import { allPages } from './pages.ts'
 import { anyText } from '../text.ts'
 
-/** A text of the trials, as it was appended. */
 interface Text {
   readonly conversationId: string
   readonly owner: string | null
@@ -23,7 +22,6 @@ interface Text {
   readonly id: string
   readonly role: TextRole
   readonly text: string
-  /** Seconds since the start; no two texts have the same. */
   readonly second: number
 }
 
@@ -51,7 +49,6 @@ const result = (id: string, text: string, second: number): ObservationEvent => (
 const factOf = ({ id, role, text, second }: Text): Fact =>
   role === 'tool' ? result(id, text, second) : message(id, role, text, second)
 
-/** All hits, page after page; fails as {@link allPages} does. */
 const findAll = (store: Store, query: TextQuery): Promise<TextHit[]> =>
   allPages(query.limit ?? 20, (cursor) => store.searchText({ ...query, ...cursor }))
 
@@ -60,7 +57,6 @@ const placesOf = (hits: readonly { readonly conversationId: string; readonly id:
 
 const secondOf = (time: string): number => Number((BigInt(Date.parse(time)) * 1000n - START) / 1_000_000n)
 
-/** What a search finds among texts, in its order. */
 function findNaively(texts: readonly Text[], query: TextQuery): Text[] {
   const clauses = parseTextQuery(query.query)
   const score = ({ text }: Text): number =>
@@ -83,7 +79,6 @@ function findNaively(texts: readonly Text[], query: TextQuery): Text[] {
     .toSorted((a, b) => (query.order === 'rank' ? score(b) - score(a) : 0) || b.second - a.second)
 }
 
-/** Words that share beginnings, parts and letters, in several scripts. */
 const WORDS = [
   'deploy',
   'Deploy',
@@ -152,7 +147,6 @@ const CONVERSATIONS = [
   { name: 'c', owner: null, team: 'blue', isPublic: false },
 ] as const
 
-/** Creates the conversations of a trial, each with a suffix, and appends texts to them in the order of their times. */
 async function fill(
   store: Store,
   suffix: string,

@@ -5,7 +5,6 @@ import type { Check } from './check.ts'
 import { begin, idsOf, pause } from './facts.ts'
 import { searchAll } from './pages.ts'
 
-/** By instant upwards; no order of the texts is this one. */
 const IN_ORDER: readonly (readonly [id: string, timestamp: string])[] = [
   ['early', '0001-01-01T00:00:00Z'],
   ['before', '1969-12-31T23:59:59.999999Z'],

@@ -5,7 +5,6 @@ import { equal } from './assert.ts'
 import type { Check, Trial } from './check.ts'
 import { begin, pause } from './facts.ts'
 
-/** Calls back with what ends the wait; fails when nothing ends it in time. */
 function wait(
   watchTimeout: number,
   what: string,
@@ -21,7 +20,6 @@ function wait(
   })
 }
 
-/** Watches, appends by another hand, and waits until the watch has led to every event. */
 async function isWoken(watchTimeout: number, watching: Store, writing: Store): Promise<void> {
   const id = await begin(writing, 'c')
   const ids = ['a', 'b', 'd']
@@ -36,7 +34,6 @@ async function isWoken(watchTimeout: number, watching: Store, writing: Store): P
   for (const unwatch of [...ends, ...ends]) unwatch()
 }
 
-/** Watches all conversations, appends to two, and waits until what the wakes name has led to every event. */
 async function areAllWoken({ store, watchTimeout }: Trial): Promise<void> {
   const ids = [await begin(store, 'c'), await begin(store, 'd')]
   const found = new Set<string>()
@@ -53,7 +50,6 @@ async function areAllWoken({ store, watchTimeout }: Trial): Promise<void> {
   for (const unwatch of [...ends, ...ends]) unwatch()
 }
 
-/** Waits until a wake leads to a look that shows what is waited for. */
 async function leadsTo(
   watchTimeout: number,
   watching: Store,
@@ -68,7 +64,7 @@ async function leadsTo(
   for (const unwatch of ends) unwatch()
 }
 
-/** Watches a conversation of some events while another hand deletes it, and makes another of as many under its id. */
+/** Watches a conversation while another store deletes it and creates one of equal length. */
 async function followsDeletion(watchTimeout: number, watching: Store, writing: Store): Promise<void> {
   const id = await begin(writing, 'c')
   const showsOnly = (own: string) => async (): Promise<boolean> => {

@@ -20,7 +20,6 @@ import { Driver, type DrivenServer, type DriveModel, newModel } from './driver.t
 export type ServerCommand = fc.AsyncCommand<DriveModel, Driver>
 
 export interface ServerCommandsOptions {
-  /** What the server does not support, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Deed['do'], string>>>
   /** Maximum number of commands. Default: 30. */
   readonly maxCommands?: number
@@ -62,26 +61,18 @@ export function serverCommands({ lacks = {}, maxCommands = 30 }: ServerCommandsO
 }
 
 export interface DriveOptions extends ServerCommandsOptions {
-  /** Starts an empty server for one case, with the model and the tool of the case. */
   start(one: DriveCase): Promise<DrivenServer>
-  /**
-   * The tool of the server that the model calls, and the argument of it that is a text. Default: `touch` with a
-   * `key`.
-   */
+  /** The tool that the model calls, and its text argument. Default: `touch` with a `key`. */
   readonly tool?: Pick<DriveTool, 'name' | 'argument'>
   /** Number of cases. Default: 100. */
   readonly numRuns?: number
-  /** As printed by a failing case. */
   readonly seed?: number
   readonly path?: string
   /** Maximum milliseconds until a conversation rests. Default: 10,000. */
   readonly timeout?: number
   /** Whether to shrink a failing case. Default: yes. */
   readonly shrink?: boolean
-  /**
-   * Whether the model may be silent or speak without end, until it is interrupted. Default: yes, unless that is
-   * lacking.
-   */
+  /** Whether the model may be silent or endless, until interrupted. Default: yes, unless lacking. */
   readonly endless?: boolean
 }
 

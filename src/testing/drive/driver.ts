@@ -20,7 +20,6 @@ import { checkLog } from '../../laws/check-log.ts'
 
 /** A running server, for one case. */
 export interface DrivenServer extends ServerClientOptions {
-  /** Ends it, in order or as a crash, and starts it again over the same data. */
   restart?(how: 'stop' | 'kill'): Promise<ServerClientOptions>
   close(): Promise<void>
   /** The texts that its tool received, if the tool of the case did not run. */
@@ -34,7 +33,6 @@ const REFUSED: readonly number[] = [404, 409, 429]
 
 const POLICIES: readonly (JsonObject | null)[] = [{ kind: 'AlwaysConfirm' }, null, { kind: 'NeverConfirm' }]
 
-/** Deeds that end a pause. */
 const ENDS_PAUSE: ReadonlySet<Deed['do']> = new Set(['turn', 'run', 'resume', 'approve', 'edit'])
 
 const LEAVES_HEAD: ReadonlySet<Deed['do']> = new Set(['look', 'restart', 'crash', 'policy', 'fork'])
@@ -50,7 +48,6 @@ const wait = (milliseconds: number): Promise<void> =>
 
 interface Portrait {
   readonly text: string
-  /** Whether a restart may interrupt it. */
   readonly isCut: boolean
 }
 
@@ -61,11 +58,9 @@ export class Driver {
   readonly played: PlayedCase
   readonly done: string[] = []
   #freed = 0
-  /** Whether two deeds run at once. */
   #isPair = false
   client: ServerClient
 
-  /** @param timeout maximum milliseconds until a conversation rests */
   constructor(server: DrivenServer, played: PlayedCase, timeout: number) {
     this.#server = server
     this.#timeout = timeout
@@ -84,7 +79,6 @@ export class Driver {
     return times
   }
 
-  /** Whether the model waits for its client to disconnect, and was not interrupted. */
   get #hangs(): boolean {
     return this.played.hangs() > this.#freed
   }
@@ -159,9 +153,7 @@ export class Driver {
     }
   }
 
-  /**
-   * Null where the deed did not fit, or where the server ended meanwhile, so that it is not known what became of it.
-   */
+  /** Null where the deed did not fit, or its effect is unknown because the server ended. */
   async #ask<T>(model: DriveModel, request: () => Promise<Received<T>>): Promise<T | null> {
     const { starts } = model
     let received: Received<T>
@@ -250,8 +242,8 @@ export class Driver {
   }
 
   /**
-   * The conversations as the server reports them. A restart must not change them, except for a step that
-   * hangs: a conversation that was paused and resumed meanwhile is idle.
+   * What a restart must not change, except for a step that hangs: a conversation paused and resumed meanwhile
+   * is idle.
    */
   async #portraits(model: DriveModel): Promise<readonly Portrait[]> {
     const out: Portrait[] = []
@@ -303,10 +295,8 @@ function forget(of: DrivenConversation): void {
   of.head = undefined
 }
 
-/** Small, so that there are many pages. */
 const PAGE = 7
 
-/** Attempts to read both ways without an append in between. */
 const TRIES = 5
 
 const texts = (events: readonly Event[]): string[] => events.map((event) => JSON.stringify(event))
@@ -342,7 +332,6 @@ function lawOfRefusal(requests: readonly ProviderRequest[]): string {
   return grammarNamed(request.grammar).law
 }
 
-/** The log, which pages and the live stream must agree on. */
 async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<readonly Event[]> {
   for (let tries = 1; ; tries += 1) {
     const paged = await driver.client.events(id, { limit: PAGE })
@@ -376,7 +365,6 @@ async function checkOne(driver: Driver, of: DrivenConversation, log: readonly Ev
     throw new LawBroken(violation.law, `event ${violation.seq} (${violation.id}): ${violation.message}`)
 }
 
-/** Acknowledged messages are in the log once, and in order. */
 function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
   const said = log.map((event) =>
     event.kind === 'MessageEvent' && event.source === 'user' ? JSON.stringify(event.llm_message.content) : '',
@@ -394,10 +382,7 @@ function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
     }
 }
 
-/**
- * An acknowledged pause lasts until a user ends it: no event of the agent is appended after the step under
- * way.
- */
+/** After an acknowledged pause, no agent event follows the current step until a user ends it. */
 function checkPause(of: DrivenConversation, status: string, log: readonly Event[]): void {
   if (of.pausedAt === null) return
   hold('I3', status === 'paused' || status === 'error', () => `it was paused, and is ${status}`)
@@ -464,9 +449,7 @@ async function readStream(client: ServerClient, id: string): Promise<Event[]> {
 
 interface Sent {
   readonly text: string
-  /** Whether the server acknowledged it. */
   readonly isSure: boolean
-  /** Times of sending and acknowledgement, on the driver's count. */
   readonly begun: number
   readonly ended: number
 }
@@ -476,21 +459,15 @@ interface DrivenConversation {
   readonly sent: Sent[]
   /** When a pause was acknowledged that is still in force; else null. */
   pausedAt: number | null
-  /** Number of agent events when it first rested after that. */
   agentEvents: number | null
-  /** Where HEAD was moved to; undefined after any other command. */
   head: string | null | undefined
-  /** The log at the last check. */
   seen: readonly Event[]
 }
 
 export interface DriveModel {
   readonly conversations: DrivenConversation[]
-  /** How often each call was approved. */
   readonly approvals: Map<string, number>
-  /** Counts commands. */
   now: number
-  /** Number of starts of the server. */
   starts: number
 }
 

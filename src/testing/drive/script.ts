@@ -8,7 +8,6 @@ import { shape, weighed } from '../shape.ts'
 /** The tool that a driven server must have. */
 export interface DriveTool {
   readonly name: string
-  /** Its one argument, a text that the tool keeps. */
   readonly argument: string
   readonly description: string
   readonly parameters: JsonObject
@@ -17,15 +16,12 @@ export interface DriveTool {
 
 export interface DriveCase {
   readonly model: Model
-  /** Its only tool: `touch`, unless the options name another. */
   readonly tool: DriveTool
 }
 
 export interface PlayedCase extends DriveCase {
   readonly touched: ReadonlyMap<string, number>
-  /** Number of requests to the model. */
   readonly asked: () => number
-  /** Number of replies that end only when the client disconnects. */
   readonly hangs: () => number
 }
 
@@ -76,33 +72,24 @@ export function playCase(
 export interface Deed {
   readonly do:
     | 'send'
-    /** A message, followed by a run. */
     | 'turn'
     | 'run'
     | 'pause'
     | 'interrupt'
     | 'resume'
-    /** All calls that wait. */
     | 'approve'
     | 'reject'
-    /** Sets whether calls need a confirmation. */
     | 'policy'
-    /** Moves HEAD back to a message. */
     | 'back'
-    /** Moves HEAD to before a message of the user, and sends another one. */
     | 'edit'
     | 'fork'
     | 'condense'
-    /** Stops and starts the server over the same data. */
     | 'restart'
     | 'crash'
-    /** Waits until nothing runs, and checks all laws. */
     | 'look'
   /** The conversation, counted from the latest. */
   readonly on: number
-  /** The message, counted from the latest, or the policy. */
   readonly n: number
-  /** Turns of the event loop before it. */
   readonly turns: number
 }
 

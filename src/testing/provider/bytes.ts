@@ -2,16 +2,12 @@
 
 import { turn } from '../turn.ts'
 
-/** How texts are sent. */
 export interface BytePlan {
   readonly texts: readonly string[]
-  /** Number of bytes after which the connection is lost. */
   readonly cut: number | null
   /** The length of a piece in bytes; null for a piece for each text. */
   readonly pieces: number | null
-  /** Turns of the event loop before each piece. */
   readonly slow: number
-  /** Whether the stream stays open at the end. */
   readonly endless: boolean
 }
 
@@ -40,7 +36,6 @@ function piecesOf({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
   )
 }
 
-/** Returns the bytes as a stream; `onLeft` is called if the client leaves before the end. */
 export function sendBytes(
   plan: BytePlan,
   signal: AbortSignal,

@@ -20,26 +20,19 @@ import { type BytePlan, lost, never, sendBytes } from './bytes.ts'
 export interface ProviderRequest {
   readonly grammar: GrammarName
   readonly body: RequestBody
-  /** Whether the reply is streamed. */
   readonly stream: boolean
   /** Why it was rejected: the violated rules. Empty if it was accepted. */
   readonly refused: readonly string[]
 }
 
 export interface FakeProvider {
-  /** Responds to a request like the global `fetch`; pass it to a client. */
   readonly fetch: (input: Request | URL | string, init?: RequestInit) => Promise<Response>
-  /** What it was asked, in order. */
   readonly requests: readonly ProviderRequest[]
-  /** What the requests that it refused break, in order. */
   readonly refused: readonly string[]
-  /** Number of accepted signed parts. */
   readonly signed: number
-  /** How often a client has gone away before the end of a reply. */
   readonly left: number
 }
 
-/** Returns the grammar of a path, and whether a stream is requested. */
 function routeOf(path: string, body: RequestBody): readonly [Spoken, boolean] | null {
   for (const { name, provider } of GRAMMARS) {
     const isStream = provider?.route(path, body) ?? null
@@ -48,10 +41,8 @@ function routeOf(path: string, body: RequestBody): readonly [Spoken, boolean] | 
   return null
 }
 
-/** A provider with the name of its grammar. */
 type Spoken = ProviderGrammar & Pick<Grammar, 'name'>
 
-/** The contents of a reply, each signed over everything that the provider has seen and sent. */
 function contentsOf(
   grammar: ProviderGrammar,
   request: RequestBody,
@@ -74,7 +65,6 @@ function contentsOf(
   return out
 }
 
-/** The text of a stream, event by event. */
 const eventTexts = (
   { named, last }: ProviderGrammar,
   events: readonly Wire[],

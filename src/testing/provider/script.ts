@@ -16,7 +16,6 @@ export interface ScriptOptions {
   readonly maxTurns?: number
 }
 
-/** Arguments that are not an object or not JSON. */
 const badArguments = fc.constantFrom('{"a":', '', '[1]', 'null', '{}x')
 
 function call(tools: Readonly<Record<string, fc.Arbitrary<object>>>): fc.Arbitrary<ModelPart> {

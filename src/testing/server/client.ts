@@ -31,7 +31,6 @@ export interface ServerPage {
 export interface EventFilterQuery {
   readonly kind?: EventKind | undefined
   readonly source?: Source | undefined
-  /** Part of the event's message. */
   readonly body?: string | undefined
   readonly timestamp__gte?: string | undefined
   readonly timestamp__lt?: string | undefined
@@ -46,7 +45,6 @@ export interface EventQuery extends EventFilterQuery {
 export interface SayOptions {
   /** Whether to start a run. Default: true. */
   readonly run?: boolean
-  /** An idempotency key. */
   readonly key?: string
 }
 
@@ -56,12 +54,10 @@ export interface SayOptions {
  */
 export interface ServerClient {
   readonly address: ServerAddress
-  /** Sends any other request. */
   readonly send: <T = unknown>(method: string, path: string, asked?: Asked) => Promise<Received<T>>
   readonly create: (body?: JsonObject) => Promise<Received<ServerConversation>>
   readonly get: (id: string) => Promise<Received<ServerConversation>>
   readonly delete: (id: string) => Promise<Received>
-  /** Copies a conversation, up to an event if one is named. */
   readonly fork: (id: string, body?: JsonObject) => Promise<Received<ServerConversation>>
   readonly say: (
     id: string,
@@ -73,24 +69,18 @@ export interface ServerClient {
   readonly interrupt: (id: string) => Promise<Received>
   readonly resume: (id: string) => Promise<Received>
   readonly condense: (id: string) => Promise<Received>
-  /** Moves HEAD to an event, or to before all events. */
   readonly navigate: (id: string, eventId: string | null) => Promise<Received<ServerConversation>>
-  /** Sets which calls need a confirmation, as in `{ kind: 'AlwaysConfirm' }`. */
   readonly setPolicy: (id: string, policy: JsonObject | null) => Promise<Received>
-  /** Approves or rejects all calls that wait. */
   readonly respond: (id: string, accept: boolean, reason?: string) => Promise<Received>
   readonly search: (id: string, query?: EventQuery) => Promise<Received<ServerPage>>
   readonly count: (id: string, query?: EventFilterQuery) => Promise<Received<number>>
   readonly event: (id: string, eventId: string) => Promise<Received<Event>>
   /** The search of interface 4.1, which needs no key. */
   readonly searchShared: (query: Query) => Promise<Received<ServerPage>>
-  /** Makes a conversation public or private. */
   readonly share: (id: string, isPublic: boolean) => Promise<Received>
   /** All pages of a search. @throws LawBroken for a refused page. */
   readonly events: (id: string, query?: EventQuery) => Promise<Event[]>
-  /** Opens one socket. */
   readonly connect: (id: string, query?: LiveQuery) => ServerSocket
-  /** The same as server-sent events. */
   readonly stream: (id: string, query?: StreamQuery) => AsyncGenerator<LiveFrame, void, undefined>
   /** Reads every frame after a position, over as many connections as necessary. */
   readonly follow: (
@@ -183,11 +173,9 @@ export interface Received<T = unknown> {
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
 
 export interface ServerAddress {
-  /** The base address, as in `http://127.0.0.1:3000`. */
   readonly url: string
   /** Default: the global one. A server in this process may pass its own. */
   readonly fetch?: (request: Request) => Response | Promise<Response>
-  /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as `X-Session-API-Key`, and as the first frame of a socket; never in a URL. */
   readonly apiKey?: string
@@ -195,7 +183,6 @@ export interface ServerAddress {
 
 export interface Asked {
   readonly query?: Query
-  /** Sent as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -273,7 +260,6 @@ export function readLiveFrame(text: string): LiveFrame {
 export interface LiveQuery {
   /** The position after which events are sent; -1 for the whole log. */
   readonly after?: number
-  /** The id of the last event that the reader has. */
   readonly after_event_id?: string
   readonly resend_mode?: 'all' | 'since'
   readonly after_timestamp?: string
@@ -334,7 +320,6 @@ export function connectSocket(
   socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
   // Some implementations emit only this for a failed connection.
   socket.addEventListener('error', () => finish(1006, 'The connection could not be made, or was lost.'))
-  /** Resolves when `look` returns a value; with undefined when the socket closes. */
   const until = <T>(look: () => T | undefined): Promise<T | undefined> =>
     new Promise((resolve) => {
       const again = (): void => {
@@ -422,7 +407,6 @@ async function* eventStream(
   }
 }
 
-/** Null for a comment. */
 function frameOf(part: string): LiveFrame | null {
   const field = (name: string): string | null => {
     const lines = part.split('\n').filter((line) => line.startsWith(`${name}:`))
@@ -434,7 +418,6 @@ function frameOf(part: string): LiveFrame | null {
   return { ...readLiveFrame(data), ...(Number.isInteger(position) && { position }) }
 }
 
-/** Codes after which a retry is useless. */
 const FINAL: readonly number[] = [1000, 1002, 1003, 1007, 1008]
 const isFinal = (code: number): boolean =>
   FINAL.includes(code) || (code >= 4000 && code < 4008) || code === 4400

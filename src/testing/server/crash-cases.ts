@@ -6,7 +6,6 @@ import { bodyOf } from './client.ts'
 import { RESTING, type ServerCheck, type Trial } from './trial.ts'
 import { callsIn, holdPaired, holdPrefixes, nextWaits, resultsOf } from './run-cases.ts'
 
-/** What a restart must not change. */
 async function portrait(trial: Trial, id: string): Promise<object> {
   const { execution_status, leaf_event_id, pending_action_ids, event_count } = bodyOf(
     await trial.client.get(id),
@@ -17,11 +16,9 @@ async function portrait(trial: Trial, id: string): Promise<object> {
 const settled = (trial: Trial, id: string): Promise<true> =>
   trial.until('W4', 'it stays running for ever', async () => RESTING.includes(await trial.status(id)))
 
-/** The ids of the user's messages. */
 const saidIn = (log: readonly Event[]): (string | undefined)[] =>
   log.filter(({ kind, source }) => kind === 'MessageEvent' && source === 'user').map(({ id }) => id)
 
-/** Prepares a conversation; the returned function checks it after the restart. */
 type Prepared = (trial: Trial) => Promise<() => Promise<void>>
 
 const goesOn: Prepared = async (trial) => {

@@ -30,14 +30,12 @@ const CHECKS: readonly ServerCheck[] = [
 ]
 
 export interface ServerCase {
-  /** A sentence about servers, with the reason if the case is skipped. */
   readonly name: string
   readonly laws: readonly string[]
-  /** The reason; null if the case runs. */
   readonly skipped: string | null
   /**
-   * Tries it in conversations of its own. Rejects, with the law that is broken, when the sentence is not true of the
-   * server, or when the log of a conversation breaks a law; does nothing when skipped.
+   * Uses its own conversations. Rejects with the broken law when the sentence is false, or a log breaks a
+   * law; does nothing when skipped.
    */
   run(): Promise<void>
 }
@@ -75,7 +73,6 @@ export function serverConformance(options: ServerConformanceOptions): readonly S
   })
 }
 
-/** The missing option that a case needs. */
 function absence(options: ServerConformanceOptions, need: Capability): string | null {
   if (need !== 'stop' && need !== 'kill' && need !== 'notes' && need !== 'requests') return null
   return options[need] === undefined ? 'the options have no such function' : null
@@ -101,7 +98,6 @@ async function tryOn(
   }
 }
 
-/** The log of the last conversation of the case; null without one. */
 async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
   const id = trial.conversations.at(-1)
   return id === undefined ? null : trial.log(id).catch(() => null)

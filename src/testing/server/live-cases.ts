@@ -17,7 +17,6 @@ const says =
   ({ event }: LiveFrame): boolean =>
     event.key === 'execution_status' && event.value === status
 
-/** A socket after its caught_up frame. */
 async function caughtUp(trial: Trial, id: string, after?: number): Promise<ServerSocket> {
   const socket = trial.client.connect(id, after === undefined ? {} : { after })
   await trial.within(

@@ -19,7 +19,6 @@ const idsOf = (events: readonly Event[]): (string | undefined)[] => events.map((
 
 const timeOf = ({ timestamp = '' }: Event): bigint => parseInstant(timestamp) ?? 0n
 
-/** An instant in the time zone +02:00. */
 const inOtherZone = (timestamp: string): string => {
   const micros = parseInstant(timestamp) ?? 0n
   const date = new Date(Number(micros / 1_000n) + 7_200_000).toISOString()
@@ -206,7 +205,6 @@ export const TREE: readonly ServerCheck[] = [
   },
 ]
 
-/** Queries that every server refuses. */
 const WRONG: readonly Readonly<Record<string, string>>[] = [
   ...['0', '-1', '101', 'ten', '', '1.5'].map((limit) => ({ limit })),
   { kind: 'Message' },

@@ -313,7 +313,6 @@ const called = (trial: Trial, id: string, count: number): Promise<true> =>
 const STEP = 120
 const QUIET = 3 * STEP
 
-/** Waits until a log has stopped growing. */
 async function quiet(trial: Trial, id: string): Promise<void> {
   let length = -1
   let since = Date.now()

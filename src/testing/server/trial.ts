@@ -17,16 +17,13 @@ import { type ModelCall, type ScriptedTurn, scriptOf, type SentMessage, textOf }
 
 /** A server to test, and its scripted model. */
 export interface ServerConformanceOptions {
-  /** Its name in error messages. */
   readonly name: string
   /**
-   * Starts it; resolves when it accepts requests. Called by the first case, and again after each `stop` and
-   * `kill`, when the server must begin with its stored data.
+   * Resolves when it accepts requests. Called by the first case, and with its stored data after each `stop`
+   * and `kill`.
    */
   start(): Promise<ServerClientOptions>
-  /** Stops it in order. */
   stop?(): Promise<void>
-  /** Kills it, whatever it is doing. */
   kill?(): Promise<void>
   /**
    * Returns the user's text that makes the server's model give these replies, one per call. Default:
@@ -35,23 +32,18 @@ export interface ServerConformanceOptions {
    */
   script?(turns: readonly ScriptedTurn[]): string
   /**
-   * How the model calls two tools of the server: one that stores a text and returns something with it, and
-   * one that does not return before it is aborted. Default: `note` with a `text`, and `wait` with `seconds`.
+   * Calls of two tools of the server: one stores a text and returns something with it, one runs until
+   * aborted. Default: `note` with a `text`, `wait` with `seconds`.
    */
   readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
-  /** The texts that the first tool has kept, in order: how often a call was executed. */
   notes?(): readonly string[] | Promise<readonly string[]>
-  /** The messages of each request to the model, in order. */
   requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
-  /** What the server does not support, each with the reason. */
   readonly lacks?: Readonly<Partial<Record<Capability, string>>>
-  /** Cases that are known to fail, by their full name, each with the reason. */
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
   /** Maximum milliseconds of any wait. Default: 10,000. */
   readonly timeout?: number
 }
 
-/** Milliseconds between two polls. */
 const PAUSE = 15
 
 const TIMEOUT = 10_000
@@ -63,7 +55,6 @@ export class Trial {
   readonly #options: ServerConformanceOptions
   readonly #server: SharedServer
   readonly #marks = new Map<string, string>()
-  /** The conversations that the case has made and not deleted. */
   readonly conversations: string[] = []
 
   constructor(options: ServerConformanceOptions, server: SharedServer) {
@@ -81,12 +72,10 @@ export class Trial {
     return id
   }
 
-  /** A tool call that keeps a text, which `notes` returns. */
   note(text: string): ModelCall {
     return this.#options.tools?.note(text) ?? { call: 'note', args: { text } }
   }
 
-  /** A tool call that ends only when it is aborted. */
   hold(): ModelCall {
     return this.#options.tools?.hold() ?? { call: 'wait', args: { seconds: 3_600 } }
   }
@@ -95,7 +84,6 @@ export class Trial {
     return (await this.#options.notes?.()) ?? []
   }
 
-  /** Sends a message that scripts these replies. */
   async say(id: string, turns: readonly ScriptedTurn[], run = true): Promise<string | undefined> {
     return bodyOf(await this.client.say(id, this.words(id, turns), { run })).event_id
   }
@@ -106,7 +94,6 @@ export class Trial {
     return `${(this.#options.script ?? scriptOf)(turns)} ${mark}`
   }
 
-  /** Sends a message and waits for the end of the run. */
   async play(
     id: string,
     turns: readonly ScriptedTurn[],
@@ -207,7 +194,6 @@ export class Trial {
   }
 }
 
-/** Shared by the cases, and started by the first one. */
 export class SharedServer {
   readonly #options: ServerConformanceOptions
   #client: ServerClient | null = null
@@ -283,7 +269,6 @@ export type Capability =
   | 'navigation'
   | 'fork'
   | 'deletion'
-  /** A message with a `key` is appended once. */
   | 'message_keys'
   | 'stop'
   | 'kill'

@@ -14,23 +14,19 @@ import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './
 const MAX_OUTPUT = 2 ** 20
 /** Milliseconds after the end of a command in which its output is still read. */
 const OUTPUT_WAIT = 100
-/** Maximum milliseconds to wait for killed processes. */
 const KILL_WAIT = 2_000
 
 export interface SandboxCommand {
   readonly command: string
   readonly cwd: string
-  /** Id of the sandbox. */
   readonly id: string
   readonly milliseconds: number
-  /** Ends the command. */
   readonly signal?: AbortSignal
 }
 
 interface Running {
   readonly id: string
   readonly pid: number
-  /** Ends all its processes. */
   readonly end: () => void
   readonly done: Promise<unknown>
 }
@@ -90,7 +86,6 @@ export class SandboxCommands {
     }
   }
 
-  /** Pauses the commands of a sandbox; their timeouts continue. */
   async pause(id: string): Promise<void> {
     if (this.#signal(id, 'SIGSTOP')) await pauseMarked(this.#watchdog.markOf(id))
   }
@@ -99,12 +94,10 @@ export class SandboxCommands {
     if (this.#signal(id, 'SIGCONT')) await signalMarked(this.#watchdog.markOf(id), 'SIGCONT')
   }
 
-  /** Ends the commands of a sandbox; resolves when they have ended. */
   end(id: string): Promise<void> {
     return this.#end(this.#in(id))
   }
 
-  /** Ends all commands and accepts no more. */
   close(): Promise<void> {
     this.#isClosed = true
     return this.#end([...this.#running])
@@ -119,7 +112,6 @@ export class SandboxCommands {
     return [...this.#running].filter((one) => one.id === id)
   }
 
-  /** Returns whether there are any. */
   #signal(id: string, signal: NodeJS.Signals): boolean {
     const some = this.#in(id)
     for (const { pid } of some) signalGroup(pid, signal)

@@ -12,27 +12,20 @@ export interface GroupCommand {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** How a command ended. */
 export interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** Why it could not be started. */
   readonly cause?: Error
 }
 
-/**
- * Waits for a line before it executes the command, so that nothing runs before the watchdog knows it; without
- * the line it exits.
- */
+/** Runs nothing before a line arrives, after the watchdog knows the command; exits without the line. */
 export const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
-/** Milliseconds to wait for a killed group. */
 const GONE_TIMEOUT = 2_000
 
 export class Group {
   readonly #child: ChildProcess
   readonly #watchdog: Watchdog
-  /** Resolves when its first process has ended. */
   readonly ended: Promise<Ended>
 
   private constructor(child: ChildProcess, watchdog: Watchdog, ended: Promise<Ended>) {
@@ -67,7 +60,6 @@ export class Group {
     return new Group(child, watchdog, promise)
   }
 
-  /** Sends a signal to all of it; false when no process is left. */
   signal(signal: NodeJS.Signals | 0): boolean {
     const { pid } = this.#child
     if (pid === undefined) return false
@@ -90,7 +82,6 @@ export class Group {
     this.#leave()
   }
 
-  /** Kills it without waiting. */
   kill(): void {
     this.signal('SIGKILL')
     this.#leave()

@@ -2,10 +2,8 @@
 
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 
-/** Characters of the end in memory, to show why something failed. */
 const TAIL = 2_000
 
-/** A log for any number of streams. */
 export class LogFile {
   readonly #path: string
   readonly #half: number
@@ -15,13 +13,11 @@ export class LogFile {
   #tail = ''
   #turn: Promise<void> = Promise.resolve()
 
-  /** @param maxBytes maximum bytes of both files together */
   constructor(path: string, maxBytes: number) {
     this.#path = path
     this.#half = Math.floor(maxBytes / 2)
   }
 
-  /** The end of the output. */
   get tail(): string {
     return this.#tail.trim()
   }
@@ -39,7 +35,6 @@ export class LogFile {
     }
   }
 
-  /** The stored output, the oldest first. */
   async read(): Promise<string> {
     await this.#turn
     const parts = await Promise.all(

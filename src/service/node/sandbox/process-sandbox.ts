@@ -12,7 +12,6 @@ import { pauseMarked, killMarked, MARKER, signalMarked, type Watchdog } from './
 /** The template of a process sandbox. */
 export interface ProcessSpec {
   readonly id: string
-  /** The program and its arguments; null for a working directory without a process. */
   readonly command: readonly string[] | null
   /** Added to PATH, HOME, PORT, SESSION_API_KEY and SANDBOX_ID. */
   readonly initial_env?: Readonly<Record<string, string>>
@@ -25,28 +24,22 @@ export interface ProcessSpec {
 export interface ProcessSandboxParts {
   readonly id: string
   readonly spec: ProcessSpec
-  /** The sandbox's own folder. */
   readonly directory: string
   readonly watchdog: Watchdog
   readonly times: Times
   readonly logBytes: number
-  /** Called when the state changes. */
   readonly onChange: (state: SandboxState) => void
 }
 
 /** Milliseconds. */
 export interface Times {
-  /** Maximum time for a command to start. */
   readonly start: number
   /** Between two health checks. */
   readonly look: number
-  /** Maximum time of a health check. */
   readonly response: number
-  /** Between SIGTERM and SIGKILL. */
   readonly killTimeout: number
 }
 
-/** A sandbox's default working directory, within its folder. */
 export const WORKING_DIR = 'workspace'
 
 /** Failed health checks in a row after which a command has failed. */
@@ -93,9 +86,7 @@ export class ProcessSandbox {
     }
   }
 
-  /**
-   * Starts it, restarts it after a failure or its end, or resumes it. Does nothing if it runs or is closed.
-   */
+  /** Starts, restarts or resumes it. Does nothing if it runs or is closed. */
   begin(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#isOver) return
@@ -105,7 +96,6 @@ export class ProcessSandbox {
     })
   }
 
-  /** Pauses all its processes. */
   pause(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#status !== 'RUNNING' && this.#status !== 'STARTING') return
@@ -117,19 +107,16 @@ export class ProcessSandbox {
     })
   }
 
-  /** Ends all its processes; its files remain. */
   close(status: SandboxStatus, detail: string | null): Promise<void> {
     this.#isOver = true
     return this.#inTurn(() => this.#end(status, detail))
   }
 
-  /** Ends all its processes and deletes its files. */
   async delete(): Promise<void> {
     await this.close('MISSING', null)
     await rm(this.#parts.directory, { recursive: true, force: true })
   }
 
-  /** Kills its processes without waiting. */
   kill(): void {
     this.#run?.group.kill()
   }
@@ -161,7 +148,6 @@ export class ProcessSandbox {
     await this.log.close()
   }
 
-  /** Ends a run, unless another one has replaced it. */
   #fail(run: Run, detail: string): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#run === run) await this.#end('ERROR', detail)
@@ -210,7 +196,6 @@ export class ProcessSandbox {
     await this.#fail(run, `The command ${how}.${this.#lastOutput()}`)
   }
 
-  /** Checks its health from its start until its end. */
   async #watch(run: Run): Promise<void> {
     const { url, epoch } = run
     if (url === null) return
@@ -281,7 +266,6 @@ async function probe(url: string, timeout: number): Promise<string | null> {
   }
 }
 
-/** A free port of this machine. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {

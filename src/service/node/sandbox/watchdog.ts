@@ -3,10 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 
-/**
- * Variable in the environment of all processes of a provider, by which processes that left their group are
- * found, where the system shows it.
- */
+/** Environment variable that finds processes which left their group, where the system shows it. */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
@@ -33,18 +30,15 @@ for round in 1 2 3; do
 done
 `
 
-/** Watches the groups of one provider. */
 export class Watchdog {
   readonly mark = `colloquy-${crypto.randomUUID()}`
   readonly #groups = new Set<number>()
   #child: ChildProcess | null = null
 
-  /** Environment marker of a sandbox's processes. */
   markOf(id: string): string {
     return `${this.mark}:${id}`
   }
 
-  /** Resolves when the group would be ended without this process. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
     if (this.#child === null) this.#start()
@@ -55,7 +49,6 @@ export class Watchdog {
     if (this.#groups.delete(group)) void this.#send(`-${group}`)
   }
 
-  /** Ends the watch, and all remaining processes. */
   async close(): Promise<void> {
     const child = this.#child
     this.#child = null
@@ -100,7 +93,6 @@ export class Watchdog {
 /** Ends all processes with a mark, in any group; only Linux shows them. */
 export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGKILL', 5)
 
-/** Pauses all processes with a mark. */
 export const pauseMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
 
 /** Processes that start or exec during a round are found in the next one. */

@@ -8,11 +8,8 @@ import type { StoredEvent } from '../../contract/query.ts'
  * there is nothing else of the tree but ConversationStateUpdateEvents, each of which opens a run of its own.
  */
 export interface Lane {
-  /** The position of the entry that opened it, which is its name. */
   readonly lane: number
-  /** The instant of that entry. */
   readonly time: bigint
-  /** The entry that the first one hangs on; null for a root. */
   readonly parent: LaneOrigin | null
 }
 
@@ -33,7 +30,6 @@ export interface LaneEnd {
 export interface PathSegment {
   readonly lane: number
   readonly upTo: number
-  /** The instant of the entry at `upTo`. */
   readonly until: bigint
 }
 
@@ -42,7 +38,6 @@ export interface TreeNode {
   readonly seq: number
   readonly id: string
   readonly parentId: string | null
-  /** Whether it can be HEAD: it is not a ConversationStateUpdateEvent. */
   readonly canBeHead: boolean
   readonly lane: number
   readonly time: bigint
@@ -85,7 +80,6 @@ export interface LogTip {
   readonly time: bigint
   /** Whether no entry has an earlier instant than the one before it. */
   readonly inOrder: boolean
-  /** The lane of the last append, and the position of its last entry; null for an empty log. */
   readonly lane: LaneEnd | null
 }
 
@@ -101,17 +95,12 @@ export const EMPTY_TIP: LogTip = Object.freeze({
 /** The log before an append; a store reads it within the append's transaction. */
 export interface AppendContext {
   readonly conversationId: string
-  /** The record's time of creation, which distinguishes a recreated conversation. */
   readonly createdAt: string
-  /** The record's zone, in which timestamps without one are read. */
   readonly timeZone: string | null
   readonly tip: LogTip
   /** The latest lease; null if there is none or it was returned. */
   readonly lease: { readonly owner: string; readonly generation: number } | null
-  /**
-   * The entry of the tree with this id. Asked for ids among `idsToLoad`, and for the parents of those found that cannot
-   * be HEAD.
-   */
+  /** Called for ids among `idsToLoad`, and for parents of found entries that cannot be HEAD. */
   find(id: string): TreeNode | undefined
   /** The entry at a position. Called for found entries, and by an import with a version. */
   at(seq: number): StoredEvent

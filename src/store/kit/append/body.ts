@@ -40,10 +40,7 @@ export function sameBody(stored: Fact, given: Fact): boolean {
   })
 }
 
-/**
- * The value of a field without the record of the reply: it belongs to one request, and an event that is
- * yielded again may belong to another.
- */
+/** Without the record of the reply, which belongs to one request: another may yield the event again. */
 function withoutReply(kind: string, key: string, value: unknown): unknown {
   const holds =
     (kind === 'ActionEvent' && key === 'tool_call') || (kind === 'MessageEvent' && key === 'llm_message')
@@ -94,7 +91,7 @@ export function checkOwnFact(fact: Fact): { readonly fact: Fact; readonly hasLar
   )
 }
 
-/** Undefined for a cycle, a bigint, a getter that throws, and what is nested beyond what the engine can write. */
+/** Undefined for cycles, bigints, throwing getters, and values nested too deeply for the engine. */
 function jsonCopy(value: object): JsonValue | undefined {
   try {
     return JSON.parse(JSON.stringify(value)) as JsonValue
@@ -123,7 +120,6 @@ function jsonForm(value: unknown, room: number): number {
   return form
 }
 
-/** Whether an object has no class that would write itself in another way. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null

@@ -102,13 +102,9 @@ const isPart = (part: JsonValue): boolean =>
 
 /** The decision of an append; nothing is written if `added` is empty. */
 export interface AppendDecision {
-  /** One per fact, in order: new, or as stored before. */
   readonly events: readonly StoredEvent[]
-  /** The new ones, in order. */
   readonly added: readonly PlacedEvent[]
-  /** New lanes, to be inserted. */
   readonly opened: readonly Lane[]
-  /** The end of the log, with all that was added. */
   readonly tip: LogTip
 }
 
@@ -192,7 +188,6 @@ function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease 
   )
 }
 
-/** A fact's existing counterpart: a stored event, an earlier position in the batch, or null for a new one. */
 type Existing = StoredEvent | number | null
 
 /**
@@ -252,12 +247,10 @@ function byPosition(
   })
 }
 
-/** The number of events that a writer believes the log to have. */
 export function versionOf(expected: ExpectedVersion): number {
   return typeof expected === 'number' ? expected : 0
 }
 
-/** The error of a stale writer; `data.version` is the current version. */
 function versionConflict(context: AppendContext, expected: number): ColloquyError {
   const { conversationId, tip } = context
   return new ColloquyError(

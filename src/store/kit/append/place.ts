@@ -14,27 +14,22 @@ import { instantIn } from '../query/time-zone.ts'
 /** An entry to be stored. */
 export interface PlacedEvent {
   readonly event: StoredEvent
-  /** The event's time, to compare by. */
   readonly time: bigint
-  /** Its node, which is stored so that later events can refer to it; null for a fact outside of the tree. */
+  /** Stored so that later events can refer to it; null outside of the tree. */
   readonly node: TreeNode | null
   /** Whether its body may have a string that `splitBody` takes out. */
   readonly hasLargeString: boolean
 }
 
-/** A log during the decision of an append: the stored log, and the facts added so far. */
 export interface AppendDraft {
   readonly context: AppendContext
-  /** Whether bodies are stamped, and faults are errors. */
   readonly live: boolean
   readonly added: PlacedEvent[]
   readonly opened: Lane[]
-  /** HEAD before the append, and the entries added so far. */
   readonly nodes: Map<string, TreeNode>
   tip: LogTip
 }
 
-/** A draft with nothing added. */
 export function newAppendDraft(context: AppendContext, live: boolean): AppendDraft {
   const { tip } = context
   // HEAD is known already, and no announced id when a state update of this append hangs on it.
@@ -81,7 +76,6 @@ function find(draft: AppendDraft, id: string): TreeNode | undefined {
   return draft.nodes.get(id) ?? (isLegalId(id) ? draft.context.find(id) : undefined)
 }
 
-/** A draft as a tree: stored and added entries. */
 const DRAFT_TREE: TreeAccess<AppendDraft, TreeNode> = {
   head: (draft) => draft.tip.head,
   find,

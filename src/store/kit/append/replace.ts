@@ -9,7 +9,6 @@ import { invalidArgument } from '../query/check-value.ts'
 import { ownFact } from './body.ts'
 import { checkIsFact } from './decide-append.ts'
 
-/** A replacement that was checked; its id is known. */
 export interface CheckedReplacement extends Replacement {
   readonly id: string
 }

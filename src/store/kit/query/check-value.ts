@@ -72,13 +72,11 @@ export function invalidQuery(field: string, rule: string): never {
   throw new ColloquyError('invalid_query', `${field} ${rule}.`, { field })
 }
 
-/** A text, or null when it was left out. */
 export function checkText(field: string, value: Given, refuse: Refuse = invalidQuery): string | null {
   if (value === undefined || value === null) return null
   return typeof value === 'string' ? value : refuse(field, 'must be a string')
 }
 
-/** An id that something could have, or null when it was left out. */
 export function checkId(field: string, value: Given, refuse: Refuse = invalidQuery): string | null {
   const text = checkText(field, value, refuse)
   if (text === null || isLegalId(text)) return text
@@ -88,13 +86,11 @@ export function checkId(field: string, value: Given, refuse: Refuse = invalidQue
   )
 }
 
-/** True, false, or null when it was left out. */
 export function checkBoolean(field: string, value: Given, refuse: Refuse = invalidQuery): boolean | null {
   if (value === undefined || value === null) return null
   return typeof value === 'boolean' ? value : refuse(field, 'must be true or false')
 }
 
-/** An instant in microseconds, or null when it was left out. */
 export function checkInstant(field: string, value: Given): bigint | null {
   const text = checkText(field, value)
   if (text === null) return null
@@ -104,7 +100,6 @@ export function checkInstant(field: string, value: Given): bigint | null {
   )
 }
 
-/** Returns a whole number within bounds, or the default. */
 export function checkInteger<T>(
   field: string,
   value: Given,
@@ -126,14 +121,12 @@ export function checkInteger<T>(
 /** The longest that a timer can wait, in milliseconds. One that is asked to wait longer does not wait at all. */
 const LONGEST = 2 ** 31 - 1
 
-/** Milliseconds between two looks. */
 export function checkPollInterval(value: Given, otherwise: number): number {
   if (value === undefined) return otherwise
   if (typeof value === 'number' && value > 0 && value <= LONGEST) return value
   return invalidArgument('pollInterval', `must be a number of milliseconds above 0, at most ${LONGEST}`)
 }
 
-/** One of some texts, or null when it was left out. */
 export function checkOneOf<T extends string>(
   field: string,
   value: Given,

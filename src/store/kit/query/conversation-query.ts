@@ -42,17 +42,14 @@ export interface CheckedConversationFilter {
 
 /** How the conversations that a filter might let through are walked, and what each of them is compared with. */
 export interface Walk {
-  /** The time that the index goes by. */
   readonly by: 'createdAt' | 'updatedAt'
   /** The key whose conversations are walked; null: all. */
   readonly key: ListKey | null
   readonly from: bigint | null
   readonly until: bigint | null
-  /** The remaining filters. */
   readonly titleContains: string | null
   readonly public: boolean | null
   readonly keys: readonly ListKey[]
-  /** Bounds of the other time. */
   readonly otherFrom: bigint | null
   readonly otherUntil: bigint | null
 }

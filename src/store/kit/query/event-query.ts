@@ -27,7 +27,6 @@ export interface CheckedEventFilter {
    */
   readonly kinds: ReadonlySet<EventKind> | null
   readonly source: Source | null
-  /** Part of the text of `messageText`, folded. */
   readonly text: string | null
   /** Microseconds since 1970; the first instant let through, and the first no longer let through. */
   readonly from: bigint | null
@@ -39,7 +38,6 @@ export interface CheckedEventFilter {
 export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {
   /** Bytes of bodies with which a page ends; null for no bound. */
   readonly maxBytes: number | null
-  /** Whether long strings are read as references. */
   readonly refs: boolean
 }
 

@@ -9,7 +9,6 @@ import { checkInteger, checkOneOf, checkText, type Given } from './check-value.t
 /** Increased whenever the content of a cursor changes its meaning. */
 const VERSION = '1'
 
-/** The reason in `data.reason` of a rejected cursor. */
 export type CursorFault = 'malformed' | 'truncated' | 'altered' | 'outdated' | 'foreign'
 
 const FAULTS: Readonly<Record<CursorFault, string>> = {
@@ -108,7 +107,6 @@ export function fromBase64Url(encoded: string): string | undefined {
   return toBase64Url(text) === encoded ? text : undefined
 }
 
-/** A paged list, by (time, key). */
 export interface PagedList<Order extends string, Place> {
   readonly name: string
   /** Those downwards end in `_desc`. */

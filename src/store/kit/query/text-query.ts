@@ -27,49 +27,37 @@ import { type CheckedConversationFilter, checkConversationFilter } from './conve
 import { decodeCursor, encodeCursor, pageOf, refuseCursor, scopeOf } from './page.ts'
 import { eventText, isLowSurrogate, isUnspaced, type Token, tokensOf } from './text-tokens.ts'
 
-/** A word or phrase to find. */
 export interface TextClause {
-  /** The part of a line that has it: its terms, with a space at the end unless the last one may continue. */
+  /** Terms in a line, with a space at the end unless the last one may continue. */
   readonly piece: string
   readonly terms: readonly string[]
-  /** Whether the last term may be the beginning of another one. */
   readonly isPrefix: boolean
 }
 
-/** Where a page by rank begins. */
 export interface RankPlace {
-  /** The newest hit that is ranked; null for the newest of all. */
   readonly top: bigint | null
   /** The oldest hit that is ranked; null where that is not known yet. */
   readonly bottom: bigint | null
-  /** The last hit of the page before; null for the best one. */
   readonly after: RankedPlace | null
 }
 
-/** A hit among those that are ranked. */
 export interface RankedPlace {
   readonly score: number
   readonly place: bigint
 }
 
-/** A checked search; null does not narrow. */
 export interface CheckedTextQuery {
-  /** False where nothing can fit. */
   readonly isPossible: boolean
-  /** All of them occur, and none of `excludes`. */
   readonly includes: readonly TextClause[]
   readonly excludes: readonly TextClause[]
   readonly conversation: string | null
-  /** What the record of the conversation must fit. */
   readonly record: CheckedConversationFilter
   readonly role: TextRole | null
-  /** Whether results of tools are left out. */
   readonly messagesOnly: boolean
   readonly from: bigint | null
   readonly until: bigint | null
   readonly order: 'time' | 'rank'
   readonly limit: number
-  /** By time: the place of the last hit of the page before. */
   readonly after: bigint | null
   readonly rank: RankPlace
   readonly scope: string
@@ -77,7 +65,6 @@ export interface CheckedTextQuery {
 
 const MAX_CLAUSES = 32
 const MAX_TERMS = 32
-/** UTF-16 units of a query that count. */
 const MAX_QUERY = 2_000
 const DEFAULT_LIMIT = 20
 
@@ -245,15 +232,14 @@ export const scoreText = (line: string, size: number, includes: readonly TextCla
     return sum + 1_000_000 - Math.floor((1_000_000 * (64 + size)) / (64 * count + 64 + size))
   }, 0)
 
-/** Number of ranks in one millisecond. */
 const PER_MILLI = 16_384n
 const MOST_WIDENED = 6
 
 const millisOf = (time: bigint): bigint => (time - (((time % 1000n) + 1000n) % 1000n)) / 1000n
 
 /**
- * The place of an event among all texts: by its millisecond, then by its position. Another event may have it: then the
- * next attempt is elsewhere in a growing range.
+ * By millisecond, then position. If another event has the place, the next attempt is elsewhere in a growing
+ * range.
  */
 export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   const range = Number(PER_MILLI) * 4 ** Math.min(attempt, MOST_WIDENED)
@@ -262,32 +248,24 @@ export function textPlace(time: bigint, seq: number, attempt: number): bigint {
   return millisOf(time) * PER_MILLI + BigInt(slot)
 }
 
-/** The first place of an instant's events, and one behind their last. */
 export const firstPlace = (time: bigint): bigint => millisOf(time) * PER_MILLI
 export const placeBehind = (time: bigint): bigint =>
   (millisOf(time) + 1n) * PER_MILLI + PER_MILLI * 4n ** BigInt(MOST_WIDENED)
 
-/** An event that fits, and its place. */
 export interface FoundText {
   readonly place: bigint
   readonly event: StoredEvent
 }
 
-/** What was found of the hits that are ranked together. */
 export interface RankedHits {
-  /** Best first, after the cursor's position. */
   readonly rows: readonly (FoundText & { readonly score: number })[]
   readonly top: bigint
   readonly bottom: bigint
-  /** How many are ranked together. */
   readonly count: number
 }
 
-/** How a store finds hits. `S` and `R` are the steps of its units of work; a store without any never yields. */
 export interface TextSource<S, R> {
-  /** The newest hits below a place, newest first. */
   newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
-  /** The best hits among those from a place down; null for none. */
   ranked(place: RankPlace, count: number): Generator<S, RankedHits | null, R>
 }
 
@@ -352,7 +330,6 @@ function hitOf(event: StoredEvent, { includes }: Pick<CheckedTextQuery, 'include
   }
 }
 
-/** Where the clauses occur, in order, none overlapping. */
 function matchesIn(
   text: string,
   tokens: readonly Token[],

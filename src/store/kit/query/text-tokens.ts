@@ -24,26 +24,20 @@ const MAX_TERM = 32
 const UNSPACED =
   '[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Mymr}]'
 
-/** A stretch of a script without spaces, a word, a flag, an emoji. */
 const PIECES = new RegExp(
   `((?:(?=[\\p{L}\\p{M}\\p{N}])${UNSPACED})+)|((?:(?!${UNSPACED})[\\p{L}\\p{M}\\p{N}_])+)|\\p{RI}{2}|\\p{ExtPict}`,
   'gu',
 )
 
-/** A letter with its marks, or a syllable of Korean in pieces. */
 const LETTERS =
   /[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|[^\p{M}\uff9e\uff9f][\p{M}\uff9e\uff9f]*|[\p{M}\uff9e\uff9f]+/gu
 
-/** Where the parts of an identifier meet. */
 const PARTS = /_+|(?<=[\p{Ll}\p{N}]\p{M}*)(?=\p{Lu})|(?<=\p{Lu}\p{M}*)(?=\p{Lu}\p{M}*\p{Ll})/u
 
-/** A word of one part. */
 const SIMPLE = /^(?:[A-Z]?[a-z0-9]*|[A-Z0-9]*)$/
 
-/** Accents of Latin, Greek and Cyrillic, points of Hebrew, vowels of Arabic. */
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+/g
 
-/** Letters that are another one with a stroke, or two in one. */
 const LIKE: Readonly<Record<string, string>> = { ł: 'l', ø: 'o', đ: 'd', æ: 'ae', œ: 'oe', ς: 'σ' }
 
 /** What no term contains: ASCII that is neither a letter nor a digit, and spaces. */
@@ -145,7 +139,6 @@ export function lineOf(text: string): string {
   return terms.length === 0 ? '' : ` ${terms.join(' ')} `
 }
 
-/** Characters of a text that {@link plainLine} reads. */
 const MAX_PLAIN = 20_000
 
 const units = new Uint8Array(MAX_PLAIN + 2)

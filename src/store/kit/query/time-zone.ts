@@ -32,7 +32,6 @@ export function instantIn(text: string, timeZone: string | null): bigint | undef
  */
 export const hasOwnZone = (text: string): boolean => OWN_ZONE.test(text)
 
-/** Whether a text names a time zone that this runtime knows. */
 export function isTimeZone(text: string): boolean {
   try {
     formatOf(text)
