@@ -188,6 +188,8 @@ function sqlite(): Measured {
 
 async function postgres(url: string): Promise<Measured> {
   const pool = new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true })
+  // The server ends before the pool.
+  pool.on('error', () => undefined)
   await pool.query(
     'DROP SCHEMA IF EXISTS bench_search, bench_search_store, bench_search_append_true, bench_search_append_false CASCADE',
   )
