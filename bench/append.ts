@@ -69,16 +69,16 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
   const [nextOurs, nextBare, nextWarm] = [eventStream(), eventStream(), eventStream()]
   // A server's code is compiled: both sides are, too.
   const warm = await engine.create({ id: 'warm' })
-  for (let at = 0; at < WARM; at += 1) {
+  for (let index = 0; index < WARM; index += 1) {
     const event = nextWarm()
     await warm.append([event])
-    await bare(event.id ?? '', -1 - at, JSON.stringify(event))
+    await bare(event.id ?? '', -1 - index, JSON.stringify(event))
   }
-  for (let at = 0; at < LENGTH; at += 500)
-    await conversation.append(Array.from({ length: Math.min(500, LENGTH - at) }, nextOurs))
-  for (let at = 0; at < LENGTH; at += 1) await bare(`b${at}`, at, JSON.stringify(nextBare()))
+  for (let index = 0; index < LENGTH; index += 500)
+    await conversation.append(Array.from({ length: Math.min(500, LENGTH - index) }, nextOurs))
+  for (let index = 0; index < LENGTH; index += 1) await bare(`b${index}`, index, JSON.stringify(nextBare()))
   const ours: number[] = []
-  const own: number[] = []
+  const ownValue: number[] = []
   const floor: number[] = []
   let position = LENGTH
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -94,7 +94,7 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
       const event = nextOwn()
       const start = performance.now()
       await store.append(`own ${round}`, [event])
-      own.push(performance.now() - start)
+      ownValue.push(performance.now() - start)
     }
     for (let i = 0; i < EACH; i += 1) {
       const event = nextBare()
@@ -108,7 +108,7 @@ async function measure({ name, store, bare, target, end }: Measured): Promise<bo
   const ratio = median(ours) / median(floor)
   const holds = ratio <= target
   console.log(
-    `${name.padEnd(24)}${micros(floor)}${micros(ours)}${micros(own)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
+    `${name.padEnd(24)}${micros(floor)}${micros(ours)}${micros(ownValue)}${ratio.toFixed(2).padStart(9)}  (at most ${target})  ${holds ? 'holds' : 'MISSES'}`,
   )
   await engine.close()
   await end()

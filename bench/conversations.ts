@@ -37,8 +37,8 @@ const withoutSnapshots = (store: Store): Store =>
 async function fill(file: string, lines: readonly string[]): Promise<void> {
   const store = sqliteStore({ file, synchronous: 'normal' })
   await store.createConversation({ id: ID })
-  for (let at = 0; at < lines.length; at += BATCH) {
-    const facts = lines.slice(at, at + BATCH).map((line) => JSON.parse(line) as Fact)
+  for (let index = 0; index < lines.length; index += BATCH) {
+    const facts = lines.slice(index, index + BATCH).map((line) => JSON.parse(line) as Fact)
     await store.append(ID, facts, { mode: 'import' })
   }
   const engine = createEngine({ store })
@@ -90,7 +90,7 @@ async function time(pieces: readonly Piece[], length: number): Promise<Map<strin
 }
 
 let judged = 0
-let held = 0
+let current = 0
 
 function print(
   name: string,
@@ -101,7 +101,7 @@ function print(
 ): void {
   const holds = target === null || (rule === 'most' ? ratio <= target : ratio >= target)
   if (target !== null) judged += 1
-  if (target !== null && holds) held += 1
+  if (target !== null && holds) current += 1
   const verdict = target === null ? '' : `  (at ${rule} ${target})  ${holds ? 'holds' : 'MISSES'}`
   console.log(`${name.padEnd(48)}${value.padStart(12)}${ratio.toFixed(2).padStart(9)}${verdict}`)
 }
@@ -192,7 +192,7 @@ async function run(folder: string, bodies: string, length: number): Promise<void
 }
 
 console.log(machine())
-const asked = orUsage(() =>
+const requests = orUsage(() =>
   process.argv.slice(2).map((text) => {
     if (/^[1-9]\d*$/.test(text)) return Number(text)
     throw new Error(`${text}: must be a number of events`)
@@ -200,10 +200,10 @@ const asked = orUsage(() =>
 )
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
 try {
-  for (const length of asked.length > 0 ? asked : LENGTHS) {
+  for (const length of requests.length > 0 ? requests : LENGTHS) {
     for (const bodies of ['1kb', 'mix']) await run(folder, bodies, length)
   }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
-console.log(`\n${held} of ${judged} rows hold their targets`)
+console.log(`\n${current} of ${judged} rows hold their targets`)

@@ -27,7 +27,7 @@ export function countWork(length: number): Record<string, number> {
 function countFold(title: string, length: number, options: WorkloadOptions): Record<string, number> {
   const events = makeEvents(length, { ...options, sizes: SMALL })
   const random = seeded(3)
-  const asked = Array.from({ length: LOOKUPS }, () => events[Math.floor(random() * length)]?.id ?? '')
+  const requests = Array.from({ length: LOOKUPS }, () => events[Math.floor(random() * length)]?.id ?? '')
   // One fold tells both costs: what is read of the view each time adds to what the fold did.
   let state = initialState()
   let folded = 0
@@ -42,12 +42,12 @@ function countFold(title: string, length: number, options: WorkloadOptions): Rec
   return {
     [`reduce, ${title}`]: folded / length,
     [`view each time, ${title}`]: viewed,
-    [`state at, ${title}`]: countSpent(LOOKUPS, () => asked.forEach((id) => stateAt(state, id))),
-    [`switch, ${title}`]: countSpent(LOOKUPS, () => asked.forEach((id) => switchTo(state, id))),
+    [`state at, ${title}`]: countSpent(LOOKUPS, () => requests.forEach((id) => stateAt(state, id))),
+    [`switch, ${title}`]: countSpent(LOOKUPS, () => requests.forEach((id) => switchTo(state, id))),
     [`switch appended, ${title}`]: countSpent(LOOKUPS, () => {
-      let at = state
-      for (const [index, value] of asked.entries()) {
-        at = reduce(at, {
+      let position = state
+      for (const [index, value] of requests.entries()) {
+        position = reduce(position, {
           kind: 'ConversationStateUpdateEvent',
           id: `m${index}`,
           key: 'leaf_event_id',
@@ -64,10 +64,10 @@ function countPiled(events: number): Record<string, number> {
   const length = Math.max(events, 4_096)
   const half = Math.floor(length / 2)
   const piled = (pile: number, more: object): Event[] =>
-    Array.from({ length }, (_, at): Event => {
-      const id = `p${at}`
+    Array.from({ length }, (_, index): Event => {
+      const id = `p${index}`
       const content = [{ text: id }]
-      if (at < pile)
+      if (index < pile)
         return { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content } }
       const llm_message = { role: 'assistant' as const, content, reply: { after: 'p0' } }
       return { kind: 'MessageEvent', id, source: 'agent', llm_message, ...more }

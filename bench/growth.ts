@@ -33,7 +33,7 @@ const { to, only } = orUsage(() => {
   })
   if (!(Number(values.to) >= 100))
     throw new Error(`--to ${values.to}: must be a number of events, 100 or more`)
-  const unknown = values.only.find((place) => !PLACES.includes(place))
+  const unknown = values.only.find((backend) => !PLACES.includes(backend))
   if (unknown !== undefined) throw new Error(`--only ${unknown}: must be one of ${PLACES.join(', ')}`)
   return { to: Number(values.to), only: values.only }
 })

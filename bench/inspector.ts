@@ -70,11 +70,11 @@ async function open(browser: Browser, page: Page, file: string): Promise<Record<
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as {
     readonly traceEvents: readonly Mark[]
   }
-  const at = (name: string, clock: 'ts' | 'tts'): number =>
+  const index = (name: string, clock: 'ts' | 'tts'): number =>
     (traceEvents.find((mark) => mark.name === `colloquy:${name}`)?.[clock] ?? Number.NaN) / 1000
   const between = (clock: 'ts' | 'tts'): number[] => [
-    at('parsed', clock) - at('begun', clock),
-    at('shown', clock) - at('parsed', clock),
+    index('parsed', clock) - index('begun', clock),
+    index('shown', clock) - index('parsed', clock),
   ]
   return { cpu: between('tts'), wall: between('ts') }
 }
@@ -86,27 +86,27 @@ async function scriptTime(session: CDPSession): Promise<number> {
 
 /** Milliseconds of script from a key until what it changed is drawn, for each of some steps. */
 async function steps(page: Page, session: CDPSession, key: string, count: number): Promise<number[]> {
-  const found: number[] = []
+  const matches: number[] = []
   for (let step = 0; step < count; step += 1) {
     const before = await scriptTime(session)
     await page.keyboard.press(key)
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 0)))')
-    found.push((await scriptTime(session)) - before)
+    matches.push((await scriptTime(session)) - before)
   }
-  return found
+  return matches
 }
 
 /** Milliseconds of script for what is worked out a piece at a time where the reader rests, for each of some rests. */
 async function rests(page: Page, session: CDPSession, count: number): Promise<number[]> {
-  const found: number[] = []
+  const matches: number[] = []
   for (let rest = 0; rest < count; rest += 1) {
     await page.keyboard.press('k')
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 0)))')
     const before = await scriptTime(session)
     await page.waitForTimeout(1000)
-    found.push((await scriptTime(session)) - before)
+    matches.push((await scriptTime(session)) - before)
   }
-  return found
+  return matches
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-inspector-'))
@@ -114,9 +114,9 @@ const template = await buildInspector()
 const browser = await startBrowser()
 let isOver = false
 /** A line with a time, and whether it is within its limit; a time that is none is not. */
-function say(name: string, time: number, most: number, more = ''): void {
-  if (!(time <= most)) isOver = true
-  const limit = most === Infinity ? '' : ` (at most ${most}${time <= most ? '' : ': TOO MUCH'})`
+function say(name: string, time: number, maximum: number, more = ''): void {
+  if (!(time <= maximum)) isOver = true
+  const limit = maximum === Infinity ? '' : ` (at most ${maximum}${time <= maximum ? '' : ': TOO MUCH'})`
   console.log(`  ${name.padEnd(24)}${ms(time).padStart(10)}${limit}${more}`)
 }
 try {
@@ -140,8 +140,8 @@ try {
       ['back, twenty events', 'PageUp'],
     ] as const) {
       const times = await steps(page, session, key, STEPS)
-      const [middle, most] = [part(times, 0.5), part(times, 1)]
-      say(`${name}, p99`, part(times, 0.99), LIMITS.step, `, p50 ${ms(middle)}, most ${ms(most)}`)
+      const [middle, limit] = [part(times, 0.5), part(times, 1)]
+      say(`${name}, p99`, part(times, 0.99), LIMITS.step, `, p50 ${ms(middle)}, most ${ms(limit)}`)
     }
     await page.keyboard.press('End')
     const times = await rests(page, session, RESTS)

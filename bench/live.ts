@@ -48,20 +48,20 @@ const tell = (news: 'ready' | readonly number[]): void => {
 function read({ url, readers }: Task): void {
   const latencies: number[] = []
   let open = 0
-  let left = readers * EVENTS
-  for (let at = 0; at < readers; at += 1) {
+  let remaining = readers * EVENTS
+  for (let index = 0; index < readers; index += 1) {
     const socket = new WebSocket(url, { perMessageDeflate: false })
     socket.on('message', (data) => {
       const now = process.hrtime.bigint()
       const text = messageText(data)
-      const said = /@(\d+)@/.exec(text)?.[1]
-      if (said === undefined) {
+      const output = /@(\d+)@/.exec(text)?.[1]
+      if (output === undefined) {
         // The service says when there is nothing left to replay; a bare socket says hello.
         if (text.includes('caught_up') && (open += 1) === readers) tell('ready')
         return
       }
-      latencies.push(Number(now - BigInt(said)) / 1_000)
-      if ((left -= 1) === 0) tell(latencies)
+      latencies.push(Number(now - BigInt(output)) / 1_000)
+      if ((remaining -= 1) === 0) tell(latencies)
     })
   }
 }
@@ -69,10 +69,10 @@ function read({ url, readers }: Task): void {
 /** Sends events one after the other to readers of an address; the latencies, ascending. */
 async function time(url: string, readers: number, send: () => Promise<void> | void): Promise<number[]> {
   const worker = new Worker(import.meta.filename, { workerData: { url, readers } satisfies Task })
-  const told = (): Promise<unknown> => new Promise((resolve) => worker.once('message', resolve))
-  await told()
-  const done = told()
-  for (let at = 0; at < EVENTS; at += 1) {
+  const report = (): Promise<unknown> => new Promise((resolve) => worker.once('message', resolve))
+  await report()
+  const done = report()
+  for (let index = 0; index < EVENTS; index += 1) {
     await send()
     await new Promise((resolve) => setTimeout(resolve, PACE))
   }
@@ -118,7 +118,7 @@ async function timeBare(readers: number): Promise<number[]> {
   return latencies
 }
 
-const at = (sorted: readonly number[], part: number): number =>
+const index = (sorted: readonly number[], part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
 
 const cell = (micros: number): string => `${(micros / 1_000).toFixed(2)} ms`.padStart(10)
@@ -143,7 +143,7 @@ async function main(): Promise<void> {
       for (const [name, run] of rows) {
         const sorted = await run()
         console.log(
-          `${String(readers).padStart(7)}  ${name.padEnd(16)}${cell(at(sorted, 0.5))}${cell(at(sorted, 0.99))}${cell(at(sorted, 1))}`,
+          `${String(readers).padStart(7)}  ${name.padEnd(16)}${cell(index(sorted, 0.5))}${cell(index(sorted, 0.99))}${cell(index(sorted, 1))}`,
         )
       }
     }

@@ -59,9 +59,9 @@ async function used(): Promise<number> {
 /** Bytes of heap and buffers that a value keeps alive. */
 export async function estimateMemory(make: () => unknown): Promise<number> {
   const before = await used()
-  const held = [await make()]
+  const current = [await make()]
   const after = await used()
-  held.length = 0
+  current.length = 0
   return after - before
 }
 

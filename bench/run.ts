@@ -40,17 +40,17 @@ function pieces(lines: readonly string[]): Piece[] {
   const ids = events.map((event) => event.id ?? '')
   const index = new Map(ids.map((id, seq) => [id, seq]))
   const random = seeded(7)
-  const asked = Array.from({ length: LOOKUPS }, () => ids[Math.floor(random() * count)] ?? '')
-  const updates = asked.map((value, at): Event => ({
+  const requests = Array.from({ length: LOOKUPS }, () => ids[Math.floor(random() * count)] ?? '')
+  const updates = requests.map((value, index): Event => ({
     kind: 'ConversationStateUpdateEvent',
-    id: `move-${at}`,
+    id: `move-${index}`,
     timestamp: '2026-02-01T00:00:00Z',
     key: 'leaf_event_id',
     value,
   }))
   return [
     { name: 'JSON.parse', count, run: () => lines.map((line) => JSON.parse(line)) },
-    { name: 'Map.get', count: LOOKUPS, times: 9, run: () => asked.map((id) => index.get(id)) },
+    { name: 'Map.get', count: LOOKUPS, times: 9, run: () => requests.map((id) => index.get(id)) },
     { name: 'decode', count, run: () => lines.map((line) => decodeLine(line)) },
     { name: 'reduce one at a time', count, run: () => states(events) },
     { name: 'replay', count, run: () => replay(events) },
@@ -60,9 +60,9 @@ function pieces(lines: readonly string[]): Piece[] {
       name: 'state at a random event',
       count: LOOKUPS,
       times: 9,
-      run: () => asked.map((id) => stateAt(state, id)),
+      run: () => requests.map((id) => stateAt(state, id)),
     },
-    { name: 'branch switch', count: LOOKUPS, times: 9, run: () => asked.map((id) => switchTo(state, id)) },
+    { name: 'branch switch', count: LOOKUPS, times: 9, run: () => requests.map((id) => switchTo(state, id)) },
     {
       name: 'branch switch, appended',
       count: LOOKUPS,

@@ -94,22 +94,22 @@ async function timed(work: () => unknown): Promise<number> {
 }
 
 const ms = (value: number): string => `${value.toFixed(2)} ms`.padStart(12)
-const verdict = (ratio: number, most: number): string =>
-  `${ratio.toFixed(2).padStart(8)}  (at most ${most})  ${ratio <= most ? 'holds' : 'MISSES'}`
+const verdict = (ratio: number, limit: number): string =>
+  `${ratio.toFixed(2).padStart(8)}  (at most ${limit})  ${ratio <= limit ? 'holds' : 'MISSES'}`
 
-async function measurePages({ name, store, own }: Measured): Promise<boolean> {
+async function measurePages({ name, store, own: ownValue }: Measured): Promise<boolean> {
   let holds = true
   // As in a server that has run for a while.
   for (let round = 0; round < 300; round += 1) {
     await store.searchText({ query: 'zebra' })
-    await own(QUERIES[2], 'time')
+    await ownValue(QUERIES[2], 'time')
   }
   for (const order of ['time', 'rank'] as const)
     for (const query of QUERIES) {
       const [ours, bare]: [number[], number[]] = [[], []]
       for (let round = -1; round < ROUNDS; round += 1) {
         const one = await timed(() => store.searchText({ query: query.query, order }))
-        const other = await timed(() => own(query, order))
+        const other = await timed(() => ownValue(query, order))
         // The first ones read from the disk.
         if (round < 0) continue
         ours.push(one)

@@ -57,12 +57,12 @@ function talkOf(turns: number): Talk {
       isError: random() < 0.05,
     })),
   })
-  return Array.from({ length: turns }, (_, at) => ({
-    back: at > 0 && at % 50 === 0 ? 1 : 0,
+  return Array.from({ length: turns }, (_, index) => ({
+    back: index > 0 && index % 50 === 0 ? 1 : 0,
     user: words(300),
     replies: [reply(2), reply(1), reply(1), reply(0)],
-    compacted: at > 0 && at % 200 === 0 ? words(4_000) : null,
-    drift: [at % 9 === 0, at % 7 === 0, false, at % 11 === 0, at % 5 === 0, false, false, false],
+    compacted: index > 0 && index % 200 === 0 ? words(4_000) : null,
+    drift: [index % 9 === 0, index % 7 === 0, false, index % 11 === 0, index % 5 === 0, false, false, false],
   }))
 }
 
@@ -75,7 +75,7 @@ function session(write: (talk: Talk) => unknown[], length: number): string[] {
 }
 
 const parse = (lines: readonly string[]): SessionRecord[] =>
-  lines.map((raw, at) => ({ line: at + 1, raw, value: JSON.parse(raw) as JsonValue }))
+  lines.map((raw, index) => ({ line: index + 1, raw, value: JSON.parse(raw) as JsonValue }))
 
 /** The same objects and lists once more, frozen; texts are shared. */
 function madeAnew(value: unknown): unknown {
@@ -83,8 +83,8 @@ function madeAnew(value: unknown): unknown {
   if (Array.isArray(value)) return Object.freeze(value.map(madeAnew))
   const made: Record<string, unknown> = { ...value }
   for (const key in made) {
-    const held = made[key]
-    if (typeof held === 'object' && held !== null) made[key] = madeAnew(held)
+    const current = made[key]
+    if (typeof current === 'object' && current !== null) made[key] = madeAnew(current)
   }
   return Object.freeze(made)
 }
@@ -96,30 +96,30 @@ function times(count: number, pieces: readonly (() => unknown)[]): number[] {
   const often = Math.ceil(20_000 / count)
   const least = pieces.map(() => Infinity)
   for (let round = 0; round <= rounds; round += 1)
-    for (const [at, run] of pieces.entries()) {
+    for (const [index, run] of pieces.entries()) {
       globalThis.gc?.()
       const start = process.threadCpuUsage()
-      for (let no = 0; no < often; no += 1) held[0] = run()
+      for (let number = 0; number < often; number += 1) current[0] = run()
       const { user, system } = process.threadCpuUsage(start)
-      held.length = 0
+      current.length = 0
       // The first round compiles.
-      if (round > 0) least[at] = Math.min(least[at] ?? Infinity, (user + system) / count / often)
+      if (round > 0) least[index] = Math.min(least[index] ?? Infinity, (user + system) / count / often)
     }
   return least
 }
 
 /** What is being timed, so that it is kept as long as its maker would keep it. */
-const held: unknown[] = []
+const current: unknown[] = []
 
 function row(name: string, from: SessionFormat | undefined, lines: readonly string[]): void {
   const count = lines.length
   const options = from === undefined ? {} : { from }
   const facts = readSession(parse(lines), options).facts.map(({ fact }) => fact)
-  const own = facts.map((fact) => JSON.stringify(fact))
+  const ownValue = facts.map((fact) => JSON.stringify(fact))
   const [parsed = 0, made = 0, decoded = 0, read = 0, folded = 0] = times(count, [
     () => lines.map((line) => JSON.parse(line) as unknown),
     () => [lines.map((line) => JSON.parse(line) as unknown), facts.map(madeAnew)],
-    () => own.map((line) => loadLine(line)),
+    () => ownValue.map((line) => loadLine(line)),
     () => readSession(parse(lines), options),
     () => replay(facts),
   ])
@@ -152,9 +152,9 @@ orUsage(() => {
   if (only !== undefined && !forms.includes(only))
     throw new Error(`${only}: must be one of ${forms.join(', ')}`)
 })
-for (const [form, most, write] of FORMS) {
+for (const [form, limit, write] of FORMS) {
   if (only !== undefined && only !== form && only !== 'all') continue
-  for (const length of isQuick ? [2_000, 20_000] : [2_000, most / 5, most])
+  for (const length of isQuick ? [2_000, 20_000] : [2_000, limit / 5, limit])
     row(form, form, session(write, length))
 }
 for (const file of files) {

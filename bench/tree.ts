@@ -16,18 +16,18 @@ const CHILDREN = 1_000
 const EVENTS = 30
 const ROUNDS = 3
 
-const idOf = (level: number, at: number): string => (level === 0 ? 'root' : `level-${level}-${at}`)
+const idOf = (level: number, index: number): string => (level === 0 ? 'root' : `level-${level}-${index}`)
 
 /** A root with a thousand children, each with one child, down to the last level. */
 async function fill(store: Store): Promise<string[]> {
   const events = makeLines(EVENTS).map((line) => decoded(line))
   const ids: string[] = []
   for (let level = 0; level <= LEVELS; level += 1)
-    for (let at = 0; at < (level === 0 ? 1 : CHILDREN); at += 1) {
-      const id = idOf(level, at)
+    for (let index = 0; index < (level === 0 ? 1 : CHILDREN); index += 1) {
+      const id = idOf(level, index)
       await store.createConversation({
         id,
-        ...(level > 0 && { parentConversationId: idOf(level - 1, at), tags: { subagent: 'true' } }),
+        ...(level > 0 && { parentConversationId: idOf(level - 1, index), tags: { subagent: 'true' } }),
         status: 'idle',
       })
       await store.append(id, events, { mode: 'import' })

@@ -48,15 +48,15 @@ async function walk<T>(
   prepare: () => T | Promise<T>,
 ): Promise<void> {
   for (let n = 0; n < WARM_UP; n += 1) await call(await prepare())
-  let most: readonly PassedFile[] = []
+  let limit: readonly PassedFile[] = []
   for (let n = 0; n < COUNTED; n += 1) {
     const files = await passedBy(call, await prepare())
-    if (sumOf(files, () => 1) > sumOf(most, () => 1)) most = files
+    if (sumOf(files, () => 1) > sumOf(limit, () => 1)) limit = files
   }
-  const [functions, calls] = [sumOf(most, () => 1), sumOf(most, ({ count }) => count)]
-  walks.push({ name, files: most.length, functions, calls })
+  const [functions, calls] = [sumOf(limit, () => 1), sumOf(limit, ({ count }) => count)]
+  walks.push({ name, files: limit.length, functions, calls })
   if (show === undefined || !name.includes(show)) return
-  for (const { file, functions } of most)
+  for (const { file, functions } of limit)
     console.log(`${file}: ${functions.map((one) => one.name).join(' ')}`)
 }
 

@@ -72,9 +72,9 @@ async function reply(): Promise<void> {
 let isBusy = false
 process.on('SIGINT', () => (isBusy ? void conversation.interrupt() : terminal.close()))
 const typing = type()
-for (let said = await ask('> '); said !== null; said = await ask('\n> ')) {
-  if (said.trim() === '') continue
-  await conversation.sendMessage(said)
+for (let text = await ask('> '); text !== null; text = await ask('\n> ')) {
+  if (text.trim() === '') continue
+  await conversation.sendMessage(text)
   isBusy = true
   await reply()
   isBusy = false

@@ -33,9 +33,9 @@ const ASKS = {
   }),
 } as const
 
-const [said, outputs] = [
-  SETTLING.filter(({ place }) => place === 'user'),
-  SETTLING.filter(({ place }) => place === 'result'),
+const [text, outputs] = [
+  SETTLING.filter(({ place: position }) => position === 'user'),
+  SETTLING.filter(({ place: position }) => position === 'result'),
 ] as const
 
 const id = fc.constantFrom('mcpr_0', 'mcpr_1', 'mcpr_2')
@@ -46,7 +46,7 @@ const turn = fc.record({
   asks: fc.uniqueArray(fc.tuple(fc.constantFrom(...Object.values(ASKS)), id), { maxLength: 3 }),
   replies: fc.array(
     fc.oneof(
-      { weight: 4, arbitrary: fc.tuple(fc.constantFrom<Sample>(...said), id) },
+      { weight: 4, arbitrary: fc.tuple(fc.constantFrom<Sample>(...text), id) },
       { weight: 1, arbitrary: fc.constant(null) },
     ),
     { minLength: 1, maxLength: 4 },
@@ -55,9 +55,9 @@ const turn = fc.record({
 
 type Said = typeof turn extends fc.Arbitrary<infer Of> ? Of : never
 
-const user = (at: string, content: readonly object[]): Event => ({
+const user = (index: string, content: readonly object[]): Event => ({
   kind: 'MessageEvent',
-  id: at,
+  id: index,
   source: 'user',
   llm_message: { role: 'user', content: content as OpenPart[] },
 })
@@ -91,7 +91,7 @@ function eventsOf({ reasons, asks, replies }: Said, n: number): Event[] {
     ...read.map((event) => ({ ...event, id: `r${n}` })),
     user(
       `u${n}`,
-      replies.map((given) => (given === null ? { text: 'Well.' } : given[0].make(given[1]))),
+      replies.map((input) => (input === null ? { text: 'Well.' } : input[0].make(input[1]))),
     ),
   ]
 }
@@ -102,13 +102,13 @@ describe('what settles an item of OpenAI Responses', () => {
     always(fc.array(turn, { minLength: 1, maxLength: 3 }), (turns) => {
       const input = inputOf(turns.flatMap(eventsOf))
       const request = JSON.stringify(input)
-      const given = turns.flatMap(({ replies }) => replies.flatMap((each) => (each === null ? [] : [each])))
-      const names = given.map(([sample, of]) => placeholderOf(sample.make(of)))
+      const value = turns.flatMap(({ replies }) => replies.flatMap((each) => (each === null ? [] : [each])))
+      const names = value.map(([sample, of]) => placeholderOf(sample.make(of)))
       const named = [...new Set(names)].reduce((sum, name) => sum + request.split(name).length - 1, 0)
-      const sent = input.filter((item) => said.some(({ kind }) => kind === Reflect.get(item, 'type')))
-      expect(sent.length + named).toBe(given.length)
+      const sent = input.filter((item) => text.some(({ kind }) => kind === Reflect.get(item, 'type')))
+      expect(sent.length + named).toBe(value.length)
       for (const item of sent)
-        expect(given.some(([sample, of]) => timesIn([item], sample.make(of)) === 1)).toBe(true)
+        expect(value.some(([sample, of]) => timesIn([item], sample.make(of)) === 1)).toBe(true)
       const [first] = turns
       const [settled] = first?.replies ?? []
       if (settled && first !== undefined && first.reasons !== '') {

@@ -65,8 +65,8 @@ class Play {
   #asked = 0
   #isEnding = false
 
-  constructor(given: Plan) {
-    this.#plan = given
+  constructor(input: Plan) {
+    this.#plan = input
   }
 
   async play(): Promise<void> {
@@ -108,8 +108,8 @@ class Play {
     if (!('n' in each)) return
     if (each.do === 'go') {
       const places = [...state.log.entries].filter(({ canBeHead }) => canBeHead)
-      const place = places.at(-1 - (each.n % places.length))
-      if (place?.id !== undefined && place.id !== null) await conversation.navigate(place.id)
+      const position = places.at(-1 - (each.n % places.length))
+      if (position?.id !== undefined && position.id !== null) await conversation.navigate(position.id)
       return
     }
     const all = [...state.log.entries].flatMap(({ id, event }) =>
@@ -179,8 +179,8 @@ class Play {
     same('P12', 'warnings', listWarnings(state), [])
     for (const [id, times] of this.executed) hold('P12', times === 1, `${id} was executed ${times} times`)
     const facts = [...state.log.entries].flatMap(({ event }) => event ?? [])
-    const [found] = checkLog(facts)
-    hold(found?.law ?? 'P12', found === undefined, `${found?.id}: ${found?.message}`)
+    const [violations] = checkLog(facts)
+    hold(violations?.law ?? 'P12', violations === undefined, `${violations?.id}: ${violations?.message}`)
     const sent = new Set(
       toMessages(state).flatMap((each) =>
         each.role === 'assistant' ? each.tool_calls.map(({ id }) => id) : [],
@@ -197,8 +197,8 @@ describe('calls that work', () => {
   it('P12, I8 and M18 hold, whoever completes, cancels, restarts and moves HEAD, in whatever order', async () => {
     const tally = new Tally<string>()
     await fc.assert(
-      fc.asyncProperty(plan(), async (given) => {
-        const played = new Play(given)
+      fc.asyncProperty(plan(), async (input) => {
+        const played = new Play(input)
         await played.play()
         tally.count([...played.met])
       }),

@@ -95,17 +95,17 @@ async function perform(store: Store, model: Model, command: Command, nth: number
 }
 
 async function check(store: Store, model: Model): Promise<void> {
-  const kept = new Set([...model.values()].flat().flatMap(({ texts }) => texts.filter(isLong)))
+  const stored = new Set([...model.values()].flat().flatMap(({ texts }) => texts.filter(isLong)))
   const audit = await store.auditBlobs()
-  expect(audit).toMatchObject({ blobs: kept.size, unused: [], damaged: [], missing: [] })
-  expect(audit.bytes).toBe([...kept].reduce((sum, text) => sum + digestOf(text).bytes, 0))
+  expect(audit).toMatchObject({ blobs: stored.size, unused: [], damaged: [], missing: [] })
+  expect(audit.bytes).toBe([...stored].reduce((sum, text) => sum + digestOf(text).bytes, 0))
   for (const id of IDS) {
     const events = model.get(id) ?? []
-    const own = new Set(events.flatMap(({ texts }) => texts))
+    const ownEvents = new Set(events.flatMap(({ texts }) => texts))
     for (const text of TEXTS) {
       const { hash, bytes } = digestOf(text)
       const blob = await store.readBlob(id, hash)
-      expect(blob?.bytes ?? null).toBe(own.has(text) && isLong(text) ? bytes : null)
+      expect(blob?.bytes ?? null).toBe(ownEvents.has(text) && isLong(text) ? bytes : null)
     }
     if (!model.has(id)) continue
     for (const blobs of ['whole', 'refs'] as const) {

@@ -36,11 +36,11 @@ const PROMPT: Event = {
 describe('K, context', () => {
   it('K1 to K3 and K5: condensations on hostile logs are whole, end, and keep what stays', () => {
     const tally = new Tally<Condensed>()
-    always(fc.tuple(hostileLog(), fc.nat()), ([log, at]) => {
-      const found = new Set<Condensed>()
-      const facts = at % 2 === 0 ? log : log.toSpliced(at % (log.length + 1), 0, PROMPT)
-      checkCondensing(facts, (situation) => found.add(situation))
-      tally.count(found)
+    always(fc.tuple(hostileLog(), fc.nat()), ([log, index]) => {
+      const result = new Set<Condensed>()
+      const facts = index % 2 === 0 ? log : log.toSpliced(index % (log.length + 1), 0, PROMPT)
+      checkCondensing(facts, (situation) => result.add(situation))
+      tally.count(result)
     })
     tally.require(CONDENSED)
   })
@@ -61,9 +61,9 @@ describe('K, context', () => {
   it('K4 a cut holds the budget, or is refused', () => {
     const tally = new Tally<Condensed>()
     always(hostileLog(), (facts) => {
-      const found = new Set<Condensed>()
-      checkFit(facts, (situation) => found.add(situation))
-      tally.count(found)
+      const result = new Set<Condensed>()
+      checkFit(facts, (situation) => result.add(situation))
+      tally.count(result)
     })
     tally.require(['cut', 'cut_refused'])
     alwaysOnLegal((facts) => checkFit(facts))
@@ -72,11 +72,11 @@ describe('K, context', () => {
   it('K6 to K8: what is stable only grows; masked messages are valid, once and for all, and change by strides; breakpoints are few', () => {
     const tally = new Tally<Masked>()
     alwaysOnLogs((facts) => {
-      const found = new Set<Masked>()
+      const result = new Set<Masked>()
       checkStable(facts)
-      checkMasked(facts, (happened) => found.add(happened))
+      checkMasked(facts, (happened) => result.add(happened))
       checkMarks(facts)
-      tally.count(found)
+      tally.count(result)
     })
     tally.require(['masked', 'waited', 'masked_again', 'kept_the_latest'])
   })

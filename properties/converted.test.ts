@@ -41,11 +41,11 @@ const messagesOf = (state: State): number =>
 
 /** How many turns users began, and one for a reply that came before them. */
 function turnsOf(state: State): number {
-  const said = toTimeline(state).flatMap((item) =>
+  const text = toTimeline(state).flatMap((item) =>
     item.type === 'call' ? ['agent'] : item.type === 'message' ? [item.source] : [],
   )
-  const isUsers = said.map((source) => source === 'user')
-  const first = said.indexOf('agent')
+  const isUsers = text.map((source) => source === 'user')
+  const first = text.indexOf('agent')
   const user = isUsers.indexOf(true)
   return isUsers.filter(Boolean).length + (first !== -1 && (user === -1 || first < user) ? 1 : 0)
 }
@@ -64,13 +64,13 @@ function askedOf(state: State): string[] {
   let reply: string | null = null
   return toTimeline(state).flatMap((item) => {
     if (item.type !== 'call' && !(item.type === 'message' && item.source === 'agent')) return []
-    const own = item.reply?.id ?? item.id
-    const isSame = own === reply
-    reply = own
+    const ownId = item.reply?.id ?? item.id
+    const isSame = ownId === reply
+    reply = ownId
     if (isSame) return []
     const end = times.get(item.id) ?? 0n
-    const asked = times.get(item.reply?.after ?? null) ?? befores.get(item.id) ?? 0n
-    return [String(asked === 0n ? end : asked)]
+    const requests = times.get(item.reply?.after ?? null) ?? befores.get(item.id) ?? 0n
+    return [String(requests === 0n ? end : requests)]
   })
 }
 
@@ -82,16 +82,16 @@ const trees = (depth: number, id = 'c'): fc.Arbitrary<StateTree> =>
   hostileLog().chain((facts) => {
     const state = replay(facts)
     const calls = toTimeline(state).flatMap((item) => (item.type === 'call' ? [item.id] : []))
-    const child = (at: number): fc.Arbitrary<StateTree> =>
+    const child = (index: number): fc.Arbitrary<StateTree> =>
       fc
         .record({
-          tree: trees(depth - 1, `${id}.${at}`),
+          tree: trees(depth - 1, `${id}.${index}`),
           actionId: fc.constantFrom(...calls, 'none', null),
         })
         .map(({ tree, actionId }) => ({ ...tree, actionId }))
     return fc
       .integer({ min: 0, max: depth })
-      .chain((count) => fc.tuple(...Array.from({ length: count }, (_, at) => child(at))))
+      .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => child(index))))
       .map((children) => ({ id, title: null, actionId: null, state, children }))
   })
 
@@ -127,7 +127,7 @@ describe('E10, what is written for other tools', () => {
           'E10',
           'the numbers of steps',
           written.steps.map((step) => step['step_id']),
-          written.steps.map((_, at) => at + 1),
+          written.steps.map((_, index) => index + 1),
         )
         const read = replay(readSession(recordsOf([written])).facts.map(({ fact }) => fact))
         same('E10', 'the calls', callsOf(read), callsOf(state))
@@ -177,8 +177,8 @@ describe('E10, what is written for other tools', () => {
         hold('E10', ids.size === spans.length, 'an id stands twice')
         for (const { parentSpanId: parent } of spans)
           hold('E10', parent === undefined || ids.has(parent), 'a span is inside none of the trace')
-        const own = nodesOf(tree).reduce((sum, { state }) => sum + spansOf(state).length, 0)
-        same('E10', 'the spans', spans.length, own)
+        const ownValue = nodesOf(tree).reduce((sum, { state }) => sum + spansOf(state).length, 0)
+        same('E10', 'the spans', spans.length, ownValue)
       },
       RUNS / 4,
     )

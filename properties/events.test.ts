@@ -25,10 +25,10 @@ const anything = () =>
 
 /** An event with one field more, one less, or one of another type: mostly no event any more. */
 const nearlyEvent = () =>
-  fc.tuple(anyEvent(), fc.nat(20), anything()).map(([event, at, value]): unknown => {
+  fc.tuple(anyEvent(), fc.nat(20), anything()).map(([event, index, value]): unknown => {
     const entries = Object.entries(event)
     return Object.fromEntries(
-      entries.map(([key, old], n) => [key, n === at % (entries.length + 1) ? value : old]),
+      entries.map(([key, old], n) => [key, n === index % (entries.length + 1) ? value : old]),
     )
   })
 

@@ -74,9 +74,16 @@ export function hiddenSecret(): fc.Arbitrary<Hidden> {
       const encode = ENCODINGS[encoding] as Way
       const mask = '[redacted]'
       const isFrame = ['plain', 'cut', 'in JSON'].includes(encoding)
-      const left = isFrame ? encode(mask) : encoding === 'basic' ? `Basic ${mask}` : mask
+      const remaining = isFrame ? encode(mask) : encoding === 'basic' ? `Basic ${mask}` : mask
       const equalKeys = [secret, escaped(secret)]
-      return { secret, text: framed(encode(secret)), left: framed(left), equalKeys, encoding, frames: names }
+      return {
+        secret,
+        text: framed(encode(secret)),
+        left: framed(remaining),
+        equalKeys,
+        encoding,
+        frames: names,
+      }
     })
 }
 

@@ -73,8 +73,8 @@ export const listLaws = (): string[] =>
 /** The files that try a law. @throws Error where there is no such law, or none of its files. */
 export function testsOf(law: string): readonly string[] {
   if (!listLaws().includes(law)) throw new Error(`there is no law ${law}`)
-  const found = TESTS.find(([laws]) => laws.split(' ').some((one) => one === law || one === law[0]))
-  const [, files = []] = found ?? []
+  const match = TESTS.find(([laws]) => laws.split(' ').some((one) => one === law || one === law[0]))
+  const [, files = []] = match ?? []
   if (files.length === 0) throw new Error(`no test tries law ${law}`)
   for (const file of files)
     if (!existsSync(join(ROOT, file))) throw new Error(`${file} tries law ${law} no more`)

@@ -114,8 +114,8 @@ describe('the check of any log', () => {
       (log) => {
         const { header, branch } = replay(log)
         const ended = header.status !== 'running' && pendingCallCount(branch.pendingCalls) === 0
-        const [found] = checkLog(log, { ended })
-        hold(found?.law ?? 'T6', found === undefined, `${found?.id}: ${found?.message}`)
+        const [violations] = checkLog(log, { ended })
+        hold(violations?.law ?? 'T6', violations === undefined, `${violations?.id}: ${violations?.message}`)
       },
       RUNS / 2,
     )
@@ -134,11 +134,11 @@ describe('the check of any log', () => {
         const made = MUTATIONS.flatMap(([law, mistake, make]) => {
           const mutant = make(log)
           if (mutant === null) return []
-          const found = checkLog(mutant.log, { ended: mutant.ended === true })
-          const isFound = found.some(
+          const violations = checkLog(mutant.log, { ended: mutant.ended === true })
+          const isFound = violations.some(
             (one) => one.law === law && (one.id === mutant.id || (mutant.id === null && law === 'P8')),
           )
-          hold(law, isFound, () => `${mistake}: ${mutant.id} among ${JSON.stringify(found)}`)
+          hold(law, isFound, () => `${mistake}: ${mutant.id} among ${JSON.stringify(violations)}`)
           return [mistake]
         })
         tally.count(made)
@@ -152,16 +152,16 @@ describe('the check of any log', () => {
     always(
       hostileLog(),
       (facts) => {
-        const found = total('E2', 'checkLog', () => checkLog(facts, { ended: true }))
-        for (const { law } of found) hold(law, Object.hasOwn(LAWS, law), 'no such law')
-        const repairs = readTree(facts).flatMap(({ at, warnings }) => warnings.map(() => at))
-        const said = found.filter(
+        const violations = total('E2', 'checkLog', () => checkLog(facts, { ended: true }))
+        for (const { law } of violations) hold(law, Object.hasOwn(LAWS, law), 'no such law')
+        const repairs = readTree(facts).flatMap(({ at: index, warnings }) => warnings.map(() => index))
+        const messages = violations.filter(
           ({ law, message }) => (law === 'T6' && !message.startsWith('the reply stands')) || law === 'E2',
         )
         same(
           'T6',
           'warnings',
-          said.map(({ seq }) => seq),
+          messages.map(({ seq }) => seq),
           repairs,
         )
         const state = replay(facts)
@@ -171,14 +171,14 @@ describe('the check of any log', () => {
         const unmatched = [...state.log.entries].filter(({ warnings }) =>
           warnings.some(({ code }) => code === 'nothing_completed'),
         )
-        const cited = found.filter(({ law }) => law === 'P12').map(({ seq }) => seq)
+        const cited = violations.filter(({ law }) => law === 'P12').map(({ seq }) => seq)
         same(
           'P12',
           'completions',
           cited,
           unmatched.map(({ seq }) => seq),
         )
-        for (const { id } of found.filter(({ law }) => law === 'P4'))
+        for (const { id } of violations.filter(({ law }) => law === 'P4'))
           hold('P4', dropped.has(id ?? ''), `${id} was not dropped`)
       },
       RUNS / 2,
@@ -190,12 +190,12 @@ describe('the check of any log', () => {
     always(
       fc.array(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true })),
       (values) => {
-        const found = total('E2', 'checkLog', () =>
+        const violations = total('E2', 'checkLog', () =>
           checkLog(values as never, { ended: true, grammars: GRAMMARS }),
         )
         hold(
           'E2',
-          found.filter(({ law }) => law === 'E2').length === values.length,
+          violations.filter(({ law }) => law === 'E2').length === values.length,
           'a value that is no event',
         )
       },
@@ -215,19 +215,19 @@ describe('the check of any log', () => {
       ),
     )
     const broken = fc.record({ loc: fc.constant([]), msg: fc.constant('no'), type: fc.constant('missing') })
-    const kept = fc.record({
+    const stored = fc.record({
       quarantined: fc.constant(true),
       raw: fc.string(),
       issues: fc.oneof(issues, fc.array(broken)),
       id: fc.oneof(whatever, fc.string()),
     })
     const item = fc.record({
-      fact: fc.oneof(claimed, kept, whatever),
+      fact: fc.oneof(claimed, stored, whatever),
       upcasts: fc.constant([]),
       warnings: fc.oneof(fc.constant([]), issues),
     })
     let frozen = 0
-    always(fc.array(fc.oneof(item, kept, claimed), { maxLength: 5 }), (values) => {
+    always(fc.array(fc.oneof(item, stored, claimed), { maxLength: 5 }), (values) => {
       for (const one of values) if (!isDecoded(one)) frozen += 1
       for (const facts of [values, values.map(Object.freeze)])
         total('E2', 'checkLog', () => checkLog(facts as never, { ended: true, grammars: GRAMMARS }))

@@ -42,11 +42,11 @@ const placeholders = (message: AssistantMessage): string[] =>
 
 /** Whether each of the texts stands behind the one before it. */
 function standInOrder(texts: readonly string[], request: string): boolean {
-  let at = 0
+  let start = 0
   return texts.every((text) => {
-    const found = request.indexOf(text, at)
-    at = found + text.length
-    return found >= 0
+    const index = request.indexOf(text, start)
+    start = index + text.length
+    return index >= 0
   })
 }
 
@@ -60,7 +60,7 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
       wire.reply,
       (reply) => {
         const messages = messagesOf(wire.read(reply, {}).events)
-        const said = messages.filter(isReply).flatMap(placeholders)
+        const outputs = messages.filter(isReply).flatMap(placeholders)
         for (const [grammar, { write }] of Object.entries(GRAMMARS)) {
           if (grammar === name) continue
           const more: NeutralMessage[] = [
@@ -69,15 +69,15 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
           ]
           for (const request of [write(messages), write(more)]) {
             const texts = textsIn(request)
-            expect(standInOrder(said, texts), `${grammar}: ${said.join()}`).toBe(true)
+            expect(standInOrder(outputs, texts), `${grammar}: ${outputs.join()}`).toBe(true)
             for (const seal of SEALS) expect(texts.includes(seal), `${grammar}: ${seal}`).toBe(false)
           }
-          const kept = textsIn(
+          const stored = textsIn(
             (write as (list: typeof messages, options: object) => unknown)(messages, { prove: false }),
           )
-          expect(standInOrder(said, kept)).toBe(true)
+          expect(standInOrder(outputs, stored)).toBe(true)
         }
-        if (said.length > 0) tally.count(['told'])
+        if (outputs.length > 0) tally.count(['told'])
       },
       RUNS / 2,
     )
@@ -95,7 +95,7 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
         const [first, ...rest] = events
         if (first === undefined) return
         const broken = harm.reduce(
-          (parts, [at, how, value]) => garbled(parts, at, how, value),
+          (parts, [index, how, value]) => garbled(parts, index, how, value),
           recordOf(first)?.parts ?? [],
         )
         const messages = messagesOf([withParts(first, broken), ...rest].map(decoded))
@@ -110,7 +110,7 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
 })
 
 const search = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
-const found = { type: 'web_search_tool_result', tool_use_id: 's', content: [] }
+const matches = { type: 'web_search_tool_result', tool_use_id: 's', content: [] }
 const ask = { type: 'tool_use', id: 't', name: 'ls', input: {} }
 const ran = { toolCallId: 's', toolName: 'code_execution', input: {}, providerExecuted: true }
 const program = { type: 'program', id: 'p', call_id: 'p1', code: 'ls()', fingerprint: 'f' }
@@ -124,9 +124,9 @@ const claude = (stop_reason: string, ...content: readonly object[]) =>
 const WAITING: readonly (readonly [string, number, () => Reply])[] = [
   ['Anthropic, paused', 1, () => claude('pause_turn', search)],
   ['Anthropic, with a call', 1, () => claude('tool_use', search, ask)],
-  ['Anthropic, with its result', 0, () => claude('pause_turn', search, found)],
+  ['Anthropic, with its result', 0, () => claude('pause_turn', search, matches)],
   ['Anthropic, that nothing goes on with', 0, () => claude('end_turn', search)],
-  ['Anthropic, that goes on', -1, () => claude('end_turn', found)],
+  ['Anthropic, that goes on', -1, () => claude('end_turn', matches)],
   [
     'AI SDK, paused',
     1,
@@ -175,27 +175,27 @@ function decoded(event: Event): Event {
 }
 
 /** Parts with one of them harmed: left out, given twice, moved, another value, or without one of its fields. */
-function garbled(parts: readonly JsonValue[], at: number, how: number, value: JsonValue): JsonValue[] {
+function garbled(parts: readonly JsonValue[], index: number, how: number, value: JsonValue): JsonValue[] {
   if (parts.length === 0) return [{ other: value }]
-  const place = at % parts.length
-  const part = parts[place] ?? null
+  const position = index % parts.length
+  const part = parts[position] ?? null
   const other = isObject(part) && isObject(part['other']) ? part['other'] : null
   const field = other === null ? '' : (Object.keys(other)[how % Object.keys(other).length] ?? '')
   switch (how % 6) {
     case 0:
-      return parts.toSpliced(place, 1)
+      return parts.toSpliced(position, 1)
     case 1:
-      return parts.toSpliced(place, 0, part)
+      return parts.toSpliced(position, 0, part)
     case 2:
-      return [...parts.toSpliced(place, 1), part]
+      return [...parts.toSpliced(position, 1), part]
     case 3:
-      return parts.with(place, { other: value })
+      return parts.with(position, { other: value })
     case 4:
-      return parts.with(place, isObject(part) ? { ...part, more: value } : value)
+      return parts.with(position, isObject(part) ? { ...part, more: value } : value)
     default:
-      if (other === null) return parts.with(place, value)
-      return parts.with(place, {
-        other: at % 2 === 0 ? { ...other, [field]: value } : { type: kindName(other) },
+      if (other === null) return parts.with(position, value)
+      return parts.with(position, {
+        other: index % 2 === 0 ? { ...other, [field]: value } : { type: kindName(other) },
       })
   }
 }

@@ -16,7 +16,7 @@ const toolCall = (grammar: GrammarName, ...parts: readonly JsonValue[]) => ({
 })
 
 /** What the agent says behind reasoning that cannot be sent, as its seal was not asked for. */
-const said = (id: string, ...parts: readonly JsonValue[]) =>
+const text = (id: string, ...parts: readonly JsonValue[]) =>
   agent(id, {
     llm_message: {
       role: 'assistant',
@@ -56,7 +56,7 @@ export const PART_CASES: readonly Pinned[] = [
     title: 'M17 a program whose output stands behind reasoning that is not sent: words for both',
     facts: [
       user('u'),
-      said('m', { other: PROGRAM }, { reasoning: 0 }, { other: OUTPUT }, { text: 0 }),
+      text('m', { other: PROGRAM }, { reasoning: 0 }, { other: OUTPUT }, { text: 0 }),
       user('u2'),
     ],
     view: ['u', 'm', 'u2'],
@@ -67,7 +67,7 @@ export const PART_CASES: readonly Pinned[] = [
       user('u'),
       call('a', 'c', 'r', toolCall('openai-responses', { other: PROGRAM }, { call: 0 }) as Partial<Event>),
       result('o', 'c', 'a'),
-      said('m', { reasoning: 0 }, { other: OUTPUT }, { text: 0 }),
+      text('m', { reasoning: 0 }, { other: OUTPUT }, { text: 0 }),
       user('u2'),
     ],
     view: ['u', 'a', 'o', 'm', 'u2'],

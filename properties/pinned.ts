@@ -6,18 +6,18 @@ import type { Event } from '../src/event/types.ts'
 type More = Partial<Event>
 
 /** A fact with everything that `more` says on top. */
-const given = (event: Event, more: More = {}): Event => Object.freeze({ ...event, ...more }) as Event
+const input = (event: Event, more: More = {}): Event => Object.freeze({ ...event, ...more }) as Event
 
 /** A message of the user. */
 export const user = (id: string, more: More = {}): Event =>
-  given(
+  input(
     { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [{ text: id }] } },
     more,
   )
 
 /** A message of the agent. */
 export const agent = (id: string, more: More = {}): Event =>
-  given(
+  input(
     {
       kind: 'MessageEvent',
       id,
@@ -29,7 +29,7 @@ export const agent = (id: string, more: More = {}): Event =>
 
 /** A call `callId` that response `response` makes. */
 export const call = (id: string, callId: string, response: string, more: More = {}): Event =>
-  given(
+  input(
     {
       kind: 'ActionEvent',
       id,
@@ -54,7 +54,7 @@ export const thought = (id: string, callId: string, response: string): Event =>
 
 /** The result of the call that action `actionId` made. */
 export const result = (id: string, callId: string, actionId: string, more: More = {}): Event =>
-  given(
+  input(
     {
       kind: 'ObservationEvent',
       id,
@@ -68,11 +68,11 @@ export const result = (id: string, callId: string, actionId: string, more: More 
 
 /** The scaffold's error in answer to a call. */
 export const error = (id: string, callId: string): Event =>
-  given({ kind: 'AgentErrorEvent', id, tool_name: 'ls', tool_call_id: callId, error: id })
+  input({ kind: 'AgentErrorEvent', id, tool_name: 'ls', tool_call_id: callId, error: id })
 
 /** A condensation of the listed events, with a summary when it has an offset. */
 export const condensation = (id: string, listed: readonly string[], offset?: number, summary = 'S'): Event =>
-  given({
+  input({
     kind: 'Condensation',
     id,
     llm_response_id: 'condenser',
@@ -82,10 +82,10 @@ export const condensation = (id: string, listed: readonly string[], offset?: num
 
 /** A state update. */
 export const update = (id: string, key: string, value: string | null): Event =>
-  given({ kind: 'ConversationStateUpdateEvent', id, key, value })
+  input({ kind: 'ConversationStateUpdateEvent', id, key, value })
 
 /** A pause. */
-export const pause = (id: string): Event => given({ kind: 'PauseEvent', id })
+export const pause = (id: string): Event => input({ kind: 'PauseEvent', id })
 
 /** A log with a name for its test. */
 export interface Pinned {

@@ -24,14 +24,14 @@ import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 const greedy = () => fc.nat(GREEDY.length - 1)
-const rulesAt = (at: number) => GREEDY[at] as RedactionRules
+const rulesAt = (index: number) => GREEDY[index] as RedactionRules
 
 /** An event whose texts are escaped once in its line. */
 const eventInLine = (text: string) => eventWith(text).filter(({ kind }) => kind !== 'LLMCompletionLogEvent')
 
 describe('X, redaction', () => {
   it('X5, X6 and X8: the redacted event is one, and stays what it is when it is redacted again', () => {
-    always(fc.tuple(anyEvent(), greedy()), ([event, at]) => checkRedacted(event, rulesAt(at)))
+    always(fc.tuple(anyEvent(), greedy()), ([event, index]) => checkRedacted(event, rulesAt(index)))
   })
 
   it('X5 masks are left alone', checkMaskStays)
@@ -87,9 +87,9 @@ describe('X, redaction', () => {
     const tally = new Tally<Situation>()
     always(
       fc.tuple(hostileLog(), greedy()),
-      ([facts, at]) => {
+      ([facts, index]) => {
         tally.count(situationsOf(facts))
-        const after = checkRedactedLog(facts, rulesAt(at))
+        const after = checkRedactedLog(facts, rulesAt(index))
         for (const judge of [checkGrammars, checkThinking, checkNeutral, checkWords]) judge(after)
       },
       RUNS / 2,

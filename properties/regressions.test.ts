@@ -137,9 +137,9 @@ describe('pinned logs', () => {
 
   it('O3 a result on the branch that HEAD moved to takes the place of the one that was shown', async () => {
     const others = [error('e2', 'c'), result('o2', 'c', 'a'), rejected('r2')]
-    for (const [at, first] of [error('e1', 'c'), result('o1', 'c', 'a'), rejected('r1')].entries())
+    for (const [index, first] of [error('e1', 'c'), result('o1', 'c', 'a'), rejected('r1')].entries())
       await checkUIChunks(
-        [user('u'), call('a', 'c', 'r'), first, { ...others[at], parent_id: 'a' } as Event],
+        [user('u'), call('a', 'c', 'r'), first, { ...others[index], parent_id: 'a' } as Event],
         [],
       )
   })

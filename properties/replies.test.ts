@@ -30,7 +30,7 @@ const BEFORE: readonly Event[] = [
 const TOOLS = [{ name: 'ls' }, { name: 'file_editor', action_type: 'EditAction' }, { name: 'computer' }]
 
 /** What a reader is told of the request that it was asked with. */
-function asked({ write }: ReplyWire): ReadOptions {
+function requests({ write }: ReplyWire): ReadOptions {
   const state = replay(BEFORE)
   return { state, request: write(toMessages(state)), tools: TOOLS }
 }
@@ -38,8 +38,8 @@ function asked({ write }: ReplyWire): ReadOptions {
 /** The state behind the reply, its events decoded from their JSON as a store gives them. */
 function behind(events: readonly Event[]) {
   let state = replay(BEFORE)
-  for (const [at, event] of events.entries()) {
-    const decoded = decodeEvent(JSON.parse(JSON.stringify({ id: `r${at}`, ...event })))
+  for (const [index, event] of events.entries()) {
+    const decoded = decodeEvent(JSON.parse(JSON.stringify({ id: `r${index}`, ...event })))
     if (!decoded.ok) throw new Error(`no legal event: ${JSON.stringify(decoded.issues)}`)
     state = reduce(state, decoded.event)
   }
@@ -48,12 +48,12 @@ function behind(events: readonly Event[]) {
 
 /** What a computer shows for each call. */
 const shown = (events: readonly Event[]): Event[] =>
-  events.flatMap((event, at): Event[] => {
+  events.flatMap((event, index): Event[] => {
     if (event.kind !== 'ActionEvent' || event.action === null || event.tool_name !== 'computer') return []
     const content = [{ image_urls: ['data:image/png;base64,iVBORw0KGgoA'] }]
     const { tool_name, tool_call_id } = event
     const observation = { kind: 'ScreenObservation', content }
-    return [{ kind: 'ObservationEvent', tool_name, tool_call_id, action_id: `r${at}`, observation }]
+    return [{ kind: 'ObservationEvent', tool_name, tool_call_id, action_id: `r${index}`, observation }]
   })
 
 /** What the grammars' rules have against a history, but for the rules that the provider broke itself. */
@@ -88,13 +88,13 @@ const isThought = ({ type, thought, signature, reasoningContent }: SentPart): bo
 function upToCall(
   parts: readonly SentPart[],
   isCall: (part: SentPart) => boolean,
-  kept: number,
+  stored: number,
 ): { readonly before: readonly SentPart[]; readonly behind: readonly SentPart[] } {
   const [message] = parts
   if (Array.isArray(message?.['tool_calls']))
-    return { before: [{ ...message, tool_calls: message['tool_calls'].slice(0, kept) }], behind: [] }
-  const places = parts.flatMap((part, at) => (isCall(part) ? [at] : []))
-  const end = (places[kept - 1] ?? -1) + 1
+    return { before: [{ ...message, tool_calls: message['tool_calls'].slice(0, stored) }], behind: [] }
+  const places = parts.flatMap((part, index) => (isCall(part) ? [index] : []))
+  const end = (places[stored - 1] ?? -1) + 1
   return {
     before: parts.slice(0, end),
     behind: parts.slice(end).filter((part) => !isCall(part) && !isThought(part)),
@@ -141,7 +141,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     let signed = 0
     const tally = new Tally<Occurrence>()
     always(wire.reply, (reply) => {
-      const options = asked(wire)
+      const options = requests(wire)
       const { events } = wire.read(reply, options)
       const messages = toMessages(behind([...events, ...shown(events)]), closing)
       const written = wire.replyIn(wire.write(messages))
@@ -161,7 +161,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     always(
       wire.reply,
       (reply) => {
-        const { events } = wire.read(reply, asked(wire))
+        const { events } = wire.read(reply, requests(wire))
         const request = (all: readonly Event[]): object => {
           const messages = toMessages(behind(all), closing)
           expect(violations(messages, wire.allowed(reply))).toEqual([])
@@ -177,9 +177,9 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
         // Where the order as it came would be refused, nothing signed is sent.
         if (requestRecord(written)?.leftOut.length !== 0) return
         const whole = wire.replyIn(written) as SentPart[]
-        for (let kept = 1; kept < ids.size; kept += 1) {
-          const { before, behind: rest } = upToCall(whole, isCall, kept)
-          const cut = wire.replyIn(request(events.slice(0, kept))) as SentPart[]
+        for (let stored = 1; stored < ids.size; stored += 1) {
+          const { before, behind: rest } = upToCall(whole, isCall, stored)
+          const cut = wire.replyIn(request(events.slice(0, stored))) as SentPart[]
           const sent = JSON.stringify(cut)
           for (const part of before.filter((one) => textsOf(one).length > 0 || !isText(one)))
             expect(cut).toContainEqual(part)
@@ -203,10 +203,10 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
     always(
       fc.tuple(wire.reply, fc.infiniteStream(fc.integer({ min: 1, max: 6 }))),
       ([reply, cuts]) => {
-        const collector = wire.collect(asked(wire))
+        const collector = wire.collect(requests(wire))
         const stream = wire.stream(reply, () => cuts.next().value as number)
         const deltas = stream.flatMap((event) => collector.push(JSON.parse(JSON.stringify(event)) as object))
-        expect(collector.end()).toEqual(wire.read(reply, asked(wire)))
+        expect(collector.end()).toEqual(wire.read(reply, requests(wire)))
         expect(deltas.map(({ content }) => content ?? '').join('')).toBe(wire.words(reply))
       },
       RUNS / 2,
@@ -228,9 +228,9 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
         expect(outcome).toEqual({ type: 'broken_off', text: words })
         expect(wire.words(reply).startsWith(words)).toBe(true)
         // A whole item may say more than what was streamed of it.
-        const kept = wordsKept(events)
-        expect(kept.startsWith(words) || (kept === '' && words.trim() === '')).toBe(true)
-        expect(wire.words(reply).startsWith(kept)).toBe(true)
+        const stored = wordsKept(events)
+        expect(stored.startsWith(words) || (stored === '' && words.trim() === '')).toBe(true)
+        expect(wire.words(reply).startsWith(stored)).toBe(true)
         for (const event of events)
           if (event.kind === 'ActionEvent' && !hasResult(event, events)) expect(event.action).toBeNull()
         expect(violations(toMessages(behind(events), closing), wire.allowed(reply))).toEqual([])
@@ -246,7 +246,7 @@ describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wir
       fc.tuple(wire.reply, fc.array(jsonValue(), { maxLength: 4 }), fc.nat()),
       ([reply, values, nat]) => {
         const broken = wire.garble(reply, values, nat)
-        const { events } = wire.read(broken as never, asked(wire))
+        const { events } = wire.read(broken as never, requests(wire))
         const messages = toMessages(behind(events), closing)
         expect(violations(messages, wire.allowed(reply))).toEqual([])
         const collector = wire.collect({})

@@ -124,8 +124,8 @@ const read = (events: readonly Event[]): Said[] =>
   events.filter((event) => !isInjected(event)).flatMap(saidBy)
 
 /** What a form says of it that does not tell a failed result from another, or a summary from what its user says. */
-const plain = (said: readonly Said[], { tellsErrors, saysSummary }: Form): Said[] =>
-  said.map((one) => {
+const plain = (messages: readonly Said[], { tellsErrors, saysSummary }: Form): Said[] =>
+  messages.map((one) => {
     if (one[0] === 'result' && !tellsErrors) return ['result', one[1], false]
     return one[0] === 'summary' && saysSummary === true ? ['user', one[1]] : one
   })
@@ -194,11 +194,11 @@ describe('E9, sessions of other agents', () => {
       value: jsonValue(),
       path: fc.array(fc.nat(), { maxLength: 5 }),
     })
-    const given = form.chain((one) =>
+    const input = form.chain((one) =>
       fc.tuple(fc.constant(one), talk(one.can), fc.array(cut, { minLength: 1, maxLength: 5 })),
     )
     always(
-      given,
+      input,
       ([{ format, write: lines }, all, cuts]) => {
         const values = cuts.reduce<unknown[]>(damaged, lines(all))
         const session = total('E9', 'readSession', () => readSession(recordsOf(values), { from: format }))
@@ -224,14 +224,14 @@ const isNoEvent = (fact: Fact): boolean => !isQuarantined(fact) && !decodeEvent(
 /** A talk in which everything comes again and again. */
 function longTalk(turns: number, can: Can): Talk {
   const call = { name: 'bash', input: { command: 'ls' }, result: 'a', isError: false }
-  return Array.from({ length: turns }, (_, at) => ({
-    back: can.back && at % 5 === 4 ? 1 : 0,
-    user: `question ${at}`,
+  return Array.from({ length: turns }, (_, index) => ({
+    back: can.back && index % 5 === 4 ? 1 : 0,
+    user: `question ${index}`,
     replies: [
-      { thinking: 'so', text: `look ${at}`, calls: [call, call] },
-      { thinking: null, text: `answer ${at}`, calls: [] },
+      { thinking: 'so', text: `look ${index}`, calls: [call, call] },
+      { thinking: null, text: `answer ${index}`, calls: [] },
     ],
-    compacted: can.compact && at % 5 === 2 ? `summary ${at}` : null,
+    compacted: can.compact && index % 5 === 2 ? `summary ${index}` : null,
     keeps: can.keep === true,
     drift: [true, false, true, false, true, false, true, false],
   }))
@@ -240,9 +240,9 @@ function longTalk(turns: number, can: Can): Talk {
 /** How often fields and items of a file are looked at while it is read, for each value that it holds. */
 function looksFor(values: readonly unknown[], from: SessionFormat): number {
   let looks = 0
-  let held = 0
+  let current = 0
   const watch = (value: unknown): unknown => {
-    held += 1
+    current += 1
     if (typeof value !== 'object' || value === null) return value
     const inner = Array.isArray(value)
       ? value.map(watch)
@@ -257,7 +257,7 @@ function looksFor(values: readonly unknown[], from: SessionFormat): number {
   const records = recordsOf(values).map((one) => ({ ...one, value: watch(one.value) as JsonValue }))
   const { facts } = readSession(records, { from })
   hold('E9', !facts.some(({ fact }) => isQuarantined(fact)), 'something is in quarantine')
-  return looks / held
+  return looks / current
 }
 
 interface Cut {
@@ -270,13 +270,13 @@ interface Cut {
 /** A file with a line gone, twice there, at another place, or with something else somewhere in it. */
 function damaged(values: unknown[], { at, how, value, path }: Cut): unknown[] {
   if (values.length === 0) return values
-  const place = at % values.length
-  const one = values[place]
-  const others = values.filter((_, index) => index !== place)
+  const position = at % values.length
+  const one = values[position]
+  const others = values.filter((_, index) => index !== position)
   if (how === 'drop' && values.length > 1) return others
-  if (how === 'twice') return [...values.slice(0, place), one, ...values.slice(place)]
+  if (how === 'twice') return [...values.slice(0, position), one, ...values.slice(position)]
   if (how === 'swap') return [...others, one]
-  return values.with(place, replaced(one, path, value))
+  return values.with(position, replaced(one, path, value))
 }
 
 function replaced(inside: unknown, [first, ...rest]: readonly number[], value: JsonValue): unknown {

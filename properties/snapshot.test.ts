@@ -36,13 +36,13 @@ const damage = fc.record<Damage>({
 describe('R, snapshots', () => {
   it('R7 and R8 hold on hostile logs', () => {
     const tally = new Tally<Across>()
-    always(fc.tuple(hostileLog(), fc.nat(120)), ([facts, at]) => {
-      const found = new Set<Across>()
-      const met = (situation: Across) => found.add(situation)
+    always(fc.tuple(hostileLog(), fc.nat(120)), ([facts, index]) => {
+      const result = new Set<Across>()
+      const met = (situation: Across) => result.add(situation)
       checkSnapshots(facts, met)
-      const { log, cut } = staged(facts, at % (facts.length + 1))
+      const { log, cut } = staged(facts, index % (facts.length + 1))
       checkSnapshots(log, met, [cut])
-      tally.count(found)
+      tally.count(result)
     })
     tally.require(HOSTILE)
   })

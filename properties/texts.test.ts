@@ -28,16 +28,16 @@ const finds = (line: string, query: string): boolean => {
 
 it('a line has the words of its text, each once and in order, in characters that every database keeps', () => {
   fc.assert(
-    fc.property(text(), (given) => {
-      const tokens = tokensOf(given)
-      const line = lineOf(given)
+    fc.property(text(), (input) => {
+      const tokens = tokensOf(input)
+      const line = lineOf(input)
       expect(line).toBe(tokens.length === 0 ? '' : ` ${tokens.map(({ term }) => term).join(' ')} `)
       expect(sizeOfLine(line)).toBe(tokens.length)
       expect(line.isWellFormed()).toBe(true)
       for (const { term, start, end } of tokens) {
         expect(term).toMatch(/^[^\s\p{Lu}]+$/u)
         expect(/^[\p{ASCII}]*$/u.test(term) ? term : 'a').toMatch(/^[a-z0-9]+$/)
-        expect(start >= 0 && start < end && end <= given.length).toBe(true)
+        expect(start >= 0 && start < end && end <= input.length).toBe(true)
         // A lexeme of PostgreSQL has less than 2 kB.
         expect(new TextEncoder().encode(term).length).toBeLessThan(2_046)
       }
@@ -48,20 +48,20 @@ it('a line has the words of its text, each once and in order, in characters that
 
 it('a text is found by itself in quotes, by each of its words, and by any stretch of a script without spaces', () => {
   fc.assert(
-    fc.property(text(), fc.nat(), fc.nat(), (given, from, length) => {
-      const line = lineOf(given)
-      const phrase = given.replaceAll(/["“”„«»]/g, ' ').slice(0, 60)
+    fc.property(text(), fc.nat(), fc.nat(), (input, from, length) => {
+      const line = lineOf(input)
+      const phrase = input.replaceAll(/["“”„«»]/g, ' ').slice(0, 60)
       const whole = lineOf(phrase)
-      if (whole !== '' && sizeOfLine(whole) <= 32 && phrase.length === given.length)
+      if (whole !== '' && sizeOfLine(whole) <= 32 && phrase.length === input.length)
         expect(finds(line, `"${phrase}"`)).toBe(true)
-      for (const word of given.split(/[\s"“”„«»]+/))
+      for (const word of input.split(/[\s"“”„«»]+/))
         if (word.length < 60 && lineOf(word) !== '' && !word.startsWith('-')) {
           expect(finds(line, word), word).toBe(true)
           // Whose letter case makes no parts.
           if (sizeOfLine(lineOf(word)) === 1) expect(finds(line, word.toUpperCase()), word).toBe(true)
           expect(finds(line, word.normalize('NFD')), word).toBe(true)
         }
-      for (const stretch of given.match(/[\u4e00-\u9fff\u30a1-\u30fa\uac00-\ud7a3]+/g) ?? []) {
+      for (const stretch of input.match(/[\u4e00-\u9fff\u30a1-\u30fa\uac00-\ud7a3]+/g) ?? []) {
         const start = from % stretch.length
         const part = stretch.slice(start, start + 1 + (length % 5))
         expect(finds(line, part), part).toBe(true)
@@ -73,16 +73,16 @@ it('a text is found by itself in quotes, by each of its words, and by any stretc
 
 it('no query throws or takes long, and a word that is excluded is not found', () => {
   fc.assert(
-    fc.property(text(), text(), (given, query) => {
+    fc.property(text(), text(), (input, query) => {
       const { includes, excludes } = parseTextQuery(query)
       expect(Math.max(includes.length, excludes.length)).toBeLessThanOrEqual(32)
       for (const { piece, terms } of [...includes, ...excludes]) {
         expect(terms.length).toBeGreaterThan(0)
         expect(piece).toMatch(/^ \S/u)
       }
-      const [word] = given.match(/[a-z]{2,20}/) ?? []
-      if (word !== undefined && finds(lineOf(given), word))
-        expect(finds(lineOf(given), `${query.slice(0, 100).replaceAll(/["“”„«»]/g, '')} -${word}`)).toBe(
+      const [word] = input.match(/[a-z]{2,20}/) ?? []
+      if (word !== undefined && finds(lineOf(input), word))
+        expect(finds(lineOf(input), `${query.slice(0, 100).replaceAll(/["“”„«»]/g, '')} -${word}`)).toBe(
           false,
         )
     }),

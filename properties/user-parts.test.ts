@@ -34,9 +34,13 @@ const CALL: NeutralToolCall = {
 }
 
 /** A conversation with parts in a user's message or a result. */
-function holding(parts: readonly OpenPart[], place: 'user' | 'result', is_error: boolean): NeutralMessage[] {
+function holding(
+  parts: readonly OpenPart[],
+  position: 'user' | 'result',
+  is_error: boolean,
+): NeutralMessage[] {
   const content = [{ text: 'before' }, ...parts, { text: 'behind' }]
-  if (place === 'user') return [{ role: 'user', content, name: null }]
+  if (position === 'user') return [{ role: 'user', content, name: null }]
   return [
     { role: 'user', content: [{ text: 'go' }], name: null },
     {
@@ -69,18 +73,18 @@ describe('M14, what users and tools say', () => {
   it.for(Object.entries(GRAMMARS))(
     '%s: its own parts stand as they are, the others in its words or by name',
     ([name, { write, validate }]) => {
-      const own = NAMES[name as keyof typeof NAMES]
+      const ownValue = NAMES[name as keyof typeof NAMES]
       const property = fc.property(
         sample,
         mark,
         fc.boolean(),
         fc.boolean(),
         fc.boolean(),
-        (given, id, is_error, frozen, marked) => {
-          const part = given.make(id)
+        (input, id, is_error, frozen, marked) => {
+          const part = input.make(id)
           const sent: OpenPart = marked ? { ...part, cache_prompt: true } : part
           if (frozen) Object.freeze(sent)
-          const request = write(holding([sent], given.place, is_error && given.place === 'result'))
+          const request = write(holding([sent], input.place, is_error && input.place === 'result'))
           expect(validate(request)).toEqual([])
           const text = JSON.stringify(withoutBytes(request))
           const isNamed = [placeholderOf(part), NO_IMAGE].some((name) =>
@@ -88,8 +92,8 @@ describe('M14, what users and tools say', () => {
           )
           // In the grammar's words, or by its name.
           expect([text.split(id).length - 1 > 0, isNamed]).toContainEqual(true)
-          const cannotMove = is_error && given.place === 'result' && isNamed
-          if (given.grammar !== own || !given.isSent || cannotMove) return
+          const cannotMove = is_error && input.place === 'result' && isNamed
+          if (input.grammar !== ownValue || !input.isSent || cannotMove) return
           const stands = [...objectsIn(request)].filter(
             (each) => JSON.stringify(each, unmarked) === JSON.stringify(part),
           )
@@ -108,8 +112,8 @@ describe('M14, what users and tools say', () => {
         fc.array(fc.oneof(openPart(), wrongPart()), { minLength: 1, maxLength: 3 }),
         places,
         fc.boolean(),
-        (parts, place, is_error) => {
-          const messages = holding(parts, place, is_error)
+        (parts, position, is_error) => {
+          const messages = holding(parts, position, is_error)
           const before = JSON.stringify(messages)
           const request = write(messages)
           expect(validate(request)).toEqual([])

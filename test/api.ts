@@ -50,8 +50,8 @@ export function apiReport(folder: string): string {
     reached.set(file, names.add(name))
     const text = read(file).declared.get(name) ?? ''
     for (const [word] of text.matchAll(WORD)) {
-      const place = placeOf(file, word)
-      if (place !== null) reach(place)
+      const position = placeOf(file, word)
+      if (position !== null) reach(position)
     }
   }
 
@@ -59,9 +59,9 @@ export function apiReport(folder: string): string {
     const file = join(folder, types)
     const names = [...read(file).exported.keys(), ...publishedIn(read(file))].toSorted()
     for (const name of names) {
-      const place = placeOf(file, name)
-      if (place === null) throw new Error(`${entry} publishes ${name}, which is declared nowhere`)
-      reach(place)
+      const position = placeOf(file, name)
+      if (position === null) throw new Error(`${entry} publishes ${name}, which is declared nowhere`)
+      reach(position)
     }
     return `## colloquy${entry.slice(1)}\n\n${names.join('\n')}\n`
   })
@@ -109,8 +109,8 @@ function readDeclarations(file: string): DeclarationFile {
       for (const item of list.split(',').map((part) => part.trim().replace(/^type /, '')))
         if (item !== '') {
           const [there = '', here = there] = item.split(' as ')
-          const place = { file: from === undefined ? file : targetOf(file, from), name: there }
-          links[which].set(here, from === undefined ? (links.import.get(there) ?? place) : place)
+          const position = { file: from === undefined ? file : targetOf(file, from), name: there }
+          links[which].set(here, from === undefined ? (links.import.get(there) ?? position) : position)
         }
     } else if (/^export (?!\{\};)/.test(statement))
       throw new Error(`${file} has what the report cannot read: ${statement.slice(0, 80)}`)

@@ -62,7 +62,7 @@ export const users = (...ids: string[]): MessageEvent[] => ids.map((id) => user(
 
 /** Messages of the agent, `m0` and on. */
 export const agents = (count: number, from = 0): MessageEvent[] =>
-  Array.from({ length: count }, (_, at) => agent(`m${from + at}`))
+  Array.from({ length: count }, (_, index) => agent(`m${from + index}`))
 
 /** What an action is made from; `thinking` gives it one signed block. */
 export interface ActionOptions extends More<Omit<ActionEvent, 'thought'>> {
@@ -146,8 +146,10 @@ export function batch(
   names: readonly string[],
   thinking = false,
 ): (ActionEvent | ObservationEvent)[] {
-  const calls = names.map((name, at) => action(`a${name}`, { response, thinking: thinking && at === 0 }))
-  return [...calls, ...calls.map((call, at) => observe(`o${names[at]}`, call))]
+  const calls = names.map((name, index) =>
+    action(`a${name}`, { response, thinking: thinking && index === 0 }),
+  )
+  return [...calls, ...calls.map((call, index) => observe(`o${names[index]}`, call))]
 }
 
 /** A system prompt without tools. */

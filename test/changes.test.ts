@@ -83,7 +83,7 @@ const ROWS: readonly Row[] = (PAGE.split('## To add')[1] ?? '')
 const GROUPS = [['a kind of event'], Object.keys(EDITS).filter((change) => change !== 'a kind of event')]
 
 /** The files of `src` that the compiler names, by group. */
-const found = GROUPS.map(() => new Set<string>())
+const matches = GROUPS.map(() => new Set<string>())
 let folder = ''
 
 beforeAll(() => {
@@ -95,10 +95,10 @@ beforeAll(() => {
   const page = { extends: join(ROOT, 'src/inspector/page/tsconfig.json'), include: ['*/src/inspector/page'] }
   writeFileSync(join(folder, 'page.json'), JSON.stringify({ ...page, exclude: [] }))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
-  for (const [at, changes] of GROUPS.entries()) {
-    cpSync(join(ROOT, 'src'), join(folder, `${at}/src`), { recursive: true })
+  for (const [index, changes] of GROUPS.entries()) {
+    cpSync(join(ROOT, 'src'), join(folder, `${index}/src`), { recursive: true })
     for (const [file, find, replace] of changes.flatMap((change) => EDITS[change] ?? [])) {
-      const path = join(folder, `${at}/src`, file)
+      const path = join(folder, `${index}/src`, file)
       const text = readFileSync(path, 'utf8')
       expect(text.split(find), `${file} must hold once: ${find}`).toHaveLength(2)
       writeFileSync(
@@ -113,8 +113,8 @@ beforeAll(() => {
     const { stdout, error } = spawnSync(tsc, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
     if (error !== undefined) throw error
     for (const [, path = ''] of stdout.matchAll(/^([^\s(][^(]*)\(\d+,\d+\): error /gm)) {
-      const [at = '', ...rest] = relative(folder, resolve(ROOT, path)).split('/')
-      found[Number(at)]?.add(rest.join('/'))
+      const [index = '', ...rest] = relative(folder, resolve(ROOT, path)).split('/')
+      matches[Number(index)]?.add(rest.join('/'))
     }
   }
 }, 600_000)
@@ -149,14 +149,14 @@ describe('docs/architecture.md', () => {
 
   it('says of no file twice that the compiler names it, so that it can be told for which change', () => {
     const named = ROWS.filter(({ change }) => !GROUPS[0]?.includes(change)).flatMap((row) => row.named)
-    expect(named.filter((file, at) => named.indexOf(file) !== at)).toEqual([])
+    expect(named.filter((file, index) => named.indexOf(file) !== index)).toEqual([])
   })
 
-  it.each(GROUPS.map((changes, at) => ({ changes, at })))(
+  it.each(GROUPS.map((changes, index) => ({ changes, at: index })))(
     '$changes: the compiler names what it says',
-    ({ changes, at }) => {
+    ({ changes, at: index }) => {
       const named = ROWS.filter(({ change }) => changes.includes(change)).flatMap((row) => row.named)
-      expect([...(found[at] ?? [])].toSorted()).toEqual(named.toSorted())
+      expect([...(matches[index] ?? [])].toSorted()).toEqual(named.toSorted())
       // A change without a type edit has nothing that a compiler could name.
       for (const row of ROWS) expect(row.named.length > 0).toBe(EDITS[row.change] !== undefined)
     },

@@ -18,10 +18,10 @@ let child: ReturnType<typeof spawn>
 let url = ''
 
 beforeAll(async () => {
-  provider = await providerServer((request, no) =>
+  provider = await providerServer((request, number) =>
     JSON.stringify(request).includes('for ever')
       ? { says: ['On and on…'], endless: true }
-      : helpfulModel(request, no),
+      : helpfulModel(request, number),
   )
   child = spawn(process.execPath, [file], {
     cwd: folder,
@@ -143,9 +143,9 @@ it('the terminal goes on where it was, and runs a command that its user agrees t
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     child.stdin.end(input)
-    const said = await text(child.stdout)
+    const output = await text(child.stdout)
     if (child.exitCode === null) await once(child, 'exit')
-    return { code: child.exitCode, said }
+    return { code: child.exitCode, said: output }
   }
   const agreed = await talk('Say pwd\ny\n')
   expect(agreed.code).toBe(0)
@@ -163,17 +163,17 @@ it('the agent with background calls replies while they work', async () => {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const said = (await text(child.stdout)).split('\n')
+  const output = (await text(child.stdout)).split('\n')
   const places = [
     'user: [{"type":"text","text":"What else',
     'is done. Its result:]"},{"type":"text","text":"Sales',
-  ].map((part) => said.findIndex((line) => line.includes(part)))
+  ].map((part) => output.findIndex((line) => line.includes(part)))
   expect(places[0]).toBeGreaterThan(0)
   // The reply to the user comes before the end of the slow call.
-  expect(said[Number(places[0]) + 1]).toContain('I have read')
+  expect(output[Number(places[0]) + 1]).toContain('I have read')
   expect(places[1]).toBeGreaterThan(Number(places[0]) + 1)
-  expect(said.join()).toContain('The season explains it.')
-  expect(said).toContain('children: 1')
+  expect(output.join()).toContain('The season explains it.')
+  expect(output).toContain('children: 1')
 })
 
 /** What a program of the examples prints. */

@@ -24,9 +24,12 @@ let problems: Promise<readonly string[]> | null = null
 const problemsOf = async (signal: AbortSignal): Promise<readonly string[]> =>
   (problems ??= runSamples({ folder, write }, [...files, wrong, loud], env, signal))
 
-it.for(samples.map(({ name }, at) => ({ name, at })))('runs: $name', async ({ at }, { signal }) => {
-  expect((await problemsOf(signal))[at]).toBe('')
-})
+it.for(samples.map(({ name }, index) => ({ name, at: index })))(
+  'runs: $name',
+  async ({ at: index }, { signal }) => {
+    expect((await problemsOf(signal))[index]).toBe('')
+  },
+)
 
 it('what goes by DATABASE_URL runs twice over PostgreSQL', async ({ signal }) => {
   const overUrl = samples.filter(({ code }) => code.includes('DATABASE_URL'))
@@ -34,8 +37,8 @@ it('what goes by DATABASE_URL runs twice over PostgreSQL', async ({ signal }) =>
   const twice = ['first.ts', 'second.ts'].map((name) => write(name, checked(overUrl[0]?.code ?? '')))
   const { url, drop } = await testDatabase()
   try {
-    const told = await runSamples({ folder, write }, twice, { ...env, DATABASE_URL: url }, signal)
-    expect(told).toEqual(['', ''])
+    const report = await runSamples({ folder, write }, twice, { ...env, DATABASE_URL: url }, signal)
+    expect(report).toEqual(['', ''])
   } finally {
     await drop()
   }
@@ -44,7 +47,7 @@ it('what goes by DATABASE_URL runs twice over PostgreSQL', async ({ signal }) =>
 it('notices a value that is not the one shown, and what goes to standard error', async ({ signal }) => {
   const shown = samples.filter(({ code }) => [...code.matchAll(SHOWN)].length > 0)
   expect(shown.length).toBeGreaterThan(samples.length * 0.7)
-  const [told, heard] = (await problemsOf(signal)).slice(files.length)
-  expect(told).toContain('[ 1, 2 ] is not [ 2 ]')
+  const [report, heard] = (await problemsOf(signal)).slice(files.length)
+  expect(report).toContain('[ 1, 2 ] is not [ 2 ]')
   expect(heard).toBe('loud\n')
 })

@@ -133,15 +133,15 @@ function errorsIn(program: Node, factories: Map<string, Factory>): Thrown[] {
 function factoriesIn(node: Node, name: string | null, factories: Map<string, Factory>): void {
   const id = nodesIn(node['id'])[0]?.['name']
   const isFunction = /Function/.test(node.type)
-  const own =
+  const ownValue =
     node.type === 'VariableDeclarator' || node.type === 'FunctionDeclaration' ? String(id ?? '') : name
-  if (isFunction && own !== null && own !== '') {
+  if (isFunction && ownValue !== null && ownValue !== '') {
     const parameters = nodesIn(node['params']).map((parameter) => String(parameter['name'] ?? ''))
     const inside = (child: Node): Node[] => [child, ...childrenOf(child).flatMap(inside)]
     const [made] = inside(node).filter((child) => thrownBy(child, new Map()) !== null)
     const texts = parameters.map((parameter) => [parameter, `\u0000${parameter}`] as const)
     if (made !== undefined && thrownBy(made, new Map(texts))?.text.includes('\u0000'))
-      factories.set(own, { parameters, thrown: (env) => thrownBy(made, env) ?? unexpected() })
+      factories.set(ownValue, { parameters, thrown: (env) => thrownBy(made, env) ?? unexpected() })
   }
   for (const child of childrenOf(node))
     factoriesIn(child, node.type === 'VariableDeclarator' ? String(id ?? '') : null, factories)

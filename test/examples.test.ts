@@ -98,18 +98,18 @@ describe('examples in docstrings', () => {
       .map(([name]) => name)
       .filter((name) => {
         const head = String.raw`(?:async )?(?:function\*? |const |class )${name}\b`
-        const found = new RegExp(String.raw`(/\*\*(?:(?!\*/)[^])*\*/)\s*export ${head}`).exec(text)
-        return found?.[1]?.includes('@example') !== true
+        const match = new RegExp(String.raw`(/\*\*(?:(?!\*/)[^])*\*/)\s*export ${head}`).exec(text)
+        return match?.[1]?.includes('@example') !== true
       })
     expect(without).toEqual(['ColloquyError'])
   })
 
   it.each(examples)('$file: $code', async ({ file, code }) => {
-    const own = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
+    const ownValue = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
     const open = await published([...ENTRIES, 'testing/index.ts', 'testing/server/index.ts'])
     const scope: Record<string, unknown> = {
       ...open,
-      ...own,
+      ...ownValue,
       ...PACKAGES,
       fc,
       $same: same,

@@ -58,10 +58,10 @@ describe('the page of the interface', () => {
   it.for(described)('has the fields of $kind with their defaults', ({ kind, text }) => {
     const { properties, required = [] } = eventJsonSchema(kind) as unknown as Schema
     const named = fieldsOf(text)
-    for (const [name, { default: given }] of Object.entries(properties)) {
+    for (const [name, { default: input }] of Object.entries(properties)) {
       if (BASE.has(name)) continue
-      const hasDefault = given !== undefined && given !== null && !Array.isArray(given)
-      const mark = required.includes(name) ? '' : hasDefault ? `? = ${JSON.stringify(given)}` : '?'
+      const hasDefault = input !== undefined && input !== null && !Array.isArray(input)
+      const mark = required.includes(name) ? '' : hasDefault ? `? = ${JSON.stringify(input)}` : '?'
       expect([name, named.get(name)]).toEqual([name, mark])
     }
     const others = [...named].filter(([name, mark]) => mark !== '' && !Object.hasOwn(properties, name))

@@ -33,7 +33,7 @@ const GROUPS = {
 
 const IDS: readonly string[] = [
   ...Object.entries(GROUPS).flatMap(([group, count]) =>
-    Array.from({ length: count }, (_, at) => `${group}${at + 1}`),
+    Array.from({ length: count }, (_, index) => `${group}${index + 1}`),
   ),
   'W25b',
   'W25c',
@@ -70,7 +70,7 @@ describe('the inventory', () => {
     ({ id, test = '' }) => {
       const [file = '', title = ''] = test.split(/: (.*)/s)
       expect(title).toBe(`${id} `)
-      expect(idsIn(sources.get(file) ?? '').filter((found) => found === id)).toEqual([id])
+      expect(idsIn(sources.get(file) ?? '').filter((matches) => matches === id)).toEqual([id])
     },
   )
 

@@ -18,7 +18,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/kinds.md'), 'utf8')
 const LIMITS: readonly Limits[] = GRAMMARS.map(({ limits }) => limits)
 
 /** The form of a part in a grammar, as the page names it. */
-function madeOf(part: OpenPart, limits: Limits, { grammar, place }: Sample): string {
+function madeOf(part: OpenPart, limits: Limits, { grammar, place: position }: Sample): string {
   const form = formOf(part, limits.parts)
   switch (form.as) {
     case 'text':
@@ -30,7 +30,7 @@ function madeOf(part: OpenPart, limits: Limits, { grammar, place }: Sample): str
       return image !== null && limits.acceptsImage(image) ? 'an image' : 'its name'
     }
     case 'block': {
-      if (!(form.user || (place === 'result' && form.result))) return 'its name'
+      if (!(form.user || (position === 'result' && form.result))) return 'its name'
       if (form.item === true) return 'as an item'
       const { cache_control: _, ...plain } = part
       const same = grammar === limits.grammar && JSON.stringify(form.block) === JSON.stringify(plain)
@@ -52,18 +52,18 @@ function usersRows(): readonly (readonly string[])[] {
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
 function cellsOf(kind: string, { in: how, signed, more = {} }: Kind): string[] {
-  const told = isShared(kind) ? 'as text' : 'nothing'
+  const report = isShared(kind) ? 'as text' : 'nothing'
   const others =
-    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isShared(kind) ? told : 'the same'
-  const own = {
+    how === 'about' ? 'nothing' : how === 'part' || how === 'words' || !isShared(kind) ? report : 'the same'
+  const ownValue = {
     standard: 'standard fields',
     call: 'as a call',
     part: 'unchanged',
-    words: told,
+    words: report,
     about: 'in `reply.metadata`',
   }[how]
   const added = how === 'standard' && Object.keys(more).length > 0 ? `, with ${list(Object.keys(more))}` : ''
-  return [own + added, others, signed === undefined ? '' : `by \`${signed}\``]
+  return [ownValue + added, others, signed === undefined ? '' : `by \`${signed}\``]
 }
 
 const repliesRows = (): readonly (readonly string[])[] =>
@@ -75,11 +75,11 @@ const repliesRows = (): readonly (readonly string[])[] =>
 
 /** The rows below a head, in columns. */
 function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((cell, at) =>
-    Math.max(3, cell.length, ...rows.map((row) => (row[at] ?? '').length)),
+  const widths = head.map((cell, index) =>
+    Math.max(3, cell.length, ...rows.map((row) => (row[index] ?? '').length)),
   )
   const lineOf = (cells: readonly string[]): string =>
-    `| ${widths.map((width, at) => (cells[at] ?? '').padEnd(width)).join(' | ')} |`
+    `| ${widths.map((width, index) => (cells[index] ?? '').padEnd(width)).join(' | ')} |`
   const rule = lineOf(widths.map((width) => '-'.repeat(width)))
   return [lineOf(head), rule, ...rows.map(lineOf)].join('\n')
 }

@@ -40,9 +40,9 @@ function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[],
   const short = texts.map((make) => make(1_024))
   // The first looks pay for compiling the pattern.
   for (const text of short) work(text)
-  const costs = texts.map((make, at) => ({
+  const costs = texts.map((make, index) => ({
     make,
-    cost: Math.min(...[1, 2, 3].map(() => costOf(() => work(short[at] ?? '')))),
+    cost: Math.min(...[1, 2, 3].map(() => costOf(() => work(short[index] ?? '')))),
   }))
   for (const { make } of costs.toSorted((a, b) => b.cost - a.cost).slice(0, 1)) {
     expect({ text: make(20), ...overgrowth(work, make, { noise }) }).toEqual({ text: make(20) })
@@ -52,9 +52,11 @@ function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[],
 describe('a regular expression of src', () => {
   // One that stands in several places is tried once; one that repeats nothing looks at some characters from each place, and no more.
   const regexes = new Map(
-    FOUND.flatMap(({ place, regex }) =>
-      regex === null || !repeats(regex) ? [] : [[`${regex} in ${place}`, regex] as const],
-    ).filter(([, regex], at, all) => all.findIndex(([, other]) => String(other) === String(regex)) === at),
+    FOUND.flatMap(({ place: position, regex }) =>
+      regex === null || !repeats(regex) ? [] : [[`${regex} in ${position}`, regex] as const],
+    ).filter(
+      ([, regex], index, all) => all.findIndex(([, other]) => String(other) === String(regex)) === index,
+    ),
   )
   it.each([...regexes])('%s', (_, regex) => holdGrowth((text) => searchAll(regex, text), hostileTexts(regex)))
 })
@@ -120,7 +122,7 @@ describe('what reads a text in', () => {
   it.each(Object.entries(WORK))('%s', (_, [work, words]) => holdGrowth(work, textsOf(words)))
 
   it('each file that makes a pattern at run time is tried', () => {
-    const files = FOUND.filter(({ regex }) => regex === null).map(({ place }) => place)
+    const files = FOUND.filter(({ regex }) => regex === null).map(({ place: position }) => position)
     const tried = new Set(Object.keys(WORK).map((name) => name.split(',')[0]))
     expect(files.filter((file) => !tried.has(file))).toEqual([])
     expect(files.length).toBeGreaterThan(5)

@@ -35,7 +35,7 @@ describe('the commands', () => {
 
 it('say as what each error is told over HTTP', () => {
   const rows = [...readPage('docs/service.md').matchAll(/^\| (\d+|none) +\| (.*) \|$/gm)]
-  const told = rows.flatMap(([, status = '', codes = '']) =>
+  const report = rows.flatMap(([, status = '', codes = '']) =>
     [...codes.matchAll(/`(\w+)`/g)].map((match) => [match[1] ?? '', status] as const),
   )
   const source = readFileSync(join(ROOT, 'src/event/errors.ts'), 'utf8')
@@ -45,7 +45,7 @@ it('say as what each error is told over HTTP', () => {
     String(toProblem(new ColloquyError(code, ''), {})?.status ?? 'none'),
   ])
   expect(codes.length).toBeGreaterThan(20)
-  expect(told.toSorted()).toEqual(real.toSorted())
+  expect(report.toSorted()).toEqual(real.toSorted())
 })
 
 it('name all statuses', () => {

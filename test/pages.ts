@@ -40,17 +40,17 @@ export function blocks(language: string, page: string): Block[] {
     .split(/^#+ (?=.*\n\n)/m)
     .flatMap((section) => {
       const heading = section.split('\n', 1)[0] ?? ''
-      const found = section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))
-      return [...found].map((match) => ({ heading, code: match[1] ?? '' }))
+      const result = section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))
+      return [...result].map((match) => ({ heading, code: match[1] ?? '' }))
     })
 }
 
 /** The samples of all pages, each with a name, and a file that it may stand in. */
 export const samplesOfPages = (): { readonly name: string; readonly file: string; readonly code: string }[] =>
   PAGES.flatMap((page) =>
-    blocks('ts', page).map(({ heading, code }, at) => ({
+    blocks('ts', page).map(({ heading, code }, index) => ({
       name: `${page}, ${heading}`,
-      file: `${page.replaceAll('/', '-').replace(/\.md$/, '')}-${at}.ts`,
+      file: `${page.replaceAll('/', '-').replace(/\.md$/, '')}-${index}.ts`,
       code,
     })),
   )

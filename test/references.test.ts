@@ -35,21 +35,21 @@ function dangling(
 ): string[] {
   const whole = joined(text)
   const out: string[] = []
-  const check = (found: string, isThere: boolean) => void (isThere || out.push(found))
+  const check = (result: string, isThere: boolean) => void (isThere || out.push(result))
   if (bare) for (const [rule] of whole.matchAll(/\b[DU][1-9]\d?\b/g)) check(rule, rules.has(rule))
-  for (const [found, list = ''] of whole.matchAll(new RegExp(String.raw`\b[Ll]aws? (${LIST})`, 'g')))
+  for (const [result, list = ''] of whole.matchAll(new RegExp(String.raw`\b[Ll]aws? (${LIST})`, 'g')))
     check(
-      found,
+      result,
       [...list.matchAll(/[A-Z]\d{0,2}/g)].every(([law]) => laws.has(law)),
     )
-  for (const [found, which = '', number = ''] of whole.matchAll(
+  for (const [result, which = '', number = ''] of whole.matchAll(
     /\b(design|interface)(?:'s)? (?:section )?(\d+(?:\.\d+)?)/g,
   ))
-    check(found, sections[which as 'design' | 'interface'].has(number))
+    check(result, sections[which as 'design' | 'interface'].has(number))
   // "design 4" could be anything; a section of the design is called one.
-  for (const [found] of whole.matchAll(/\bdesign \d/g)) check(found, false)
-  for (const [found, number = ''] of whole.matchAll(/(?<!(?:design|interface) )\bsection (\d+(?:\.\d+)?)/g))
-    check(found, page?.has(number) === true)
+  for (const [result] of whole.matchAll(/\bdesign \d/g)) check(result, false)
+  for (const [result, number = ''] of whole.matchAll(/(?<!(?:design|interface) )\bsection (\d+(?:\.\d+)?)/g))
+    check(result, page?.has(number) === true)
   for (const [path] of whole.matchAll(/(?<![\w/.-])(?:docs\/[\w-]+|properties\/[\w-]+)\.md\b/g))
     check(path, existsSync(join(ROOT, path)))
   return out
@@ -66,7 +66,7 @@ const ofInventory = (file: string): boolean =>
   file.startsWith('test/inventory') || /\binventory\b/.test(read(file))
 
 const inAll = (files: readonly string[], find: (file: string) => readonly string[]): string[] =>
-  files.flatMap((file) => find(file).map((found) => `${file}: ${found}`))
+  files.flatMap((file) => find(file).map((matches) => `${file}: ${matches}`))
 
 /** The files that a page links to. */
 const linksOf = (file: string): string[] =>
@@ -128,7 +128,7 @@ describe('what is cited is there', () => {
   it('in the reasons of the inventory', () =>
     expect(
       INVENTORY.flatMap(({ id, why = '' }) =>
-        dangling(why, { page: sections.design }).map((found) => `${id}: ${found}`),
+        dangling(why, { page: sections.design }).map((matches) => `${id}: ${matches}`),
       ),
     ).toEqual([]))
 
@@ -192,5 +192,5 @@ describe('what ships refers to what ships', () => {
 it('names no tracker, and no place outside of the repository', () => {
   const outside = /\bissue (?:\d+|")|\bshared\/(?:design|review|reference)|\breference\/\w+\.md|\bpeers\.md/g
   const all = [...sources, ...tests, ...pages]
-  expect(inAll(all, (file) => [...read(file).matchAll(outside)].map(([found]) => found))).toEqual([])
+  expect(inAll(all, (file) => [...read(file).matchAll(outside)].map(([matches]) => matches))).toEqual([])
 })

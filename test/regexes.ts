@@ -32,17 +32,17 @@ interface Node {
 }
 
 function regexesIn(file: string, text: string): Found[] {
-  const found: Found[] = []
+  const matches: Found[] = []
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
     const { type, regex, callee } = value as Node
     if (type === 'Literal' && regex !== undefined)
-      found.push({ place: file, regex: new RegExp(regex.pattern, regex.flags) })
-    if (callee?.name === 'RegExp') found.push({ place: file, regex: null })
+      matches.push({ place: file, regex: new RegExp(regex.pattern, regex.flags) })
+    if (callee?.name === 'RegExp') matches.push({ place: file, regex: null })
     for (const inner of Object.values(value)) visit(inner)
   }
   visit(parseAst(text, { lang: 'ts' }))
-  return found
+  return matches
 }
 
 /** Whether a pattern has a part that it may take more than once. */
@@ -58,7 +58,9 @@ export const overflowing = (sources: readonly string[]): string[] =>
 
 /** All patterns, and all texts of the files that put patterns together. */
 export function partsOfPatterns(): string[] {
-  const composing = new Set(regexesOfSource().flatMap(({ place, regex }) => (regex === null ? [place] : [])))
+  const composing = new Set(
+    regexesOfSource().flatMap(({ place: position, regex }) => (regex === null ? [position] : [])),
+  )
   return [
     ...new Set([
       ...regexesOfSource().flatMap(({ regex }) => (regex === null ? [] : [String(regex)])),
@@ -68,16 +70,16 @@ export function partsOfPatterns(): string[] {
 }
 
 function textsIn(text: string): string[] {
-  const found: string[] = []
+  const matches: string[] = []
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
-    const { type, value: own } = value as { readonly type?: string; readonly value?: unknown }
-    if (type === 'Literal' && typeof own === 'string') found.push(own)
-    if (type === 'TemplateElement') found.push((own as { readonly raw: string }).raw)
+    const { type, value: ownValue } = value as { readonly type?: string; readonly value?: unknown }
+    if (type === 'Literal' && typeof ownValue === 'string') matches.push(ownValue)
+    if (type === 'TemplateElement') matches.push((ownValue as { readonly raw: string }).raw)
     for (const inner of Object.values(value)) visit(inner)
   }
   visit(parseAst(text, { lang: 'ts' }))
-  return found
+  return matches
 }
 
 /** What stands for each class of characters that patterns ask for or stop at. */

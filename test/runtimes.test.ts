@@ -22,10 +22,10 @@ const FOR_NODE = /^src\/(cli|conversation\/shell|service\/node|store\/(sqlite|po
 
 /** What a file imports when it runs: names, and where from. */
 function importsOf(file: string): { readonly names: string[]; readonly from: string }[] {
-  const found = readFileSync(join(ROOT, file), 'utf8').matchAll(
+  const result = readFileSync(join(ROOT, file), 'utf8').matchAll(
     /^(?:import|export)\s+(?!type\s)(\*(?:\s+as\s+\w+)?|\w+|\{[^}]*\})\s+from\s+'([^']+)'/gm,
   )
-  return [...found].map(([, names = '', from = '']) => ({
+  return [...result].map(([, names = '', from = '']) => ({
     names: names
       .replace(/[{}]/g, '')
       .split(',')

@@ -7,5 +7,5 @@ import * as fc from 'fast-check'
 
 const SEED = 20_261_122
 
-const given = process.env['COLLOQUY_SEED']
-if (given !== 'random') fc.configureGlobal({ seed: given === undefined ? SEED : Number(given) })
+const input = process.env['COLLOQUY_SEED']
+if (input !== 'random') fc.configureGlobal({ seed: input === undefined ? SEED : Number(input) })

@@ -101,11 +101,11 @@ const constructionsIn = (text: string): string[] =>
 describe('the English is plain', () => {
   it.each(Object.keys(MAXIMA) as (keyof typeof MAXIMA)[])('in %s', (name) => {
     const words = TEXTS[name].reduce((sum, { text }) => sum + countWords(text), 0)
-    const found = TEXTS[name].map(({ file, text }) => ({ file, places: constructionsIn(text) }))
-    const count = found.reduce((sum, { places }) => sum + places.length, 0)
+    const matches = TEXTS[name].map(({ file, text }) => ({ file, places: constructionsIn(text) }))
+    const count = matches.reduce((sum, { places }) => sum + places.length, 0)
     const rate = (count / words) * 1_000
     console.log(`${name}: ${rate.toFixed(1)} in 1,000 words (${count} in ${words}); maximum ${MAXIMA[name]}`)
-    const worst = found.toSorted((a, b) => b.places.length - a.places.length).slice(0, 5)
+    const worst = matches.toSorted((a, b) => b.places.length - a.places.length).slice(0, 5)
     const shown = worst.flatMap(({ file, places }) => [`${file}: ${places.length}`, ...places.slice(0, 10)])
     expect(rate, `the files with the most:\n${shown.join('\n')}`).toBeLessThanOrEqual(MAXIMA[name])
   })

@@ -47,8 +47,8 @@ export function foldOperations(events: readonly Event[]): Operation[] {
   const state = replay(events, { conversationId: ID })
   const line = JSON.stringify(events[length >> 1])
   const random = seeded(5)
-  const asked = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
-  const at = (n: number): string => asked[n % asked.length] ?? ''
+  const requests = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
+  const index = (n: number): string => requests[n % requests.length] ?? ''
   const saved = encodeSnapshot(state)
   const messages = toMessages(state)
   return [
@@ -60,15 +60,15 @@ export function foldOperations(events: readonly Event[]): Operation[] {
       growth: 'logarithmic',
       run: (n) => readTail(reduce(state, more(n)).branch.view),
     },
-    { name: 'state at an event', growth: 'logarithmic', run: (n) => stateAt(state, at(n)) },
-    { name: 'switch to an event', growth: 'logarithmic', run: (n) => switchTo(state, at(n)) },
+    { name: 'state at an event', growth: 'logarithmic', run: (n) => stateAt(state, index(n)) },
+    { name: 'switch to an event', growth: 'logarithmic', run: (n) => switchTo(state, index(n)) },
     { name: 'messages, neutral', growth: 'constant', run: () => toMessages(state) },
     ...Object.entries(GRAMMARS).map(([name, { write }]): Operation => ({
       name: `messages, ${name}`,
       growth: 'constant',
       run: () => write(messages),
     })),
-    { name: 'explain an event', growth: 'linear', run: (n) => explain(state, at(n)) },
+    { name: 'explain an event', growth: 'linear', run: (n) => explain(state, index(n)) },
     {
       name: 'snapshot, save the last 100',
       growth: 'constant',
@@ -118,7 +118,7 @@ export async function storeOperations(store: Store, events: readonly Event[]): P
   const conversation = await engine.open(ID)
   await conversation.state()
   const random = seeded(5)
-  const asked = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
+  const requests = Array.from({ length: 997 }, () => events[Math.floor(random() * length)]?.id ?? '')
   const middle = events[length >> 1]
   const search = (query: object) => () => store.search({ conversationId: ID, limit: 20, ...query })
   const { next_page_id } = await store.search({ conversationId: ID, limit: Math.min(100, length >> 1) })
@@ -126,7 +126,11 @@ export async function storeOperations(store: Store, events: readonly Event[]): P
   return [
     { name: 'append', growth: 'logarithmic', run: (n) => store.append(ID, [more(n)]) },
     { name: 'send a message', growth: 'logarithmic', run: () => conversation.sendMessage('And then?') },
-    { name: 'read one', growth: 'logarithmic', run: (n) => store.get(ID, asked[n % asked.length] ?? '') },
+    {
+      name: 'read one',
+      growth: 'logarithmic',
+      run: (n) => store.get(ID, requests[n % requests.length] ?? ''),
+    },
     { name: 'page, first', growth: 'logarithmic', run: search({}) },
     { name: 'page, last', growth: 'logarithmic', run: search({ order: 'timestamp_desc' }) },
     {

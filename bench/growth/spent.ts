@@ -6,7 +6,7 @@
 import { type Profiler, Session } from 'node:inspector'
 import { StatementSync } from 'node:sqlite'
 
-type Native = (this: unknown, ...given: unknown[]) => unknown
+type Native = (this: unknown, ...input: unknown[]) => unknown
 
 /** Characters that count as one unit: a text is copied many at a time. */
 const CHARACTERS = 64
@@ -69,15 +69,15 @@ function takeBlocks(): number {
 function watchLoops(): () => void {
   const undo = LOOPS.flatMap(([owner, names]) =>
     names.map((name) => {
-      const kept = Object.getOwnPropertyDescriptor(owner, name) ?? {}
+      const stored = Object.getOwnPropertyDescriptor(owner, name) ?? {}
       const original: Native = Reflect.get(owner, name)
-      const value: Native = function (...given) {
-        const made = Reflect.apply(original, this, given)
-        native += 1 + sizeOf(made) + sizeOf(given[0]) + (READ_ALL.has(name) ? sizeOf(this) : 0)
+      const value: Native = function (...input) {
+        const made = Reflect.apply(original, this, input)
+        native += 1 + sizeOf(made) + sizeOf(input[0]) + (READ_ALL.has(name) ? sizeOf(this) : 0)
         return made
       }
-      Reflect.defineProperty(owner, name, { ...kept, value })
-      return () => Reflect.defineProperty(owner, name, kept)
+      Reflect.defineProperty(owner, name, { ...stored, value })
+      return () => Reflect.defineProperty(owner, name, stored)
     }),
   )
   return () => undo.forEach((restore) => restore())

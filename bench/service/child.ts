@@ -22,7 +22,7 @@ export type Said =
   | { readonly url: string; readonly trivial: string; readonly started: number }
   | { readonly value: number }
 
-const say = (said: Said): void => void process.send?.(said)
+const say = (text: Said): void => void process.send?.(text)
 
 const config = JSON.parse(process.argv[2] ?? '{}') as ChildConfig
 const store = storeAt(config.place)
@@ -62,9 +62,9 @@ const WORK: Readonly<Record<Ask, () => Promise<number>>> = {
   follow: () =>
     timed(async () => {
       const id = crypto.randomUUID()
-      const told = new Promise<void>((resolve) => heard.set(id, resolve))
+      const report = new Promise<void>((resolve) => heard.set(id, resolve))
       await store.append('c5', [{ kind: 'PauseEvent', id }])
-      await told
+      await report
       heard.delete(id)
     }),
   async memory() {
@@ -76,5 +76,5 @@ const WORK: Readonly<Record<Ask, () => Promise<number>>> = {
   },
 }
 
-process.on('message', async (asked: Ask) => say({ value: await WORK[asked]() }))
+process.on('message', async (requests: Ask) => say({ value: await WORK[requests]() }))
 process.on('disconnect', () => process.exit())

@@ -10,10 +10,10 @@ import type { Store } from '../../src/store/contract/store.ts'
 export type Place = { readonly file: string } | { readonly url: string; readonly schema: string }
 
 /** The store of a place, waiting for the disk as it does by default. */
-export const storeAt = (place: Place): Store =>
-  'file' in place
-    ? sqliteStore({ file: place.file })
-    : postgresStore({ url: place.url, schema: place.schema })
+export const storeAt = (backend: Place): Store =>
+  'file' in backend
+    ? sqliteStore({ file: backend.file })
+    : postgresStore({ url: backend.url, schema: backend.schema })
 
 /** Microseconds between two conversations; the last was made a minute before the first million would end. */
 const STEP = 1_000_000n
@@ -32,13 +32,13 @@ const PAUSE = '{"kind":"PauseEvent","id":"e0","source":"user"}'
  */
 const SHARE = 100
 
-export async function fill(place: Place, count: number): Promise<void> {
-  const store = storeAt(place)
+export async function fill(backend: Place, count: number): Promise<void> {
+  const store = storeAt(backend)
   // Makes the tables.
   await store.getConversation('none')
   await store.close()
-  if ('file' in place) fillSqlite(place.file, count)
-  else await fillPostgres(place.url, place.schema, count)
+  if ('file' in backend) fillSqlite(backend.file, count)
+  else await fillPostgres(backend.url, backend.schema, count)
 }
 
 function fillSqlite(file: string, count: number): void {

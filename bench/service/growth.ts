@@ -83,11 +83,11 @@ async function start(size: number, config: ChildConfig): Promise<Running> {
   })
   const next = (): Promise<Said> =>
     new Promise((resolve, reject) => {
-      child.once('message', (said: Said) => resolve(said))
+      child.once('message', (text: Said) => resolve(text))
       child.once('exit', (code) => reject(new Error(`a service ended by itself, with ${code}`)))
     })
-  const said = await next()
-  if (!('url' in said)) throw new Error('a service said where it is no more')
+  const text = await next()
+  if (!('url' in text)) throw new Error('a service said where it is no more')
   const ask = async (what: Ask): Promise<number> => {
     const reply = next()
     child.send(what)
@@ -95,7 +95,7 @@ async function start(size: number, config: ChildConfig): Promise<Running> {
     child.removeAllListeners('exit')
     return 'value' in answer ? answer.value : 0
   }
-  return { size, place: config.place, child, ...said, ask }
+  return { size, place: config.place, child, ...text, ask }
 }
 
 async function stop({ child }: Running): Promise<void> {
@@ -132,12 +132,12 @@ const request = (name: string, path: string): Operation => [
   ({ url }) => timed(() => send(`${url}${path}`)),
 ]
 
-const asked = (what: Ask): Operation => [what, ({ ask }) => ask(what)]
+const requests = (what: Ask): Operation => [what, ({ ask }) => ask(what)]
 
 /** Each list has ten to show, and what is compared one by one has 1,000 to look at. */
 const OPERATIONS: readonly Operation[] = [
   ['create', ({ url }) => timed(() => send(`${url}/api/conversations`, {}))],
-  asked('follow'),
+  requests('follow'),
   request('list', '/api/conversations/search?limit=10'),
   request('list by change', '/api/conversations/search?limit=10&sort_order=UPDATED_AT_DESC'),
   request('list by status', '/api/conversations/search?limit=10&sort_order=CREATED_AT&status=paused'),
@@ -152,9 +152,9 @@ const OPERATIONS: readonly Operation[] = [
     `/api/v1/app-conversations/search?limit=10&updated_at__gte=${formatInstant(madeAt(0))}`,
   ),
   request('list by title', '/api/v1/app-conversations/search?limit=10&title__contains=no+such'),
-  asked('list by parent'),
+  requests('list by parent'),
   // Before the counts: what these go through fills the processor's caches, the more the more there is.
-  asked('claim'),
+  requests('claim'),
   request('count', '/api/conversations/count'),
   request('count by status', '/api/conversations/count?status=finished'),
   request('count by title', '/api/v1/app-conversations/count?title__contains=no+such'),
@@ -193,12 +193,12 @@ async function measure(running: readonly Running[], operations: readonly Operati
   for (let round = -WARM_UP; round < ROUNDS; round += 1) {
     for (const [nth, [name, run]] of operations.entries()) {
       for (const turn of running.keys()) {
-        const at = (turn + round + running.length) % running.length
-        const service = running[at]
+        const index = (turn + round + running.length) % running.length
+        const service = running[index]
         if (service === undefined) continue
         if (RESTED.has(name)) await setTimeout(REST)
         const took = await run(service)
-        if (round >= 0) times[nth]?.[at]?.push(took)
+        if (round >= 0) times[nth]?.[index]?.push(took)
       }
     }
   }
@@ -217,10 +217,10 @@ function printRows(rows: readonly Row[], sizes: readonly number[]): string[] {
   for (const { name, times } of rows) {
     const base = baseOf(name, sizes)
     const compared = base < 0 ? [] : times.slice(base).map((all) => ratioOf(all, times[base] ?? []))
-    const most = Math.max(0, ...compared)
-    if (most > MOST_TIMES) wrong.push(`${name} costs ${most.toFixed(2)} times as much`)
+    const limit = Math.max(0, ...compared)
+    if (limit > MOST_TIMES) wrong.push(`${name} costs ${limit.toFixed(2)} times as much`)
     console.log(
-      `  ${name.padEnd(26)}${times.map((all) => median(all).toFixed(2).padStart(11)).join('')}   ${most === 0 ? '' : `${most.toFixed(2)} x`}`,
+      `  ${name.padEnd(26)}${times.map((all) => median(all).toFixed(2).padStart(11)).join('')}   ${limit === 0 ? '' : `${limit.toFixed(2)} x`}`,
     )
   }
   return wrong
@@ -259,9 +259,9 @@ async function measureAdapter(
   }
   const starts = sizes.map((): number[] => [])
   for (let round = -1; round < STARTS; round += 1) {
-    for (const [at, size] of sizes.entries()) {
+    for (const [index, size] of sizes.entries()) {
       const service = await start(size, { place: placeOf(size), webhook: null, follows: false })
-      if (round >= 0) starts[at]?.push(service.started)
+      if (round >= 0) starts[index]?.push(service.started)
       await stop(service)
     }
   }

@@ -69,9 +69,9 @@ interface Row {
 async function callInTurn(calls: readonly (() => Promise<unknown>)[]): Promise<Took> {
   const each: number[] = []
   const start = performance.now()
-  for (let at = 0; at < REQUESTS; at += 1) {
+  for (let index = 0; index < REQUESTS; index += 1) {
     const begun = performance.now()
-    await calls[at % calls.length]?.()
+    await calls[index % calls.length]?.()
     each.push(performance.now() - begun)
   }
   return { whole: performance.now() - start, each }
@@ -152,17 +152,17 @@ async function main(): Promise<void> {
       const rates = rows.map((): number[] => [])
       const slowest = rows.map((): number[] => [])
       for (let round = -1; round < ROUNDS; round += 1) {
-        for (const [at, row] of rows.entries()) {
+        for (const [index, row] of rows.entries()) {
           const { whole, each } = await row.run()
           if (round < 0) continue
-          rates[at]?.push((REQUESTS * 1_000) / whole)
-          slowest[at]?.push(p99(each))
+          rates[index]?.push((REQUESTS * 1_000) / whole)
+          slowest[index]?.push(p99(each))
         }
       }
       console.log(`pages of ${limit} events, ${(bytes / 1_000).toFixed(1)} kB`)
-      for (const [at, row] of rows.entries()) {
-        const rate = Math.round(median(rates[at] ?? []))
-        const slow = median(slowest[at] ?? [])
+      for (const [index, row] of rows.entries()) {
+        const rate = Math.round(median(rates[index] ?? []))
+        const slow = median(slowest[index] ?? [])
         console.log(
           `  ${row.name.padEnd(30)} ${String(rate).padStart(7)} a second   p99 ${slow.toFixed(2).padStart(7)} ms`,
         )

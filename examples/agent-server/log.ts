@@ -83,7 +83,7 @@ export class Log {
     if (events.length === 0) return events
     appendFileSync(this.#file, `${JSON.stringify(events)}\n`)
     for (const event of events) this.#apply(event)
-    for (const reader of this.readers) events.forEach((event, at) => reader.event(event, from + at))
+    for (const reader of this.readers) events.forEach((event, index) => reader.event(event, from + index))
     return events
   }
 
@@ -117,11 +117,11 @@ export class Log {
   /** The events from the root to HEAD. */
   branch(): LogEvent[] {
     const path: LogEvent[] = []
-    for (let at = this.head; at !== null;) {
-      const event = this.get(at)
+    for (let index = this.head; index !== null;) {
+      const event = this.get(index)
       if (event === null) break
       path.push(event)
-      at = event.parent_id
+      index = event.parent_id
     }
     return path.toReversed()
   }

@@ -6,7 +6,7 @@ import { askModel, type ModelReply } from './model.ts'
 import { isTurnOver, messagesOf } from './view.ts'
 
 /** Does what a tool does. @throws what the model is told of as an error. */
-export type Tool = (given: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<string> | string
+export type Tool = (input: Readonly<Record<string, unknown>>, signal: AbortSignal) => Promise<string> | string
 
 /** What all runs share. */
 export interface Agent {
@@ -48,8 +48,8 @@ async function loop(
     if (signal.aborted || log.status === 'paused') return
     const pending = log.pending()
     if (pending.length > 0) {
-      const asked = pending.filter(({ id }) => log.asksConsent && !approved.has(id))
-      if (asked.length > 0) return log.setStatus('waiting_for_confirmation')
+      const requests = pending.filter(({ id }) => log.asksConsent && !approved.has(id))
+      if (requests.length > 0) return log.setStatus('waiting_for_confirmation')
       await Promise.all(pending.map((call) => execute(agent, log, call, signal)))
       continue
     }
@@ -71,11 +71,11 @@ function eventsOf(agent: Agent, { text, calls }: ModelReply, after: string | nul
   if (calls.length === 0)
     return [{ kind: 'MessageEvent', source: 'agent', llm_message: { role: 'assistant', content, reply } }]
   const response = randomUUID()
-  const actions = calls.map((call, at) => ({
+  const actions = calls.map((call, index) => ({
     kind: 'ActionEvent',
     id: randomUUID(),
     source: 'agent',
-    thought: at === 0 ? content : [],
+    thought: index === 0 ? content : [],
     action: actionOf(agent, call),
     tool_name: call.name,
     tool_call_id: call.id,
@@ -90,9 +90,9 @@ function eventsOf(agent: Agent, { text, calls }: ModelReply, after: string | nul
 function actionOf(agent: Agent, call: ModelReply['calls'][number]): Call['action'] {
   if (!Object.hasOwn(agent.tools, call.name)) return null
   try {
-    const given: unknown = JSON.parse(call.arguments)
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) return null
-    return { ...given, kind: `${call.name}Action` }
+    const input: unknown = JSON.parse(call.arguments)
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) return null
+    return { ...input, kind: `${call.name}Action` }
   } catch {
     return null
   }

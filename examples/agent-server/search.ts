@@ -31,8 +31,8 @@ export class Refusal extends Error {
   }
 }
 
-export const invalid = (place: 'query' | 'body', name: string, type: string, msg: string): Refusal =>
-  new Refusal(422, [{ type, loc: [place, name], msg }])
+export const invalid = (position: 'query' | 'body', name: string, type: string, msg: string): Refusal =>
+  new Refusal(422, [{ type, loc: [position, name], msg }])
 
 /** What a request asks for. */
 interface Search {
@@ -84,7 +84,7 @@ function instant(query: URLSearchParams, name: string): number | null {
 const timeOf = ({ timestamp }: LogEvent): number => Date.parse(timestamp)
 
 /** The events that a search finds, with their positions, in the order of time. */
-const found = (events: readonly LogEvent[], { kind, source, from, until }: Search, hidden: string | null) =>
+const matches = (events: readonly LogEvent[], { kind, source, from, until }: Search, hidden: string | null) =>
   events
     .map((event, position) => ({ event, position, time: timeOf(event) }))
     .filter(({ event }) => event.kind !== hidden)
@@ -94,7 +94,7 @@ const found = (events: readonly LogEvent[], { kind, source, from, until }: Searc
     .toSorted((a, b) => a.time - b.time || a.position - b.position)
 
 export const countEvents = (events: readonly LogEvent[], search: Search): number =>
-  found(events, search, null).length
+  matches(events, search, null).length
 
 /** One page. @param scope what a page id is good for, beside the filters and the order */
 export function searchEvents(
@@ -104,7 +104,7 @@ export function searchEvents(
   hidden: string | null = null,
 ): { readonly items: readonly unknown[]; readonly next_page_id: string | null } {
   const { cursor, limit, isDescending } = search
-  const all = found(events, search, hidden)
+  const all = matches(events, search, hidden)
   const order = isDescending ? all.toReversed() : all
   const query = JSON.stringify([scope, hidden, { ...search, cursor: null, limit: null }])
   const after = cursor === null ? null : readCursor(cursor, query)
@@ -130,11 +130,11 @@ const isBehind = (
 }
 
 /** A page id holds where the page ended, and a digest by which another search refuses it. */
-const digestOf = (place: string, query: string): string =>
-  createHash('sha256').update(`${place} ${query}`).digest('base64url').slice(0, 16)
+const digestOf = (position: string, query: string): string =>
+  createHash('sha256').update(`${position} ${query}`).digest('base64url').slice(0, 16)
 
-const writeCursor = (place: Place, query: string): string =>
-  `${place.join('.')}.${digestOf(place.join('.'), query)}`
+const writeCursor = (backend: Place, query: string): string =>
+  `${backend.join('.')}.${digestOf(backend.join('.'), query)}`
 
 function readCursor(cursor: string, query: string): Place {
   const [time = '', position = '', digest = ''] = cursor.split('.')

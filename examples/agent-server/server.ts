@@ -141,11 +141,11 @@ async function respond(request: IncomingMessage): Promise<unknown> {
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Body> {
-  const given = await text(request)
-  if (given === '') return {}
+  const input = await text(request)
+  if (input === '') return {}
   let value: unknown
   try {
-    value = JSON.parse(given)
+    value = JSON.parse(input)
   } catch {
     throw invalid('body', '', 'json_invalid', 'Is no JSON')
   }
@@ -191,7 +191,7 @@ function listen({ write, end }: Channel, log: Log, after: number): () => void {
     last = position
     send('event', wire(event))
   }
-  for (let at = from + 1; at < log.events.length; at += 1) give(log.events[at] as LogEvent, at)
+  for (let index = from + 1; index < log.events.length; index += 1) give(log.events[index] as LogEvent, index)
   state('caught_up', 'caught_up', { position: last, replayed: last - from })
   const reader = {
     event: give,

@@ -45,9 +45,9 @@ function unitsOf(log: Log): Unit[] {
     }
     const after = askedAfter(event)
     const seen = after === undefined ? Infinity : after === null ? -1 : log.positionOf(after)
-    let place = units.length
-    while (place > 0 && isLater(units[place - 1], seen, log)) place -= 1
-    units.splice(place, 0, { events: [event], response })
+    let position = units.length
+    while (position > 0 && isLater(units[position - 1], seen, log)) position -= 1
+    units.splice(position, 0, { events: [event], response })
   }
   return units
 }

@@ -21,14 +21,14 @@ const ROOT = resolve(HERE, '../..')
 const PAGE = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
 
 /** How each recipe is tried. */
-const RECIPES: Readonly<Record<string, (place: Place) => Promise<void>>> = {
-  hono: (place) => serves(place, ['hono.ts']),
-  express: (place) => serves(place, ['express.ts']),
+const RECIPES: Readonly<Record<string, (backend: Place) => Promise<void>>> = {
+  hono: (position) => serves(position, ['hono.ts']),
+  express: (position) => serves(position, ['express.ts']),
   next: ({ folder, env }) => {
     const next = join(HERE, 'node_modules/next/dist/bin/next')
-    const place = { folder: join(folder, 'next'), env }
-    run(process.execPath, [next, 'build'], place.folder, env)
-    return serves(place, [next, 'start'])
+    const path = { folder: join(folder, 'next'), env }
+    run(process.execPath, [next, 'build'], path.folder, env)
+    return serves(path, [next, 'start'])
   },
   worker: async ({ folder }) => {
     const { default: worker } = (await import(pathToFileURL(join(folder, 'worker.ts')).href)) as {
@@ -64,11 +64,11 @@ function run(command: string, args: readonly string[], cwd: string, env = proces
 
 /** The frameworks, where they are not there yet, and the library as it is now. */
 function install(): void {
-  const asked = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+  const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules', '.installed-lock')
-  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== asked) {
+  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== requests) {
     run('npm', ['ci', '--ignore-scripts'], HERE)
-    writeFileSync(mark, asked)
+    writeFileSync(mark, requests)
   }
   const [packed] = JSON.parse(
     run('npm', ['pack', '--json', '--silent', '--pack-destination', HERE], ROOT),
@@ -155,9 +155,9 @@ async function chats(api: string, ended: () => boolean): Promise<void> {
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello!' }] }
   const post = (body: string, by: Readonly<Record<string, string>> = user) =>
     fetch(api, { method: 'POST', body, headers: { 'content-type': 'application/json', ...by } })
-  const said = await (await post(JSON.stringify({ id: 'chat-1', messages: [message] }))).text()
-  ok(said.startsWith('data: {"type":"start","messageId":"m1-reply"}'), said)
-  ok(said.endsWith('data: [DONE]\n\n'), said)
+  const text = await (await post(JSON.stringify({ id: 'chat-1', messages: [message] }))).text()
+  ok(text.startsWith('data: {"type":"start","messageId":"m1-reply"}'), text)
+  ok(text.endsWith('data: [DONE]\n\n'), text)
   const messages = (await (await fetch(`${api}/chat-1`, { headers: user })).json()) as { id: string }[]
   deepStrictEqual(
     messages.map(({ id }) => id),

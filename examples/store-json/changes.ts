@@ -94,10 +94,10 @@ export function changeIn(text: string): Change & { readonly witness: string } {
 
 /** Folds the next change into a state. Gives the changes whose content is of no use from now on. O(size). */
 export function apply(state: State, change: Change & { readonly witness: string }): readonly number[] {
-  const no = state.next
+  const number = state.next
   state.next += 1
-  const told = toldBy(change)
-  if (told !== null) state.feed.push({ ...told, no, witness: change.witness })
+  const report = toldBy(change)
+  if (report !== null) state.feed.push({ ...report, no: number, witness: change.witness })
   if (change.type === 'erased') return []
   if (change.type === 'items') {
     for (const { collection, id } of change.gone) state.items.get(collection)?.delete(id)
@@ -108,32 +108,32 @@ export function apply(state: State, change: Change & { readonly witness: string 
     return []
   }
   if (change.type === 'created') state.conversations.set(change.id, newKept(change.record))
-  const kept = state.conversations.get(change.id)
+  const stored = state.conversations.get(change.id)
   // It was deleted, and not all that tells of it is erased yet.
-  if (kept === undefined) return []
-  if (change.type !== 'deleted') kept.changes.push(no)
+  if (stored === undefined) return []
+  if (change.type !== 'deleted') stored.changes.push(number)
   switch (change.type) {
     case 'created':
       return []
     case 'patched':
-      kept.record = change.record
+      stored.record = change.record
       return []
     case 'listed':
-      kept.record = Object.freeze({ ...kept.record, status: change.status })
+      stored.record = Object.freeze({ ...stored.record, status: change.status })
       return []
     case 'appended':
-      append(kept, change)
+      append(stored, change)
       return []
     case 'leased':
-      kept.lease = change.lease
-      kept.taken = change.taken
+      stored.lease = change.lease
+      stored.taken = change.taken
       return []
     case 'snapshot':
-      return save(kept, change, no)
+      return save(stored, change, number)
     case 'deleted':
       state.conversations.delete(change.id)
       // The latest first: what is left when that breaks off is an earlier state, and is deleted once more.
-      return kept.changes.toReversed()
+      return stored.changes.toReversed()
   }
 }
 
@@ -169,14 +169,14 @@ const newKept = (record: ConversationRecord): Kept => ({
   changes: [],
 })
 
-function append(kept: Kept, { events, updatedAt, tree }: Appended): void {
+function append(stored: Kept, { events, updatedAt, tree }: Appended): void {
   const { nodes, opened, tip } = tree
-  kept.events.push(...events)
-  for (const node of nodes) kept.nodes.set(node.id, node)
-  for (const { lane, parent } of opened) kept.lanes.set(lane, parent)
-  kept.tip = tip
-  kept.record = Object.freeze({
-    ...kept.record,
+  stored.events.push(...events)
+  for (const node of nodes) stored.nodes.set(node.id, node)
+  for (const { lane, parent } of opened) stored.lanes.set(lane, parent)
+  stored.tip = tip
+  stored.record = Object.freeze({
+    ...stored.record,
     updatedAt,
     version: tip.version,
     headId: tip.head?.id ?? null,
@@ -184,10 +184,10 @@ function append(kept: Kept, { events, updatedAt, tree }: Appended): void {
 }
 
 /** Gives the changes of which this one replaces the last part that was of use. */
-function save({ snapshot }: Kept, { parts, complete }: SnapshotSaved, no: number): readonly number[] {
+function save({ snapshot }: Kept, { parts, complete }: SnapshotSaved, number: number): readonly number[] {
   const before = new Set(snapshot.values())
   if (complete) snapshot.clear()
-  for (const [part] of parts) snapshot.set(part, no)
+  for (const [part] of parts) snapshot.set(part, number)
   const now = new Set(snapshot.values())
   return [...before].filter((change) => !now.has(change))
 }

@@ -11,17 +11,17 @@ import { ColloquyError } from 'colloquy'
 /** What a store needs of a disk. All of it throws `store_full`, `store_read_only` or `store_unavailable`. */
 export interface Folder {
   /** The text of a change; null where there is none yet. */
-  read(no: number): string | null
+  read(number: number): string | null
   /** Writes a change, so that it survives a loss of power; false when another process took its number. */
-  add(no: number, text: string): boolean
+  add(number: number, text: string): boolean
   /** Puts another text in place of a change; after a loss of power one of the two is there. */
-  replace(no: number, text: string): void
+  replace(number: number, text: string): void
 }
 
 /** @param durable whether to wait for the disk */
 export function openFolder(path: string, durable: boolean): Folder {
   // Names that sort, so that `cat *.json` is the whole story.
-  const nameOf = (no: number): string => join(path, `${String(no).padStart(12, '0')}.json`)
+  const nameOf = (number: number): string => join(path, `${String(number).padStart(12, '0')}.json`)
   const sync = (name: string): void => {
     if (!durable) return
     const file = fs.openSync(name, 'r')
@@ -32,36 +32,36 @@ export function openFolder(path: string, durable: boolean): Folder {
     }
   }
   /** Writes a file under a name of its own, and has it for as long as it takes to place it. */
-  const withFile = <T>(text: string, place: (name: string) => T): T => {
+  const withFile = <T>(text: string, position: (name: string) => T): T => {
     const name = join(path, `${randomUUID()}.tmp`)
     try {
       fs.writeFileSync(name, text, { flag: 'wx' })
-      return place(name)
+      return position(name)
     } finally {
       fs.rmSync(name, { force: true })
     }
   }
-  told(() => fs.mkdirSync(path, { recursive: true }))
+  report(() => fs.mkdirSync(path, { recursive: true }))
 
   return {
-    read: (no) => told(() => unless('ENOENT', () => fs.readFileSync(nameOf(no), 'utf8'))),
+    read: (number) => report(() => unless('ENOENT', () => fs.readFileSync(nameOf(number), 'utf8'))),
 
-    add: (no, text) =>
-      told(() =>
+    add: (number, text) =>
+      report(() =>
         withFile(text, (name) => {
           sync(name)
-          const added = unless('EEXIST', () => (fs.linkSync(name, nameOf(no)), true)) ?? false
+          const added = unless('EEXIST', () => (fs.linkSync(name, nameOf(number)), true)) ?? false
           // Also where another process won: what it wrote is read next, and must last before we build on it.
           sync(path)
           return added
         }),
       ),
 
-    replace: (no, text) =>
-      told(() =>
+    replace: (number, text) =>
+      report(() =>
         withFile(text, (name) => {
           sync(name)
-          fs.renameSync(name, nameOf(no))
+          fs.renameSync(name, nameOf(number))
         }),
       ),
   }
@@ -81,7 +81,7 @@ function unless<T>(code: string, call: () => T): T | null {
 }
 
 /** Failures of the disk, by the contract's codes. */
-function told<T>(call: () => T): T {
+function report<T>(call: () => T): T {
   try {
     return call()
   } catch (cause) {

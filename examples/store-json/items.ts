@@ -29,9 +29,9 @@ export function jsonItems(opened: () => Journal): Items {
       return find(opened().latest(), collection, id)
     },
 
-    async changeItems(given) {
+    async changeItems(input) {
       return opened().commit((state) => {
-        const changes = checkChanges(given)
+        const changes = checkChanges(input)
         for (const change of changes) {
           const version = find(state, change.collection, change.id)?.version ?? null
           if (change.expected !== undefined && change.expected !== version)

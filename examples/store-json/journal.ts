@@ -30,7 +30,7 @@ export class Journal {
       const change = changeIn(text)
       const useless = apply(this.#state, change)
       if (change.type === 'appended' || change.type === 'deleted') this.#watches.wake(change.id)
-      for (const no of useless) this.#erase(no)
+      for (const number of useless) this.#erase(number)
     }
   }
 
@@ -52,18 +52,18 @@ export class Journal {
   }
 
   /** A change as it was written; another process may have erased it since. */
-  read(no: number): Change | null {
-    const text = this.#folder.read(no)
+  read(number: number): Change | null {
+    const text = this.#folder.read(number)
     return text === null ? null : changeIn(text)
   }
 
-  #erase(no: number): void {
+  #erase(number: number): void {
     try {
-      const text = this.#folder.read(no)
+      const text = this.#folder.read(number)
       const change = text === null ? null : changeIn(text)
       if (change === null || change.type === 'erased') return
       const { witness } = change
-      this.#folder.replace(no, textOf({ type: 'erased', told: toldBy(change) }, witness))
+      this.#folder.replace(number, textOf({ type: 'erased', told: toldBy(change) }, witness))
     } catch {
       // The change that made it useless stands. Who opens the folder next erases it.
     }

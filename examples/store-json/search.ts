@@ -21,14 +21,14 @@ export const contextOf = ({ record, tip, lease, events, nodes }: Kept): AppendCo
 })
 
 /** The events that a filter lets through, in the order of the log; none of an unknown conversation. O(events). */
-export function eventsIn(kept: Kept | undefined, filter: CheckedEventFilter): StoredEvent[] {
-  if (kept === undefined) return []
-  const { events, nodes, lanes } = kept
-  const found = events.filter((event) => fitsEvent(event, filter))
-  if (filter.leafId === null) return found
+export function eventsIn(stored: Kept | undefined, filter: CheckedEventFilter): StoredEvent[] {
+  if (stored === undefined) return []
+  const { events, nodes, lanes } = stored
+  const matches = events.filter((event) => fitsEvent(event, filter))
+  if (filter.leafId === null) return matches
   const leaf = nodes.get(filter.leafId)
   if (leaf === undefined) return []
   const segments = pathSegments(leaf, (lane) => lanes.get(lane) ?? null)
   const upTo = new Map(segments.map((segment) => [segment.lane, segment.upTo]))
-  return found.filter(({ id, seq }) => seq <= (upTo.get(nodes.get(id ?? '')?.lane ?? -1) ?? -1))
+  return matches.filter(({ id, seq }) => seq <= (upTo.get(nodes.get(id ?? '')?.lane ?? -1) ?? -1))
 }

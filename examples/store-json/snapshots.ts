@@ -22,14 +22,14 @@ export function loadParts(journal: Journal, id: string): SnapshotPart[] {
     const { conversations, next } = journal.latest()
     const { snapshot = new Map<number, number>() } = conversations.get(id) ?? {}
     const texts = new Map<number, ReadonlyMap<number, string>>()
-    for (const no of new Set(snapshot.values())) {
-      const change = journal.read(no)
-      if (change?.type === 'snapshot') texts.set(no, new Map(change.parts))
+    for (const number of new Set(snapshot.values())) {
+      const change = journal.read(number)
+      if (change?.type === 'snapshot') texts.set(number, new Map(change.parts))
     }
     const parts = [...snapshot]
       .toSorted(([a], [b]) => a - b)
-      .flatMap(([part, no]) => {
-        const text = texts.get(no)?.get(part)
+      .flatMap(([part, number]) => {
+        const text = texts.get(number)?.get(part)
         return text === undefined ? [] : [{ part, bytes: new Uint8Array(Buffer.from(text, 'base64')) }]
       })
     // Else another process has saved anew, and erased what was about to be read.

@@ -46,12 +46,12 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
     async append(id, facts, options = {}) {
       kit.refuseWithin(options)
       return commit((state) => {
-        const kept = get(state, id)
-        const { events, added, opened, tip } = kit.decideAppend(contextOf(kept), facts, options)
+        const retained = get(state, id)
+        const { events, added, opened, tip } = kit.decideAppend(contextOf(retained), facts, options)
         const result = { events, version: tip.version, headId: tip.head?.id ?? null }
         if (added.length === 0) return { change: null, result }
         const nodes = added.flatMap(({ node }) => node ?? [])
-        const updatedAt = kit.laterOf(kept.record.updatedAt, kit.microsNow())
+        const updatedAt = kit.laterOf(retained.record.updatedAt, kit.microsNow())
         const stored = added.map(({ event }) => event)
         const tree = { nodes, opened, tip }
         return { change: { type: 'appended', id, updatedAt, events: stored, tree }, result }
@@ -74,9 +74,9 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 
     async getMany(conversationId, ids, options) {
       const refs = kit.checkGetOptions(options)
-      const kept = find(conversationId)
+      const stored = find(conversationId)
       return ids.map((id) => {
-        const event = eventOf(kept, id)
+        const event = eventOf(stored, id)
         return event && shown(event, refs)
       })
     },
@@ -117,8 +117,8 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       return kit.lookedCount(length, length, kit.checkExact(exact))
     },
 
-    async setStatus(id, given, version) {
-      const status = kit.checkStatus(given)
+    async setStatus(id, input, version) {
+      const status = kit.checkStatus(input)
       return commit(({ conversations }) => {
         const isAsSaid = conversations.get(id)?.record.version === version
         return { change: isAsSaid ? { type: 'listed', id, status } : null, result: isAsSaid }
@@ -141,10 +141,10 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 
     async acquireLease(id, owner, ttl) {
       return commit((state) => {
-        const kept = get(state, id)
+        const stored = get(state, id)
         kit.checkLease(owner, ttl)
         const ask = { conversationId: id, owner, ttl, now: Date.now() }
-        const lease = kit.nextLease(kept.lease, kept.taken, ask)
+        const lease = kit.nextLease(stored.lease, stored.taken, ask)
         if (lease === null) return { change: null, result: null }
         return { change: { type: 'leased', id, lease, taken: lease.generation }, result: lease }
       })
@@ -152,8 +152,8 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 
     async releaseLease({ conversationId: id, owner, generation }) {
       return commit(({ conversations }) => {
-        const kept = conversations.get(id)
-        const isLatest = kept?.lease?.owner === owner && kept.lease.generation === generation
+        const stored = conversations.get(id)
+        const isLatest = stored?.lease?.owner === owner && stored.lease.generation === generation
         const change = { type: 'leased', id, lease: null, taken: generation } as const
         return isLatest ? { change, result: true } : { change: null, result: false }
       })
@@ -207,13 +207,15 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       const { feed, conversations } = opened().latest()
       const rows = feed
         .filter(({ conversationId: id }) => checked.shard === null || kit.shardOf(id) === checked.shard)
-        .map(({ no, ...row }): kit.FeedRow => {
+        .map(({ no: number, ...row }): kit.FeedRow => {
           const since = conversations.get(row.conversationId)?.changes[0] ?? Number.POSITIVE_INFINITY
-          return { ...row, place: String(no), isThere: since <= no }
+          return { ...row, place: String(number), isThere: since <= number }
         })
       if (checked.fromEnd) return kit.feedEnd(checked, rows.at(-1))
       const from = Number(checked.after?.place ?? 0)
-      const page = rows.filter(({ place }) => Number(place) >= from).slice(0, kit.rowsFor(checked))
+      const page = rows
+        .filter(({ place: position }) => Number(position) >= from)
+        .slice(0, kit.rowsFor(checked))
       return kit.fillFeed(kit.planFeed(checked, page), ({ row, from, until }) =>
         (conversations.get(row.conversationId)?.events ?? []).slice(from, until),
       )
@@ -242,17 +244,17 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
 
 /** @throws `unknown_conversation`. */
 function get({ conversations }: State, id: string): Kept {
-  const kept = conversations.get(id)
-  if (kept === undefined) throw kit.unknownConversation(id)
-  return kept
+  const stored = conversations.get(id)
+  if (stored === undefined) throw kit.unknownConversation(id)
+  return stored
 }
 
 const shown = (event: kit.StoredEvent, refs: boolean): kit.StoredEvent =>
   refs ? kit.withReferences(event) : event
 
-function eventOf(kept: Kept | undefined, id: string): kit.StoredEvent | null {
-  const node = kept?.nodes.get(id)
-  return (node && kept?.events[node.seq]) ?? null
+function eventOf(stored: Kept | undefined, id: string): kit.StoredEvent | null {
+  const node = stored?.nodes.get(id)
+  return (node && stored?.events[node.seq]) ?? null
 }
 
 const recordsIn = (state: State, filter: kit.CheckedConversationFilter): kit.ConversationRecord[] =>

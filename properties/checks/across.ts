@@ -26,11 +26,11 @@ export type Across =
 
 /** The situations of the facts from a cut up to a length, read from the states after each fact. */
 export function across(states: readonly State[], cut: number, length: number): Set<Across> {
-  const found = new Set<Across>()
-  for (let at = cut; at < length; at += 1) {
-    noteFact(states[at] as State, states[at + 1] as State, cut, (situation) => found.add(situation))
+  const result = new Set<Across>()
+  for (let index = cut; index < length; index += 1) {
+    noteFact(states[index] as State, states[index + 1] as State, cut, (situation) => result.add(situation))
   }
-  return found
+  return result
 }
 
 function noteFact(before: State, after: State, cut: number, note: (situation: Across) => void): void {
@@ -55,8 +55,8 @@ function noteFact(before: State, after: State, cut: number, note: (situation: Ac
   const was = (parent as Checkpoint | null)?.branch
   if (was === undefined) return
   if (event?.kind === 'Condensation') {
-    const left = new Set(units.map((unit) => unit.first))
-    if ([...was.view.units].some((unit) => isOld(unit.first) && !left.has(unit.first))) note('condensed')
+    const remaining = new Set(units.map((unit) => unit.first))
+    if ([...was.view.units].some((unit) => isOld(unit.first) && !remaining.has(unit.first))) note('condensed')
   }
   const last = branch.dropped.last()
   if (last?.entry === entry) {

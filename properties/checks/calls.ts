@@ -68,25 +68,25 @@ export function checkConsent(story: Story, plan: Plan, now: State): void {
       const seq = startOf(now, id, begin)
       const entry = entries(now).find((each) => each.id === id)
       const call = entry?.event as ActionEvent
-      const reply = entries(now).flatMap(({ event, seq: at }) =>
-        at < seq && event?.kind === 'ActionEvent' && event.llm_response_id === call.llm_response_id
+      const reply = entries(now).flatMap(({ event, seq: index }) =>
+        index < seq && event?.kind === 'ActionEvent' && event.llm_response_id === call.llm_response_id
           ? [event]
           : [],
       )
       if (!wantsConsent(plan, headerBefore(now, seq).confirmationPolicy, call, reply)) continue
       const waits = updates(now, 'execution_status').filter(
-        ({ value, seq: at }) => value === 'waiting_for_confirmation' && at < seq,
+        ({ value, seq: index }) => value === 'waiting_for_confirmation' && index < seq,
       )
       const since = waits.at(-1)?.seq ?? -1
       const approved = updates(now, 'approved_actions').some(
-        ({ seq: at, value }) => at > since && at < seq && names(value, id),
+        ({ seq: index, value }) => index > since && index < seq && names(value, id),
       )
       hold('P7', approved, `call ${id} was executed by step ${begin.no} though the policy wanted consent`)
       const spent = updates(now, 'started_actions')
-        .filter(({ seq: at, value }) => at < seq && names(value, id))
+        .filter(({ seq: index, value }) => index < seq && names(value, id))
         .at(-1)
       const fresh = updates(now, 'approved_actions').some(
-        ({ seq: at, value }) => at > (spent?.seq ?? -1) && at < seq && names(value, id),
+        ({ seq: index, value }) => index > (spent?.seq ?? -1) && index < seq && names(value, id),
       )
       hold('P7', fresh, `one consent served twice for call ${id}`)
     }
@@ -128,22 +128,22 @@ export function checkWords(story: Story, now: State): void {
 
 /** P8: nobody is asked or sent to work on a branch that does not allow it. */
 export function checkAsks(story: Story): void {
-  for (const { no, state, executes } of story.begins) {
+  for (const { no: number, state, executes } of story.begins) {
     const { status } = state.header
-    hold('I3', status === 'running', `step ${no} began in status ${status}`)
+    hold('I3', status === 'running', `step ${number} began in status ${status}`)
     if (executes.length === 0) {
-      hold('P8', isAnswered(state.branch), `step ${no} asked while calls were open`)
-      const said = [...viewEventsIn(state.branch.view)].filter(
+      hold('P8', isAnswered(state.branch), `step ${number} asked while calls were open`)
+      const messages = [...viewEventsIn(state.branch.view)].filter(
         ({ event }) => event.kind !== 'MessageEvent' || renderMessage(event) !== null,
       )
-      const last = said.findLast(({ event }) => event.kind !== 'SystemPromptEvent')
+      const last = messages.findLast(({ event }) => event.kind !== 'SystemPromptEvent')
       const word = last !== undefined && isFinalReply(last.event)
-      hold('P8', !word, `step ${no} asked again behind the last word, ${last?.id ?? ''}`)
+      hold('P8', !word, `step ${number} asked again behind the last word, ${last?.id ?? ''}`)
     } else
       hold(
         'P8',
         pendingCallCount(state.branch.pendingCalls) >= executes.length,
-        `step ${no} executes what is answered`,
+        `step ${number} executes what is answered`,
       )
   }
 }

@@ -26,8 +26,8 @@ const RETRIES = 3
 
 /** Asks condensers until none has anything more to do. */
 export async function condenserDecisions(facts: readonly Fact[], acts: readonly Act[]): Promise<void> {
-  const asked = reduce(replay(facts), { kind: 'CondensationRequest', id: 'asked', source: 'environment' })
-  const tokens = estimateTokens(toMessages(asked))
+  const requests = reduce(replay(facts), { kind: 'CondensationRequest', id: 'asked', source: 'environment' })
+  const tokens = estimateTokens(toMessages(requests))
   const tries: readonly CondensationLimits[] = [
     { maxEvents: 4, keepFirst: 0 },
     { maxTokens: Math.max(1, Math.floor(tokens / 2)) },
@@ -40,7 +40,7 @@ export async function condenserDecisions(facts: readonly Fact[], acts: readonly 
       summarise: async () => say(acts[(calls += 1) - 1] ?? 'summary'),
     })
     for (const condenser of [rolling, pipelineCondenser([noopCondenser(), rolling])]) {
-      let state = asked
+      let state = requests
       for (;;) {
         calls = 0
         // oxlint-disable-next-line no-await-in-loop

@@ -67,20 +67,20 @@ const requested = (state: State, round: number): State =>
 
 /** K2 and K3: each condensation shortens the view, and asking again comes to an end. */
 function condenseUntilDone(
-  given: State,
+  input: State,
   limits: CondensationLimits,
   met: Met,
   askAgain: (state: State, round: number) => State | null,
 ): void {
-  let state = given
+  let state = input
   for (let round = 0; ; round += 1) {
     const plan = total('K3', 'planning', () => planCondensation(state, limits))
     same('K3', 'the plan, made again', planText(planCondensation(state, limits)), planText(plan))
-    const { length, unhandledCondensationRequest: asked } = state.branch.view
+    const { length, unhandledCondensationRequest: requests } = state.branch.view
     if (plan.type === 'keep') {
       hold(
         'K3',
-        !asked && length <= (limits.maxEvents ?? 240),
+        !requests && length <= (limits.maxEvents ?? 240),
         'a view was kept that is called to be condensed',
       )
       break
@@ -117,9 +117,11 @@ function checkPlan(state: State, plan: CondensationPlan): void {
     plan.forgottenIds,
     items.filter(({ id }) => listed.has(id)).map(({ id }) => id),
   )
-  for (let at = 0; at <= items.length; at += 1) {
-    const [left, right] = [items[at - 1], items[at]].map((item) => item !== undefined && listed.has(item.id))
-    hold('K1', left === right || points.has(at), () => `cut at ${at}, which is no cut point`)
+  for (let index = 0; index <= items.length; index += 1) {
+    const [left, right] = [items[index - 1], items[index]].map(
+      (item) => item !== undefined && listed.has(item.id),
+    )
+    hold('K1', left === right || points.has(index), () => `cut at ${index}, which is no cut point`)
   }
   hold('K1', systemPrompt === null || !listed.has(systemPrompt.id), 'the system prompt is forgotten')
   const lastUser = items.findLast(isUser)
@@ -248,7 +250,7 @@ function cutAt(state: State, cut: number): State {
   const stays = new Set([
     lastUser,
     state.branch.systemPrompt?.id,
-    ...all.filter((id, at) => all.indexOf(id) < at),
+    ...all.filter((id, index) => all.indexOf(id) < index),
     ...goneOnWith(state),
   ])
   const forgotten = wholeUnits(state, stays, ids.slice(0, cut))
@@ -264,9 +266,9 @@ function cutAt(state: State, cut: number): State {
 function goneOnWith({ branch }: State): string[] {
   const units = [...branch.view.units]
   const starts = stretchStarts(units)
-  const waiting = new Set(units.flatMap((unit, at) => (isPending(unit) ? [starts[at]] : [])))
-  return units.flatMap((unit, at) =>
-    waiting.has(starts[at]) ? Array.from(unitEvents(unit), ({ id }) => id) : [],
+  const waiting = new Set(units.flatMap((unit, index) => (isPending(unit) ? [starts[index]] : [])))
+  return units.flatMap((unit, index) =>
+    waiting.has(starts[index]) ? Array.from(unitEvents(unit), ({ id }) => id) : [],
   )
 }
 

@@ -18,31 +18,31 @@ import { asks, executions, lengthOf, entries, yielder, isCutOff, headerBefore } 
 export function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbandoned }: Story): void {
   hold('I1', !leaseLeft || deaths.length > 0, 'nothing runs, and a lease is live')
   hold('I1', !isAbandoned, 'nothing runs, and nobody finds by its lease that it should')
-  for (const { no, outcome, dead, aborted, error, end, begun } of runs) {
+  for (const { no: number, outcome, dead, aborted, error, end, begun } of runs) {
     if (dead) continue
-    hold('I1', outcome !== null, `run ${no} never settled`)
-    hold('I1', outcome !== 'threw', () => `run ${no} threw ${String(error)}`)
+    hold('I1', outcome !== null, `run ${number} never settled`)
+    hold('I1', outcome !== 'threw', () => `run ${number} threw ${String(error)}`)
     const lost = outcome === 'lease_lost'
-    hold('I1', !lost || ranOut.some((at) => at < end), `run ${no} lost a lease that never ran out`)
+    hold('I1', !lost || ranOut.some((index) => index < end), `run ${number} lost a lease that never ran out`)
     const beside = runs.some(
-      (other) => other.no !== no && other.begun < end && (other.dead || other.end > begun),
+      (other) => other.no !== number && other.begun < end && (other.dead || other.end > begun),
     )
     hold(
       'I1',
       outcome !== 'already_running' || beside || ranOut.length > 0,
-      `run ${no} found a lease that nobody held`,
+      `run ${number} found a lease that nobody held`,
     )
-    const worked = begins.some(({ run }) => run === no)
+    const worked = begins.some(({ run }) => run === number)
     hold(
       'I1',
       outcome !== 'already_running' || !worked,
-      `run ${no} did its work and was told that another runs`,
+      `run ${number} did its work and was told that another runs`,
     )
-    const superseded = ranOut.some((at) => at > begun && at < end)
+    const superseded = ranOut.some((index) => index > begun && index < end)
     hold(
       'I1',
       outcome !== 'running' || (aborted && !worked) || superseded,
-      `run ${no} ended and left the conversation running`,
+      `run ${number} ended and left the conversation running`,
     )
   }
 }
@@ -65,10 +65,10 @@ export function checkLastWord(story: Story, now: State): void {
   )
   if (!isPrompted && now.branch.lastUserMessage !== null) return
   const path = entries(now).filter((entry) => isOnPathIn(entry, now.log.head))
-  const said = path.filter(
+  const messages = path.filter(
     (entry) => entry.event !== null && isWord(entry.event) && yielder(story, entry) !== undefined,
   )
-  const last = said.at(-1)
+  const last = messages.at(-1)
   const begin = last === undefined ? undefined : yielder(story, last)
   const read = new Set(
     begin === undefined ? [] : [...viewEventsIn(begin.state.branch.view)].map(({ id }) => id),
@@ -97,22 +97,22 @@ const isWord = (event: Event): boolean =>
 /** I6: hooks see what they guard before it happens, and what they block does not. */
 export function checkHooks(story: Story, plan: Plan, now: State): void {
   if (plan.hooks === null) return
-  for (const { no, state } of asks(story)) {
+  for (const { no: number, state } of asks(story)) {
     for (const { id, event } of viewEventsIn(state.branch.view)) {
       if (event.kind !== 'MessageEvent' || event.source === 'agent') continue
       if (event.source === 'user')
-        hold('I6', story.shown.has(id), `step ${no} asked with message ${id}, of which no hook was told`)
+        hold('I6', story.shown.has(id), `step ${number} asked with message ${id}, of which no hook was told`)
       const text = JSON.stringify(event.llm_message)
       hold(
         'I6',
         !plan.hooks.blocksPrompts || !text.includes(FORBIDDEN),
-        `step ${no} asked with message ${id}, which was blocked`,
+        `step ${number} asked with message ${id}, which was blocked`,
       )
     }
   }
-  for (const { no, executes } of executions(story)) {
+  for (const { no: number, executes } of executions(story)) {
     const blocked = executes.find((id) => story.blockedCalls.has(id))
-    hold('I6', blocked === undefined, `step ${no} executed ${blocked ?? ''}, which was blocked`)
+    hold('I6', blocked === undefined, `step ${number} executed ${blocked ?? ''}, which was blocked`)
   }
   let ended: Event | null = null
   for (const { seq, event, header } of entries(now)) {
@@ -156,19 +156,24 @@ export function checkEnd(story: Story, now: State): void {
 }
 
 /** I5: whoever was told that it runs already may rely on it: the message that he had sent is not left lying by the run that was live. */
-function checkRelied(story: Story, now: State, { no, outcome, aborted, begun, end, length }: RunStory): void {
-  const misfortune = aborted || story.ranOut.some((at) => at < end) || story.deaths.some((at) => at < end)
+function checkRelied(
+  story: Story,
+  now: State,
+  { no: number, outcome, aborted, begun, end, length }: RunStory,
+): void {
+  const misfortune =
+    aborted || story.ranOut.some((index) => index < end) || story.deaths.some((index) => index < end)
   if (misfortune || outcome === null || ['already_running', 'lease_lost', 'threw'].includes(outcome)) return
-  const at = now.log.entries.get(length - 1)
-  const message = at?.branch.lastUserMessage ?? null
-  const others = story.runs.filter((run) => run.no !== no && run.begun < end)
+  const index = now.log.entries.get(length - 1)
+  const message = index?.branch.lastUserMessage ?? null
+  const others = story.runs.filter((run) => run.no !== number && run.begun < end)
   const goesOn = others.some((run) => run.end > end)
-  if (at?.header.status !== 'idle' || message === null || goesOn || story.blockedPrompts.has(message.id))
+  if (index?.header.status !== 'idle' || message === null || goesOn || story.blockedPrompts.has(message.id))
     return
   if (asks(story).some(({ state }) => lengthOf(state) > message.seq)) return
   const sent = story.done.find(({ events }) => events.some(({ seq }) => seq === message.seq))?.at ?? Infinity
   const relied = others.some(
     (run) => run.outcome === 'already_running' && run.begun > Math.max(begun, sent) && run.end < end,
   )
-  hold('I5', !relied, `a run was refused because run ${no} was live, which left a message lying`)
+  hold('I5', !relied, `a run was refused because run ${number} was live, which left a message lying`)
 }

@@ -34,37 +34,41 @@ const REGROUPED: ReadonlySet<VerdictCode> = new Set(['condensed_with_stretch', '
 const seqsOf = (items: Iterable<object>): Set<unknown> =>
   new Set([...items].flatMap((item) => ('seq' in item ? [item.seq] : [])))
 
-function checkView(state: State, found: readonly Explanation[]): void {
+function checkView(state: State, matches: readonly Explanation[]): void {
   const shown = seqsOf(viewEvents(state))
   const pending = seqsOf(listPendingBatches(state).flatMap((unit) => [...unitEvents(unit)]))
   const dropped = new Map(listDroppedResults(state).map(({ id, reason }) => [id, reason]))
-  for (const { seq, id, inView, verdict, pairedWith, notes } of found) {
-    const at = `of ${seq}: ${verdict.text}`
-    same('O4', `in view, ${at}`, inView, shown.has(seq))
-    same('O4', `pending, ${at}`, verdict.code === 'pending', pending.has(seq))
+  for (const { seq, id, inView, verdict, pairedWith, notes } of matches) {
+    const index = `of ${seq}: ${verdict.text}`
+    same('O4', `in view, ${index}`, inView, shown.has(seq))
+    same('O4', `pending, ${index}`, verdict.code === 'pending', pending.has(seq))
     const entry = state.log.entries.get(seq)
     const result = entry?.inTree === true && entry.event !== null && isToolResult(entry.event)
     if (result && verdict.code !== 'other_branch') {
       const reason = dropped.get(id ?? '')
-      const told = verdict.code === 'late_result' ? 'orphan_result' : verdict.code
-      same('O4', `dropped, ${at}`, told.endsWith('_result') ? told : undefined, reason)
+      const report = verdict.code === 'late_result' ? 'orphan_result' : verdict.code
+      same('O4', `dropped, ${index}`, report.endsWith('_result') ? report : undefined, reason)
       const isPaired = inView || verdict.code === 'pending'
-      if (isPaired) same('P1', `the call ${at}`, pairedWith.length, 1)
+      if (isPaired) same('P1', `the call ${index}`, pairedWith.length, 1)
     }
     if (verdict.code !== 'other_branch')
       for (const pair of pairedWith)
-        hold('P1', explain(state, pair).pairedWith.includes(id ?? ''), () => `${pair} is not paired, ${at}`)
+        hold(
+          'P1',
+          explain(state, pair).pairedWith.includes(id ?? ''),
+          () => `${pair} is not paired, ${index}`,
+        )
     const taken = notes.find(({ code }) => code === 'took_out')
     if (taken !== undefined)
       same(
         'O4',
-        `taken out, ${at}`,
+        `taken out, ${index}`,
         Number.parseInt(taken.text.slice('it removed '.length), 10),
         gone(state, seq),
       )
     for (const { rule, ids } of [verdict, ...notes]) {
       hold('O4', ruleOf(rule) !== null, `no sentence of ${rule}`)
-      for (const one of ids) total('O4', `what is named ${at}`, () => explain(state, one))
+      for (const one of ids) total('O4', `what is named ${index}`, () => explain(state, one))
     }
   }
   for (const { id } of viewEvents(state))
@@ -81,12 +85,12 @@ function gone(state: State, seq: number): number {
 /** The log with an event that says nothing in place of another, under the same id. */
 function without(facts: readonly Fact[], state: State, removedBy: string): Fact[] {
   const { seq } = explain(state, removedBy)
-  return facts.map((fact, at) => {
-    if (at !== seq || isQuarantined(fact)) return fact
-    const place = { id: removedBy, ...(fact.parent_id !== undefined && { parent_id: fact.parent_id }) }
+  return facts.map((fact, index) => {
+    if (index !== seq || isQuarantined(fact)) return fact
+    const position = { id: removedBy, ...(fact.parent_id !== undefined && { parent_id: fact.parent_id }) }
     return fact.kind === 'ConversationStateUpdateEvent'
-      ? { ...place, kind: fact.kind, key: 'nothing', value: null }
-      : { ...place, kind: 'PauseEvent' }
+      ? { ...position, kind: fact.kind, key: 'nothing', value: null }
+      : { ...position, kind: 'PauseEvent' }
   })
 }
 
@@ -102,9 +106,9 @@ const verdictIn = ({ inView, verdict, removedBy }: Explanation): string =>
 /** O4: each explanation says what the view says, and names what made it so. Gives the verdicts. */
 export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   const state = replay(facts)
-  const found = all(state)
-  checkView(state, found)
-  const removed = found.filter((one) => isTestable(state, one))
+  const result = all(state)
+  checkView(state, result)
+  const removed = result.filter((one) => isTestable(state, one))
   for (const one of new Map(removed.map((each) => [each.verdict.code, each])).values()) {
     const after = explain(replay(without(facts, state, one.removedBy ?? '')), one.seq)
     hold('O4', verdictIn(after) !== verdictIn(one), () => `still: ${one.verdict.text}`)
@@ -115,22 +119,22 @@ export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
       () => `not in the view without ${one.removedBy}: ${after.verdict.text}, was ${one.verdict.code}`,
     )
   }
-  return found.map(({ verdict }) => verdict.code)
+  return result.map(({ verdict }) => verdict.code)
 }
 
 /** O5: what is found is there, the worst first. Gives what it is. */
 export function checkFindings(facts: readonly Fact[]): FindingKind[] {
   const state = replay(facts)
-  const found = total('O5', 'findings', () => findings(facts, { secrets: false }))
-  for (const { ids, rule, law, text } of found) {
+  const result = total('O5', 'findings', () => findings(facts, { secrets: false }))
+  for (const { ids, rule, law, text } of result) {
     for (const id of ids) total('O5', `what is named by ${text}`, () => explain(state, id))
     hold('O5', rule === null || ruleOf(rule) !== null, `no sentence of ${rule}`)
     hold('O5', law === null || sentenceOf(law) !== null, `no sentence of ${law}`)
   }
-  const ranks = found.map(({ severity }) => ['error', 'warning', 'note'].indexOf(severity))
+  const ranks = result.map(({ severity }) => ['error', 'warning', 'note'].indexOf(severity))
   same('O5', 'order', ranks, ranks.toSorted())
-  same('O5', 'of a state', findings(state, { secrets: false, loaded: facts.map(loadItem) }), found)
-  return found.map(({ kind }) => kind)
+  same('O5', 'of a state', findings(state, { secrets: false, loaded: facts.map(loadItem) }), result)
+  return result.map(({ kind }) => kind)
 }
 
 /** O5: no mistake is found in a legal log. */

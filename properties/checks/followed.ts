@@ -22,15 +22,22 @@ export const TTL = 300
 const POLL = 40
 
 const NAMES = ['a', 'b', 'c', 'd'] as const
-const at = fc.nat(NAMES.length - 1)
+const index = fc.nat(NAMES.length - 1)
 const step = fc.oneof(
   {
     weight: 9,
-    arbitrary: fc.record({ do: fc.constant('append' as const), at, many: fc.integer({ min: 1, max: 5 }) }),
+    arbitrary: fc.record({
+      do: fc.constant('append' as const),
+      at: index,
+      many: fc.integer({ min: 1, max: 5 }),
+    }),
   },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom('create' as const, 'title' as const, 'delete' as const), at }),
+    arbitrary: fc.record({
+      do: fc.constantFrom('create' as const, 'title' as const, 'delete' as const),
+      at: index,
+    }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('join' as const, 'leave' as const) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('kill' as const), calls: fc.nat(9) }) },
@@ -139,10 +146,10 @@ class World {
   #pause = 0
   #failures = 0
 
-  constructor(place: Place, time: VirtualTime) {
+  constructor(backend: Place, time: VirtualTime) {
     this.#time = time
-    this.#place = place
-    this.#store = place.open()
+    this.#place = backend
+    this.#store = backend.open()
     this.#engine = createEngine({ store: this.#store })
   }
 
@@ -175,18 +182,20 @@ class World {
   }
 
   async join(): Promise<void> {
-    const own = mortal(this.#latest())
-    const engine = createEngine({ store: own.store })
-    const given = { name: 'follower', leaseTtl: TTL, pollInterval: POLL, retryDelay: 20, maxRetryDelay: 80 }
+    const ownValue = mortal(this.#latest())
+    const engine = createEngine({ store: ownValue.store })
+    const input = { name: 'follower', leaseTtl: TTL, pollInterval: POLL, retryDelay: 20, maxRetryDelay: 80 }
     const follower = await this.#time.ended(
-      engine.follow({ ...given, onError: () => undefined, limit: 4 }, (items) => this.#handle(items, own)),
+      engine.follow({ ...input, onError: () => undefined, limit: 4 }, (items) =>
+        this.#handle(items, ownValue),
+      ),
     )
-    this.members.push({ mortal: own, engine, follower, isDoomed: false })
+    this.members.push({ mortal: ownValue, engine, follower, isDoomed: false })
   }
 
-  async #handle(items: readonly FollowItem[], own: Mortal): Promise<void> {
+  async #handle(items: readonly FollowItem[], ownValue: Mortal): Promise<void> {
     // A process that has died does nothing.
-    if (own.isDead()) return
+    if (ownValue.isDead()) return
     for (const item of items) {
       if (item.type === 'reset') {
         followsSeen.reset += 1
@@ -194,10 +203,10 @@ class World {
         for (const [event, conversation] of this.#done)
           if (shardOf(conversation) === item.shard) this.#done.delete(event)
       } else {
-        const given = this.#given.get(item.conversationId) ?? []
-        if (given.includes(nameOf(item)) && item.type === 'event') followsSeen.twice += 1
-        else given.push(nameOf(item))
-        this.#given.set(item.conversationId, given)
+        const input = this.#given.get(item.conversationId) ?? []
+        if (input.includes(nameOf(item)) && item.type === 'event') followsSeen.twice += 1
+        else input.push(nameOf(item))
+        this.#given.set(item.conversationId, input)
         this.#last.set(item.conversationId, item.type)
       }
     }
@@ -207,7 +216,7 @@ class World {
       followsSeen.failed += 1
       throw new Error('the handler failed')
     }
-    if (own.isDead()) return
+    if (ownValue.isDead()) return
     for (const item of items) if (item.type === 'event') this.#done.set(nameOf(item), item.conversationId)
   }
 
@@ -262,9 +271,9 @@ class World {
 
   /** Everything is well from now on, for so long as a lease and what was under way take. */
   async check(): Promise<void> {
-    for (const { mortal: own, isDoomed } of this.members) {
-      own.holdAfter(Infinity, 0)
-      if (isDoomed) own.dieAfter(0)
+    for (const { mortal: ownValue, isDoomed } of this.members) {
+      ownValue.holdAfter(Infinity, 0)
+      if (isDoomed) ownValue.dieAfter(0)
     }
     const alive = this.members.filter(({ isDoomed }) => !isDoomed)
     await this.#time.pass(this.#pause)
@@ -273,7 +282,7 @@ class World {
     if (alive.length === 0) await this.join()
     await this.#time.pass(TTL + 4 * POLL + 80 + 3 * TTL)
     for (const name of NAMES) {
-      const given = this.#given.get(name) ?? []
+      const input = this.#given.get(name) ?? []
       const record = await this.#time.ended(this.#store.getConversation(name))
       if (record === null) {
         if (this.#last.has(name)) same('B4', `the last of ${name}`, this.#last.get(name), 'deleted')
@@ -283,7 +292,7 @@ class World {
       const log = (await this.#time.ended(this.#store.read(name))).map(({ id }) => String(id))
       const missing = log.filter((event) => !this.#done.has(event))
       same('B4', `events of ${name} that were not given`, missing, [])
-      const order = given.flatMap((event) => (log.includes(event) ? [log.indexOf(event)] : []))
+      const order = input.flatMap((event) => (log.includes(event) ? [log.indexOf(event)] : []))
       same(
         'B4',
         `the order of ${name}`,
@@ -314,8 +323,12 @@ class World {
 export const followSteps: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 5, maxLength: 30 })
 
 /** B4: plays steps, and looks at the end whether each was given all. Time is to be installed. */
-export async function checkFollowers(place: Place, time: VirtualTime, steps: readonly Step[]): Promise<void> {
-  const world = new World(place, time)
+export async function checkFollowers(
+  backend: Place,
+  time: VirtualTime,
+  steps: readonly Step[],
+): Promise<void> {
+  const world = new World(backend, time)
   try {
     await world.join()
     for (const one of steps) await world.do(one)

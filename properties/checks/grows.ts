@@ -50,12 +50,12 @@ export function checkPrefix(facts: readonly Fact[]): void {
  */
 const orWords =
   (sends: readonly string[] = []) =>
-  (part: string, at: number, sent: readonly string[]): string => {
+  (part: string, index: number, sent: readonly string[]): string => {
     const [, kind = '', , id] =
       /"type":"(server_tool_use|program)"(,"id":"\w+","call_id"|,"id"):"(\w+)"/.exec(part) ?? []
     const results = [`"tool_use_id":"${id}"`, `"call_id":"${id}","result"`]
     const waits = !sent.some((each) => results.some((result) => each.includes(result)))
-    const words = sends[at] ?? ''
+    const words = sends[index] ?? ''
     return kind !== '' && waits && words.includes(`"[${kind}: `) ? words : part
   }
 
@@ -68,11 +68,11 @@ function placeOf({ view: { units } }: Branch, entry: Checkpoint): number {
 }
 
 /** The state with the units up to a place alone. */
-function upTo(place: number, state: State): State {
+function upTo(position: number, state: State): State {
   const { branch } = state
   return {
     ...state,
-    branch: { ...branch, view: { ...branch.view, units: branch.view.units.range(0, place) } },
+    branch: { ...branch, view: { ...branch.view, units: branch.view.units.range(0, position) } },
   }
 }
 
@@ -107,10 +107,10 @@ function listLeavesIn(request: unknown): string[] {
   >[]
   return [
     JSON.stringify([system ?? instructions ?? systemInstruction ?? null]),
-    ...list.flatMap(({ content, parts: held = content, ...rest }) =>
-      Array.isArray(held)
+    ...list.flatMap(({ content, parts: current = content, ...rest }) =>
+      Array.isArray(current)
         ? [
-            ...held.map((part) => JSON.stringify([rest['role'], part])),
+            ...current.map((part) => JSON.stringify([rest['role'], part])),
             ...('tool_calls' in rest ? [JSON.stringify(rest)] : []),
           ]
         : [JSON.stringify({ ...rest, content })],

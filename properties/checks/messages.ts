@@ -151,8 +151,8 @@ export function checkThinking(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts)) {
     const messages = toMessages(state)
     if (messages.length === 0) continue
-    const given = [...state.branch.view.units].filter((unit) => !isPending(unit)).flatMap(thinkingOf)
-    const should = given.filter(isSendable).map(bytes)
+    const input = [...state.branch.view.units].filter((unit) => !isPending(unit)).flatMap(thinkingOf)
+    const should = input.filter(isSendable).map(bytes)
     const anthropic = toAnthropic(messages).messages.flatMap(({ content }) => content)
     const sent = anthropic.flatMap((block) =>
       block.type === 'thinking' || block.type === 'redacted_thinking' ? [bytes(block)] : [],
@@ -163,12 +163,12 @@ export function checkThinking(facts: readonly Fact[]): void {
     const parts = toAiSdk(messages, { prove: !isOther }).flatMap((message) =>
       message.role === 'assistant' ? message.content : [],
     )
-    const told = parts.flatMap((part) => {
+    const report = parts.flatMap((part) => {
       const { anthropic } = (part.type === 'reasoning' && part.providerOptions) || {}
       if (part.type !== 'reasoning' || anthropic === undefined) return []
       return [['redactedData' in anthropic ? '' : part.text, ...Object.values(anthropic)].join('|')]
     })
-    same('M5', 'thinking told to the AI SDK', told, should)
+    same('M5', 'thinking told to the AI SDK', report, should)
   }
 }
 
@@ -244,8 +244,8 @@ function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, 
     reply.content,
     calls.flatMap((call) => call.thought),
   )
-  const at = messages.indexOf(reply) + 1
-  const behind = messages.slice(at, at + calls.length)
+  const position = messages.indexOf(reply) + 1
+  const behind = messages.slice(position, position + calls.length)
   const answered = behind.map((message) => (message.role === 'tool' ? message.tool_call_id : message.role))
   const should = [...batch.results].map((answer) => answer.call.event.tool_call_id)
   same('M7', 'results directly behind a reply', answered, should)
@@ -269,12 +269,12 @@ function checkWorking(state: State, messages: readonly NeutralMessage[], units: 
       `the reply at ${unit.first} is not sent while a call of it works`,
     )
   }
-  const told = messages.flatMap((message) => (message.role === 'user' ? (message.completes ?? []) : []))
+  const reports = messages.flatMap((message) => (message.role === 'user' ? (message.completes ?? []) : []))
   const should = units.flatMap((unit) => (unit.type === 'message' ? (unit.completes ?? []) : []))
   same(
     'M18',
     'completions',
-    told.map(({ tool_call_id }) => tool_call_id),
+    reports.map(({ tool_call_id }) => tool_call_id),
     should.map(({ event }) => event.tool_call_id),
   )
 }
@@ -286,10 +286,10 @@ export function checkWords(facts: readonly Fact[]): void {
     const messages = toMessages(state)
     const prompts = messages.flatMap((message) => (message.role === 'system' ? message.content : []))
     const prompt = pathToEntry(state.log.head).findLast(({ event }) => event?.kind === 'SystemPromptEvent')
-    const asked = units.length === 0 ? [] : promptParts(prompt?.event ?? null)
-    same('M10', 'the system prompt', prompts.filter(hasWords), asked.filter(hasWords))
-    const told = messages.flatMap((message) => (message.role === 'user' ? message.content : []))
-    same('M10', 'what the user says', told.filter(hasWords), units.flatMap(userParts).filter(hasWords))
+    const requestCount = units.length === 0 ? [] : promptParts(prompt?.event ?? null)
+    same('M10', 'the system prompt', prompts.filter(hasWords), requestCount.filter(hasWords))
+    const reports = messages.flatMap((message) => (message.role === 'user' ? message.content : []))
+    same('M10', 'what the user says', reports.filter(hasWords), units.flatMap(userParts).filter(hasWords))
     const results = messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
     const answers = units.flatMap((unit) => (unit.type === 'batch' ? [...unit.results] : []))
     same(

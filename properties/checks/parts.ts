@@ -27,17 +27,17 @@ export function checkParts(facts: readonly Fact[]): void {
 /** Whatever of a part would show that it is there: its fields as they stand, the longer texts in it, or that an image is not. */
 function heldBy(part: OpenPart): string[] {
   const { cache_prompt: _, cache_control: __, ...fields } = part
-  const found = [JSON.stringify(fields).slice(0, -1), inJson('[An image that cannot be shown here.]')]
+  const matches = [JSON.stringify(fields).slice(0, -1), inJson('[An image that cannot be shown here.]')]
   const look = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
     for (const [key, inner] of Object.entries(value)) {
       if (typeof inner === 'string' && key !== 'type' && inner.trim().length > 3)
-        found.push(inJson(inner.trim().replace(DATA_URL, '')))
+        matches.push(inJson(inner.trim().replace(DATA_URL, '')))
       look(inner)
     }
   }
   look(fields)
-  return found
+  return matches
 }
 
 const DATA_URL = /^data:[^,]*,(?=.)/

@@ -57,7 +57,7 @@ interface Masked extends Given {
 export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurrence[] {
   const { limits } = WIRES[grammar]
   const occurred: Occurrence[] = []
-  const given = new Map<string, Masked>()
+  const input = new Map<string, Masked>()
   /** The number of the latest reply, which is the one that redaction changes. */
   let latest = 0
   let tools: { name: string }[] = [{ name: 'ls' }]
@@ -84,7 +84,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       observation: { kind: 'X', content: [{ text }] },
     })
   const changed = (): void => {
-    for (const [name, reply] of given) given.set(name, { ...reply, isIntact: false })
+    for (const [name, reply] of input) input.set(name, { ...reply, isIntact: false })
   }
   put({ kind: 'SystemPromptEvent', id: next(), system_prompt: { text: 'Be brief.' }, tools: [] })
   say('user', 'hello')
@@ -98,7 +98,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     const script = { no: latest, word: `word number ${latest}`, tool: () => 'ls' }
     const reply = replyParts(grammar, sent.seen, deed.parts, script)
     const after = state.log.head?.id ?? null
-    given.set(reply.model, {
+    input.set(reply.model, {
       seen: sent.seen,
       signed: reply.signed,
       signedAt: reply.signedAt,
@@ -122,17 +122,17 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
     whole: readonly NeutralMessage[],
     messages: readonly NeutralMessage[],
   ): ReadonlyMap<string, Given> => {
-    const now = new Map<string, Given>(given)
-    for (const [at, message] of messages.entries()) {
+    const now = new Map<string, Given>(input)
+    for (const [index, message] of messages.entries()) {
       const name = message.role === 'assistant' ? (message.reply?.model ?? '') : ''
-      const reply = given.get(name)
+      const reply = input.get(name)
       if (reply?.isIntact !== true) continue
       if (reply.by !== model) {
         now.set(name, { ...reply, isIntact: false })
         if (reply.signed > 0) occurred.push('another_model')
         continue
       }
-      const isMoved = String(maskedCalls(whole.slice(0, at), messages)) !== String(reply.masked)
+      const isMoved = String(maskedCalls(whole.slice(0, index), messages)) !== String(reply.masked)
       if (isMoved) now.set(name, { ...reply, isIntact: false })
       if (isMoved) occurred.push('mask_moved')
       else if (reply.signed > 0 && reply.masked.length > 0) occurred.push('stood_behind_masks')
@@ -240,8 +240,8 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
 
 /** The calls whose results are another message now. */
 const maskedCalls = (whole: readonly NeutralMessage[], masked: readonly NeutralMessage[]): string[] =>
-  whole.flatMap((message, at) =>
-    message.role === 'tool' && message !== masked[at] ? [message.tool_call_id] : [],
+  whole.flatMap((message, index) =>
+    message.role === 'tool' && message !== masked[index] ? [message.tool_call_id] : [],
   )
 
 const asks = (...parts: Part[]): Deed => ({ do: 'ask', parts, meanwhile: 1, late: 0 })

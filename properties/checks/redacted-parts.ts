@@ -19,7 +19,7 @@ import { checkRedacted } from './redaction.ts'
 
 const SECRET = 'swordfish'
 
-const text = (said: string) => ({ type: 'text', text: said, citations: null })
+const text = (text: string) => ({ type: 'text', text: text, citations: null })
 
 /** A reply of each kind of part, its secret in the words beside it or in the part itself. */
 function replies(): readonly { readonly events: readonly Event[]; readonly kinds: readonly string[] }[] {
@@ -45,17 +45,17 @@ function replies(): readonly { readonly events: readonly Event[]; readonly kinds
 export function checkRedactedParts(): void {
   const rules = redactionRules({ patterns: [new RegExp(SECRET)] })
   for (const { events, kinds } of replies()) {
-    for (const [at, event] of events.entries()) {
-      const given = { ...event, id: `e${at}` }
-      checkRedacted(given, rules)
-      const redacted = redact(given, rules)
-      if (redacted === given) continue
+    for (const [index, event] of events.entries()) {
+      const input = { ...event, id: `e${index}` }
+      checkRedacted(input, rules)
+      const redacted = redact(input, rules)
+      if (redacted === input) continue
       const parts = replyOf(redacted)?.parts ?? []
-      const left = parts.flatMap((part) => ('other' in (part as object) ? [part] : []))
+      const remaining = parts.flatMap((part) => ('other' in (part as object) ? [part] : []))
       same(
         'X6',
         'the parts of a masked reply',
-        left,
+        remaining,
         kinds.map((type) => ({ other: { type } })),
       )
       const messages = toMessages(replay([redacted]))

@@ -34,7 +34,7 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   const decoded = decodeEvent(redacted)
   hold('X6', decoded.ok, () => `the redacted event is none: ${JSON.stringify([decoded, redacted])}`)
   const known = new Set(isQuarantined(fact) ? [] : warningsOf(decodeEvent(fact)))
-  const drifted = warningsOf(decoded).find((place) => !known.has(place))
+  const drifted = warningsOf(decoded).find((position) => !known.has(position))
   hold(
     'X6',
     drifted === undefined,
@@ -82,7 +82,7 @@ const isBare = (parts: unknown): boolean =>
   parts.every((part: JsonValue) => {
     if (!isObject(part)) return part === null
     const { other } = part
-    if (!isObject(other)) return Object.values(part).every((at) => typeof at === 'number')
+    if (!isObject(other)) return Object.values(part).every((index) => typeof index === 'number')
     const isNamed = Object.keys(other).join() === 'type'
     return (
       Object.keys(part).length === 1 && (isNamed || Object.values(other).every((value) => value === null))
@@ -115,7 +115,7 @@ function checkPlanted(facts: readonly Fact[]): void {
     llm_response_id === '' ? `alone ${tool_call_id}` : llm_response_id,
   )
   for (const calls of replies.values()) {
-    const reply = calls.map((call, at) => signed(call, at === calls.length - 1 ? PLANTED : 'nothing'))
+    const reply = calls.map((call, index) => signed(call, index === calls.length - 1 ? PLANTED : 'nothing'))
     checkRepliesUnsigned(reply, redacted(reply, PLANTED_RULES))
   }
 }
@@ -149,9 +149,9 @@ function checkKept(before: JsonValue, after: JsonValue): void {
 function walkBoth(before: JsonValue, after: JsonValue): void {
   if (typeof before !== 'object' || before === null || typeof after !== 'object' || after === null) return
   if ('parts' in before && JSON.stringify(before.parts) !== JSON.stringify((after as JsonObject)['parts'])) {
-    const { parts: _, ...kept } = before as JsonObject
-    const { parts: now, ...left } = after as JsonObject
-    if (now === undefined || isBare(now)) return walkBoth(kept, left)
+    const { parts: _, ...stored } = before as JsonObject
+    const { parts: now, ...remaining } = after as JsonObject
+    if (now === undefined || isBare(now)) return walkBoth(stored, remaining)
   }
   same('X6', 'the number of parts', Object.keys(after).length, Object.keys(before).length)
   // A key may be redacted; its place is what it was, unless it looked like a number.
@@ -266,10 +266,10 @@ function branchShape({ branch }: State): unknown {
 }
 
 /** X8: of a text all is left that is no secret. */
-function checkLeft({ secret, text, left }: Hidden): void {
+function checkLeft({ secret, text, left: remaining }: Hidden): void {
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
   const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
-  same('X8', `what is left of ${text}`, redact(event, rules).error, left)
+  same('X8', `what is left of ${text}`, redact(event, rules).error, remaining)
 }
 
 /** X5: a mask is not looked into, whatever the rules are. */
@@ -318,26 +318,26 @@ function textsOf(value: unknown): string[] {
 }
 
 function readings(text: string): string[] {
-  const found: string[] = []
+  const matches: string[] = []
   for (const [literal] of text.matchAll(/"(?:[^"\\]|\\.)*"/gs)) {
     try {
-      found.push(JSON.parse(literal) as string)
+      matches.push(JSON.parse(literal) as string)
     } catch {
       // No JSON: then it says nothing.
     }
   }
   try {
-    found.push(JSON.parse(`"${text}"`) as string)
+    matches.push(JSON.parse(`"${text}"`) as string)
   } catch {
     // The same.
   }
-  if (text.includes('%')) found.push(text.replace(/(?:%[0-9a-f]{2})+/gi, percent))
-  if (text.includes('+')) found.push(text.replaceAll('+', ' '))
+  if (text.includes('%')) matches.push(text.replace(/(?:%[0-9a-f]{2})+/gi, percent))
+  if (text.includes('+')) matches.push(text.replaceAll('+', ' '))
   for (const [run] of text.matchAll(/[A-Za-z0-9+/_-]{10,}/g)) {
     for (let skip = 0; skip < 4; skip += 1)
-      found.push(Buffer.from(run.slice(skip), 'base64').toString('utf8'))
+      matches.push(Buffer.from(run.slice(skip), 'base64').toString('utf8'))
   }
-  return found.filter((read) => read !== text)
+  return matches.filter((read) => read !== text)
 }
 
 function percent(encoded: string): string {

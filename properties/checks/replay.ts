@@ -19,7 +19,7 @@ export function statesOf(facts: readonly Fact[]): State[] {
 
 /** R1 to R6. */
 export function checkReplay(facts: readonly Fact[]): void {
-  const given = JSON.stringify(facts)
+  const input = JSON.stringify(facts)
   const states = statesOf(facts)
   const texts = states.map((state) => encodeState(state))
   const last = texts.at(-1)
@@ -29,37 +29,37 @@ export function checkReplay(facts: readonly Fact[]): void {
   same(
     'R5',
     'a fold of facts that were written and read again',
-    encodeState(replay(JSON.parse(given) as readonly Fact[])),
+    encodeState(replay(JSON.parse(input) as readonly Fact[])),
     last,
   )
   const name = { conversationId: 'c-1' }
   const called = facts.reduce<State>(reduce, initialState(name))
   same('R5', 'a fold under a name', encodeState(replay(facts, name)), encodeState(called))
-  for (const at of cuts(facts.length)) {
-    let state = states[at] as State
-    for (const fact of facts.slice(at)) state = reduce(state, fact)
-    same('R1', `fold of the rest after ${at} facts`, encodeState(state), last)
+  for (const index of cuts(facts.length)) {
+    let state = states[index] as State
+    for (const fact of facts.slice(index)) state = reduce(state, fact)
+    same('R1', `fold of the rest after ${index} facts`, encodeState(state), last)
   }
-  for (const at of cuts(facts.length).slice(0, 4))
-    checkContinuations(facts, states[at] as State, at, states.at(-1) as State)
+  for (const index of cuts(facts.length).slice(0, 4))
+    checkContinuations(facts, states[index] as State, index, states.at(-1) as State)
 
-  for (const [at, state] of states.entries()) {
-    same('R3', `the state after ${at} facts, looked at again`, encodeState(state), texts[at])
+  for (const [index, state] of states.entries()) {
+    same('R3', `the state after ${index} facts, looked at again`, encodeState(state), texts[index])
     hold('R3', Object.isFrozen(state.header), 'a header that can be written to')
   }
-  same('R3', 'the facts', JSON.stringify(facts), given)
+  same('R3', 'the facts', JSON.stringify(facts), input)
 }
 
 /** R6: an old state, kept or looked up, is gone on from in several ways at once, one fact of each in turn. */
-function checkContinuations(facts: readonly Fact[], from: State, at: number, last: State): void {
-  const rest = facts.slice(at)
-  const known = facts.slice(0, at).find((fact) => fact.id !== undefined)?.id
+function checkContinuations(facts: readonly Fact[], from: State, index: number, last: State): void {
+  const rest = facts.slice(index)
+  const known = facts.slice(0, index).find((fact) => fact.id !== undefined)?.id
   const again = rest.slice(0, 1).map((fact): Fact => (known === undefined ? fact : { ...fact, id: known }))
   const lists = [rest, rest.slice(1), rest.toReversed(), [...again, ...rest]]
   const starts = [from]
   const head = from.log.head
   // The state at HEAD's event is the state there was, unless something was appended that HEAD did not follow.
-  if (head !== null && head.id !== null && head.seq === at - 1) starts.push(stateAt(last, head.id))
+  if (head !== null && head.id !== null && head.seq === index - 1) starts.push(stateAt(last, head.id))
   const ways = starts.flatMap((start) => lists.map((list) => ({ list, state: start })))
   for (let step = 0; step <= rest.length; step += 1) {
     for (const way of ways) {
@@ -67,27 +67,32 @@ function checkContinuations(facts: readonly Fact[], from: State, at: number, las
       if (fact !== undefined) way.state = total('R2', 'reduce', () => reduce(way.state, fact))
     }
   }
-  const fresh = lists.map((list) => encodeState(replay([...facts.slice(0, at), ...list])))
+  const fresh = lists.map((list) => encodeState(replay([...facts.slice(0, index), ...list])))
   for (const [n, { state }] of ways.entries()) {
-    same('R6', `way ${n} on from ${at} facts`, encodeState(state), fresh[n % lists.length])
+    same('R6', `way ${n} on from ${index} facts`, encodeState(state), fresh[n % lists.length])
   }
 }
 
 /** R6 where persistent vectors grow a level: `facts` is long, and both ways on from each cut are long as well. */
 export function checkLongReplay(facts: readonly Fact[]): void {
   const last = encodeState(replay(facts))
-  for (const at of [1, 31, 32, 33, 64, 1023, 1024, 1025, 1056, 1057].filter((cut) => cut < facts.length)) {
-    const old = replay(facts.slice(0, at))
+  for (const index of [1, 31, 32, 33, 64, 1023, 1024, 1025, 1056, 1057].filter((cut) => cut < facts.length)) {
+    const old = replay(facts.slice(0, index))
     const text = encodeState(old)
     let [one, other] = [old, old]
-    for (const [n, fact] of facts.slice(at).entries()) {
+    for (const [n, fact] of facts.slice(index).entries()) {
       one = reduce(one, fact)
-      const skipped = facts[at + n + 1]
+      const skipped = facts[index + n + 1]
       if (skipped !== undefined) other = reduce(other, skipped)
     }
-    same('R1', `fold of the rest after ${at} facts`, encodeState(one), last)
-    same('R6', `fold without fact ${at}`, encodeState(other), encodeState(replay(facts.toSpliced(at, 1))))
-    same('R3', `the state after ${at} facts`, encodeState(old), text)
+    same('R1', `fold of the rest after ${index} facts`, encodeState(one), last)
+    same(
+      'R6',
+      `fold without fact ${index}`,
+      encodeState(other),
+      encodeState(replay(facts.toSpliced(index, 1))),
+    )
+    same('R3', `the state after ${index} facts`, encodeState(old), text)
   }
 }
 
@@ -95,6 +100,6 @@ export function checkLongReplay(facts: readonly Fact[]): void {
 function cuts(length: number): number[] {
   const step = Math.max(1, Math.floor(length / 12))
   const places: number[] = []
-  for (let at = 0; at < length; at += step) places.push(at)
+  for (let index = 0; index < length; index += step) places.push(index)
   return places
 }

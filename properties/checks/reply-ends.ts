@@ -34,29 +34,29 @@ export function checkReplyEnds(story: Story, now: State): void {
 }
 
 /** What a reply that ended early, or none, ends its run with; null where the run goes on. */
-function codeOf({ reply }: Begin, said: readonly Entry[]): string | null {
+function codeOf({ reply }: Begin, text: readonly Entry[]): string | null {
   if (reply?.say === 'failed') return 'ReplyFailed'
   if (reply?.say === 'broken_off') return 'ReplyBrokenOff'
-  const end = said.flatMap(({ event }) => (event === null ? [] : (earlyEndOf(event) ?? [])))[0]
+  const end = text.flatMap(({ event }) => (event === null ? [] : (earlyEndOf(event) ?? [])))[0]
   if (end === 'refused') return 'ReplyRefused'
   if (end === 'filtered') return 'ReplyFiltered'
-  const calls = said.some(({ event }) => event?.kind === 'ActionEvent')
+  const calls = text.some(({ event }) => event?.kind === 'ActionEvent')
   return end === 'truncated' && !calls ? 'ReplyTruncated' : null
 }
 
 function checkEnds(story: Story, entries: readonly Entry[]): void {
   for (const begin of story.begins) {
-    const { no } = begin
-    const said = entries.filter(({ id }) => id?.startsWith(`${no}.`) === true)
-    const code = begin.executes.length > 0 || begin.end === Infinity ? null : codeOf(begin, said)
+    const { no: number } = begin
+    const messages = entries.filter(({ id }) => id?.startsWith(`${number}.`) === true)
+    const code = begin.executes.length > 0 || begin.end === Infinity ? null : codeOf(begin, messages)
     if (code === null || !isFree(story, begin, entries)) continue
     const from = begin.state.log.entries.length
-    const told = entries.some(
+    const report = entries.some(
       ({ seq, event }) => seq >= from && event?.kind === 'ConversationErrorEvent' && event.code === code,
     )
-    hold('I7', told, `nobody is told of ${code} in step ${no}`)
-    const next = story.begins.find((later) => later.run === begin.run && later.no > no)
-    hold('I7', next === undefined, `step ${next?.no ?? 0} went on after ${code} in step ${no}`)
+    hold('I7', report, `nobody is told of ${code} in step ${number}`)
+    const next = story.begins.find((later) => later.run === begin.run && later.no > number)
+    hold('I7', next === undefined, `step ${next?.no ?? 0} went on after ${code} in step ${number}`)
   }
 }
 
@@ -64,11 +64,11 @@ function checkSilence(story: Story, entries: readonly Entry[]): void {
   for (const { no: run, outcome } of story.runs) {
     let silent = 0
     const begins = story.begins.filter((each) => each.run === run)
-    for (const [at, begin] of begins.entries()) {
+    for (const [index, begin] of begins.entries()) {
       hold('I7', silent < MOST_SILENT, `step ${begin.no} was asked after ${silent} that said nothing`)
       const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
       // Whatever else is appended meanwhile may be a reply.
-      const since = entries.slice(begin.state.log.entries.length, begins[at + 1]?.state.log.entries.length)
+      const since = entries.slice(begin.state.log.entries.length, begins[index + 1]?.state.log.entries.length)
       const isAlone = since.every(
         ({ id, event }) =>
           id?.startsWith(`${begin.no}.`) === true || event?.kind === 'ConversationErrorEvent',

@@ -41,16 +41,16 @@ export function checkRequest(
   const messages = total('M21', 'toMessages', () => toMessages(state, { ...options, cache }))
   same('M21', 'messages', messages, plain)
   if (messages.length === 0) return false
-  const left: LeftOut[] = []
+  const remaining: LeftOut[] = []
   const cachedLeft: LeftOut[] = []
-  const request = write(change(plain), { ...writing, onPrefix: (each) => left.push(each) })
+  const request = write(change(plain), { ...writing, onPrefix: (each) => remaining.push(each) })
   const cached = total('M21', grammar, () =>
     write(change(messages), { ...writing, cache, onPrefix: (each) => cachedLeft.push(each) }),
   )
   const text = JSON.stringify(request)
   same('M21', `${grammar}: the request`, JSON.stringify(cached), text)
   same('M21', `${grammar}: its record`, requestRecord(cached), requestRecord(request))
-  same('M21', `${grammar}: replies without signed parts`, cachedLeft, left)
+  same('M21', `${grammar}: replies without signed parts`, cachedLeft, remaining)
   for (const each of earlier) same('M21', 'an earlier request', JSON.stringify(each.request), each.text)
   const before = earlier.at(-1)?.request
   earlier.splice(0, Math.max(0, earlier.length - 3))

@@ -12,31 +12,31 @@ import { hold, same } from '../../src/testing/failure.ts'
 export function checkRequests(story: Story, plan: Plan, now: State): SentOccurrence[] {
   const { grammar } = plan
   const changes = changesOf(now, plan)
-  const found: SentOccurrence[] = []
+  const matches: SentOccurrence[] = []
   /** A request made when the log was so long, behind the replies that were given before the step of that number. */
-  const check = (sent: Sent, length: number, no: number): void => {
-    const given = new Map<string, Given>()
-    for (const { no: asked, sent: request, given: reply, state } of story.begins) {
-      if (request === null || reply === null || asked >= no) continue
+  const check = (sent: Sent, length: number, number: number): void => {
+    const input = new Map<string, Given>()
+    for (const { no: requests, sent: request, given: reply, state } of story.begins) {
+      if (request === null || reply === null || requests >= number) continue
       const from = state.log.entries.length
       const isIntact = !plan.redacts && !changes.some((seq) => seq >= from && seq < length)
-      given.set(reply.model, { seen: request.seen, signed: reply.signed, isIntact })
+      input.set(reply.model, { seen: request.seen, signed: reply.signed, isIntact })
     }
-    found.push(...checkSent(grammar, sent, given))
+    matches.push(...checkSent(grammar, sent, input))
   }
-  for (const { sent, state, no } of story.begins) {
-    if (sent !== null) check(sent, state.log.entries.length, no)
+  for (const { sent, state, no: number } of story.begins) {
+    if (sent !== null) check(sent, state.log.entries.length, number)
   }
   for (const fork of story.forks) {
     if (fork.branch.view.length > 0) check(sendState(grammar, fork), Infinity, Infinity)
   }
   const opened = decodeSnapshot(encodeSnapshot(now), 'c')
   hold('R7', opened !== null, 'the snapshot of the last state opens as nothing')
-  if (now.branch.view.length === 0) return found
+  if (now.branch.view.length === 0) return matches
   const last = sendState(grammar, now)
   check(last, Infinity, Infinity)
   same('R7', 'what a snapshot sends', sendState(grammar, opened).request, last.request)
-  return found
+  return matches
 }
 
 /**

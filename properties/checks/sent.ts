@@ -60,14 +60,14 @@ export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => v
       same('K7', 'messages after they were masked', messages, text)
       same('K7', 'what is masked twice', mask(masked), masked)
       same('K7', 'all but results', masked.map(withoutResult), messages.map(withoutResult))
-      const kept = Math.min(options.keepLast, results(messages).length)
+      const stored = Math.min(options.keepLast, results(messages).length)
       same(
         'K7',
         'the last results',
-        results(masked).slice(-kept || Infinity),
-        results(messages).slice(-kept || Infinity),
+        results(masked).slice(-stored || Infinity),
+        results(messages).slice(-stored || Infinity),
       )
-      if (kept > 0) met('kept_the_latest')
+      if (stored > 0) met('kept_the_latest')
       checkStrides(messages, options, met)
       const request = JSON.stringify(masked)
       // What no mask changes, the laws of messages hold.
@@ -89,20 +89,21 @@ function checkStrides(
 ): void {
   const { keepLast, stride } = options
   const mask = observationMasking(options)
-  const most = observationMasking({ ...options, keepLast: 0, stride: 0 })
+  const limit = observationMasking({ ...options, keepLast: 0, stride: 0 })
   /** What masking a result saves. */
-  const saves = (at: number): number => {
-    const whole = messages.slice(at, at + 1)
-    return estimateTokens(whole) - estimateTokens(most(whole))
+  const saves = (index: number): number => {
+    const whole = messages.slice(index, index + 1)
+    return estimateTokens(whole) - estimateTokens(limit(whole))
   }
-  const places = messages.flatMap(({ role }, at) => (role === 'tool' ? [at] : []))
-  const all = messages.map((_, at) => (messages[at]?.role === 'tool' ? saves(at) : 0))
-  const sum = (at: readonly number[]): number => at.reduce((before, place) => before + (all[place] ?? 0), 0)
+  const places = messages.flatMap(({ role }, index) => (role === 'tool' ? [index] : []))
+  const all = messages.map((_, index) => (messages[index]?.role === 'tool' ? saves(index) : 0))
+  const sum = (index: readonly number[]): number =>
+    index.reduce((before, position) => before + (all[position] ?? 0), 0)
   let before: readonly number[] = []
   let changes = 0
   for (let length = 1; length <= messages.length; length += 1) {
     const masked = mask(messages.slice(0, length))
-    const now = places.filter((at) => at < length && masked[at] !== messages[at])
+    const now = places.filter((index) => index < length && masked[index] !== messages[index])
     same('K7', 'what was masked is masked still', now.slice(0, before.length), before)
     if (now.length > before.length) {
       changes += 1
@@ -110,15 +111,15 @@ function checkStrides(
       hold('K7', saved >= stride, `the past was changed for ${saved} tokens of ${stride}`)
       met(changes > 1 ? 'masked_again' : 'masked')
     }
-    const old = places.filter((at) => at < length).slice(0, -keepLast || undefined)
-    const waits = old.filter((at) => (all[at] ?? 0) > 0 && !now.includes(at))
+    const old = places.filter((index) => index < length).slice(0, -keepLast || undefined)
+    const waits = old.filter((index) => (all[index] ?? 0) > 0 && !now.includes(index))
     hold('K7', waits.length === 0 || sum(waits) < stride, `${sum(waits)} tokens wait for ${stride}`)
     if (waits.length > 0) met('waited')
     before = now
   }
-  for (const [at, message] of mask(messages).entries()) {
-    const [is, was] = [message, messages[at] as NeutralMessage].map((one) => estimateTokens([one]))
-    hold('K7', message === messages[at] || (is ?? 0) < (was ?? 0), `masking result ${at} saves nothing`)
+  for (const [index, message] of mask(messages).entries()) {
+    const [is, was] = [message, messages[index] as NeutralMessage].map((one) => estimateTokens([one]))
+    hold('K7', message === messages[index] || (is ?? 0) < (was ?? 0), `masking result ${index} saves nothing`)
   }
   const tokens = estimateTokens(messages)
   hold('K7', changes * stride <= tokens, `${changes} changes by ${stride} in ${tokens} tokens`)

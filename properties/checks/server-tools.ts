@@ -103,20 +103,20 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
     if (each.do === 'user') user()
     else if (each.do === 'back' || each.do === 'forget') {
       const ids = [...viewEventsIn(state.branch.view)].map(({ id }) => id)
-      const at = each.at % Math.max(1, ids.length)
+      const index = each.at % Math.max(1, ids.length)
       if (each.do === 'back')
         put({
           kind: 'ConversationStateUpdateEvent',
           id: `h${(n += 1)}`,
           key: 'leaf_event_id',
-          value: ids[at] ?? null,
+          value: ids[index] ?? null,
         })
       else {
         const before = pairsIn(toMessages(state, closing))
         put({
           kind: 'Condensation',
           id: `c${(n += 1)}`,
-          forgotten_event_ids: ids.slice(at, at + each.count),
+          forgotten_event_ids: ids.slice(index, index + each.count),
           llm_response_id: `c${n}`,
         })
         if (!lied && leavesWhole(before, toMessages(state, closing))) met('both_forgotten')
@@ -179,10 +179,10 @@ export function checkPairs(deeds: readonly Deed[], met: (happened: Met) => void)
     if (fit.type === 'fit' && leavesWhole(pairs, fit.messages)) met('both_cut')
   }
   const ids = [...viewEventsIn(state.branch.view)].map(({ id }) => id)
-  for (const at of [0.3, 0.5, 0.7]) {
-    const id = ids[Math.floor(ids.length * at)] ?? ''
+  for (const index of [0.3, 0.5, 0.7]) {
+    const id = ids[Math.floor(ids.length * index)] ?? ''
     const { positions } = planFork(state, id)
-    const forked = replay(log.filter((_, at) => positions?.has(at)))
+    const forked = replay(log.filter((_, index) => positions?.has(index)))
     const [there, was] = [toMessages(forked, closing), toMessages(stateAt(state, id), closing)]
     expect(there).toEqual(was)
     const sent = sentHalves(there)
@@ -216,23 +216,23 @@ const pairsIn = (messages: readonly NeutralMessage[]): Set<unknown> =>
 
 /** Whether some of these pairs were left out; each is sent whole or not at all, also not in words. */
 function leavesWhole(pairs: ReadonlySet<unknown>, messages: readonly NeutralMessage[]): boolean {
-  const kept = halvesIn(messages.filter(isReply).flatMap(othersOf))
+  const stored = halvesIn(messages.filter(isReply).flatMap(othersOf))
   const sent = sentHalves(messages)
   for (const id of pairs) {
-    expect([0, 2]).toContain(kept.get(id) ?? 0)
-    expect(sent.get(id)).toBe(kept.get(id))
+    expect([0, 2]).toContain(stored.get(id) ?? 0)
+    expect(sent.get(id)).toBe(stored.get(id))
   }
-  return [...pairs].some((id) => !kept.has(id))
+  return [...pairs].some((id) => !stored.has(id))
 }
 
 /** Whether a result stands in another message than its call. */
 function holdsPairOfTwo(messages: readonly { readonly content: readonly object[] }[]): boolean {
   const calls = new Map<unknown, number>()
-  return messages.some(({ content }, at) =>
+  return messages.some(({ content }, index) =>
     (content as readonly JsonObject[]).some((block) => {
-      if (block['type'] === 'server_tool_use') calls.set(block['id'], at)
+      if (block['type'] === 'server_tool_use') calls.set(block['id'], index)
       const made = calls.get(block['tool_use_id'])
-      return made !== undefined && made !== at
+      return made !== undefined && made !== index
     }),
   )
 }

@@ -75,12 +75,12 @@ export function checkSnapshots(
 ): void {
   const states = statesOf(facts)
   for (const cut of cuts) {
-    const at = states[cut] as State
-    const parts = total('R8', `encodeSnapshot after ${cut} facts`, () => encodeParts(at, 0, SIZE))
-    const opened = open(parts, at, `the snapshot after ${cut} facts`)
-    const compacted = total('R7', `compact after ${cut} facts`, () => evict(at))
-    same('R7', `the state compacted after ${cut} facts`, describeState(compacted), describeState(at))
-    checkLetGo(at, opened)
+    const index = states[cut] as State
+    const parts = total('R8', `encodeSnapshot after ${cut} facts`, () => encodeParts(index, 0, SIZE))
+    const opened = open(parts, index, `the snapshot after ${cut} facts`)
+    const compacted = total('R7', `compact after ${cut} facts`, () => evict(index))
+    same('R7', `the state compacted after ${cut} facts`, describeState(compacted), describeState(index))
+    checkLetGo(index, opened)
     const end = foldOn(facts, states, opened, met)
     for (const situation of across(states, cut, end.log.entries.length)) met(situation)
     foldOn(facts, states, compacted, met)
@@ -127,38 +127,38 @@ function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, Stor
   const saved = readSnapshot(parts, '')
   if (saved === null) return null
   const { lacking } = saved
-  const found = new Map([...log].filter(([seq]) => lacking.includes(seq)))
-  for (const [at, seq] of lacking.entries()) {
-    const less = new Map(found)
+  const matches = new Map([...log].filter(([seq]) => lacking.includes(seq)))
+  for (const [index, seq] of lacking.entries()) {
+    const less = new Map(matches)
     less.delete(seq)
     hold('R9', completeSnapshot(saved, less) === null, () => `the body at ${seq} is not missed`)
-    const other = found.get(lacking[at + 1] ?? -1)
+    const other = matches.get(lacking[index + 1] ?? -1)
     const isOther = other === undefined || completeSnapshot(saved, less.set(seq, other)) === null
     hold('R9', isOther, () => `the body at ${seq} may be another event's`)
   }
-  return completeSnapshot(saved, found)
+  return completeSnapshot(saved, matches)
 }
 
 /** Folds the rest of the log onto a state as far as it can be; the state at the end of that. */
 function foldOn(facts: readonly Fact[], states: readonly State[], from: State, met: Met): State {
   let state = from
   for (const fact of facts.slice(from.log.entries.length)) {
-    const at = state.log.entries.length
-    const wanted = states[at + 1] as State
+    const index = state.log.entries.length
+    const wanted = states[index + 1] as State
     const fine = total('R7', 'canReduce', () => canReduce(state, fact))
     if (!fine) {
       met('evicted')
-      hold('R7', needsMore(state, wanted), `canReduce gave up at position ${at} for no reason`)
+      hold('R7', needsMore(state, wanted), `canReduce gave up at position ${index} for no reason`)
       hold(
         'R7',
         throwsEvicted(() => reduce(state, fact)),
-        `reduce went on at position ${at} all the same`,
+        `reduce went on at position ${index} all the same`,
       )
       break
     }
-    state = total('R7', `reduce at position ${at}`, () => reduce(state, fact))
+    state = total('R7', `reduce at position ${index}`, () => reduce(state, fact))
     met('folded_on')
-    same('R7', `header and branch at position ${at}`, glance(state), glance(wanted))
+    same('R7', `header and branch at position ${index}`, glance(state), glance(wanted))
   }
   const { length } = state.log.entries
   same('R7', `the state after ${length} facts`, describeState(state), describeState(states[length] as State))
@@ -247,9 +247,9 @@ function checkLetGo(whole: State, state: State): void {
 }
 
 /** Held true: it must give the state; false: it must say so. */
-function checkLook(held: boolean, what: string, look: () => State, expected: () => State): void {
-  if (throwsEvicted(look)) return hold('R7', !held, `${what} says that it is not held`)
-  hold('R7', held, `${what} gives a state that is not held`)
+function checkLook(current: boolean, what: string, look: () => State, expected: () => State): void {
+  if (throwsEvicted(look)) return hold('R7', !current, `${what} says that it is not held`)
+  hold('R7', current, `${what} gives a state that is not held`)
   same('R7', what, describeState(look()), describeState(expected()))
 }
 
@@ -267,8 +267,8 @@ function isEqual(some: readonly SnapshotPart[], others: readonly SnapshotPart[])
   return (
     some.length === others.length &&
     others.every(({ part, bytes }) => {
-      const found = some.find((each) => each.part === part)?.bytes
-      return found?.length === bytes.length && bytes.every((byte, at) => byte === found[at])
+      const match = some.find((each) => each.part === part)?.bytes
+      return match?.length === bytes.length && bytes.every((byte, index) => byte === match[index])
     })
   )
 }
@@ -315,16 +315,16 @@ function spoil(
   const { part, bytes } = parts[n] as SnapshotPart
   const replaced = (by: Uint8Array): SnapshotPart[] =>
     parts.map((each) => (each.part === part ? { part, bytes: by } : each))
-  const at = damage.at % bytes.length
+  const index = damage.at % bytes.length
   switch (damage.how) {
     case 'flip':
-      return replaced(bytes.map((byte, here) => (here === at ? byte ^ (1 << (damage.at % 8)) : byte)))
+      return replaced(bytes.map((byte, here) => (here === index ? byte ^ (1 << (damage.at % 8)) : byte)))
     case 'zero':
-      return replaced(bytes.map((byte, here) => (here >= at && here < at + 64 ? 0 : byte)))
+      return replaced(bytes.map((byte, here) => (here >= index && here < index + 64 ? 0 : byte)))
     case 'cut':
-      return replaced(bytes.slice(0, at))
+      return replaced(bytes.slice(0, index))
     case 'grow':
-      return replaced(new Uint8Array([...bytes, ...bytes.slice(0, (at & ~3) + 4)]))
+      return replaced(new Uint8Array([...bytes, ...bytes.slice(0, (index & ~3) + 4)]))
     case 'drop':
       return parts.filter((each) => each.part !== part)
     case 'swap': {

@@ -26,7 +26,7 @@ const action = (id: string, response: string): Event => ({
  */
 export function staged(
   facts: readonly Fact[],
-  at: number,
+  index: number,
 ): { readonly log: readonly Fact[]; readonly cut: number } {
   const before: readonly Event[] = [
     { kind: 'SystemPromptEvent', id: 'xp', system_prompt: { text: 'Be brief.' }, tools: [] },
@@ -51,5 +51,8 @@ export function staged(
     action('x8', 'xs'),
     action('x9', 'xt'),
   ]
-  return { log: [...facts.slice(0, at), ...before, ...after, ...facts.slice(at)], cut: at + before.length }
+  return {
+    log: [...facts.slice(0, index), ...before, ...after, ...facts.slice(index)],
+    cut: index + before.length,
+  }
 }

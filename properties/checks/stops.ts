@@ -23,15 +23,18 @@ export function checkPauses(story: Story): void {
       const leased = story.leases.find((lease) => lease.engine === engine && lease.at > begun)
       return engine === pause.engine ? [] : [{ begun, at: leased?.at ?? Infinity }]
     })
-    if ([...resumes, ...others].some(({ begun, at }) => begun < pause.at && at > pause.begun)) continue
-    const until = Math.min(Infinity, ...releases.filter((at) => at > pause.begun))
-    const after = story.begins.filter(({ at }) => at > pause.at && at < until)
-    const own = after.find(({ engine }) => engine === pause.engine)
-    hold('I3', own === undefined, `step ${own?.no ?? 0} began after the pause at ${seq}`)
+    if ([...resumes, ...others].some(({ begun, at: index }) => begun < pause.at && index > pause.begun))
+      continue
+    const until = Math.min(Infinity, ...releases.filter((index) => index > pause.begun))
+    const after = story.begins.filter(({ at: index }) => index > pause.at && index < until)
+    const ownValue = after.find(({ engine }) => engine === pause.engine)
+    hold('I3', ownValue === undefined, `step ${ownValue?.no ?? 0} began after the pause at ${seq}`)
     for (const run of new Set(after.map((begin) => begin.run))) {
       const begun = after.filter((begin) => begin.run === run)
       const [first] = begun
-      const leased = story.leases.findLast(({ at, engine }) => engine === first?.engine && at < first.at)
+      const leased = story.leases.findLast(
+        ({ at: index, engine }) => engine === first?.engine && index < first.at,
+      )
       // A run that another process was about to begin when the pause came may have begun after it.
       if (leased === undefined || leased.at > pause.begun) continue
       hold('I3', begun.length <= 1, `run ${run} went on twice after the pause at ${seq} of another process`)
@@ -59,8 +62,8 @@ export function checkInterrupts(story: Story, now: State): void {
     let first = seq
     while (all[first - 1]?.event?.kind === 'AgentErrorEvent') first -= 1
     if (headerBefore(now, first).status !== 'running') continue
-    const left = pendingCallCount(all[seq]?.branch.pendingCalls ?? null)
-    hold('P9', left === 0, `${left} calls are open after the interrupt at ${seq}`)
+    const remaining = pendingCallCount(all[seq]?.branch.pendingCalls ?? null)
+    hold('P9', remaining === 0, `${remaining} calls are open after the interrupt at ${seq}`)
   }
 }
 
@@ -68,12 +71,12 @@ export function checkInterrupts(story: Story, now: State): void {
 export function checkTextSoFar(story: Story, now: State): void {
   const all = entries(now)
   for (const begin of story.begins) {
-    const own = all.filter((entry) => yielder(story, entry) === begin)
-    const cut = own.filter(({ event }) => event !== null && isCutOff(event))
+    const ownValue = all.filter((entry) => yielder(story, entry) === begin)
+    const cut = ownValue.filter(({ event }) => event !== null && isCutOff(event))
     const from = lengthOf(begin.state)
     const stop = all.findIndex(({ seq, event }) => seq >= from && event?.kind === 'InterruptEvent')
     if (cut.length > 0) {
-      hold('I4', own.length === 1, `step ${begin.no} was stopped and said more than its text so far`)
+      hold('I4', ownValue.length === 1, `step ${begin.no} was stopped and said more than its text so far`)
       const [{ seq, event, header }] = cut as [Entry]
       hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.no} is kept without an interrupt`)
       same('I4', 'the status after a text so far', header.status, headerBefore(now, seq).status)
@@ -87,13 +90,13 @@ export function checkTextSoFar(story: Story, now: State): void {
 
 /** I4: whoever interrupts while a step is under way, interrupts it. */
 export function checkHeard(story: Story): void {
-  for (const { command, begun, at, events, outcome } of story.done) {
+  for (const { command, begun, at: index, events, outcome } of story.done) {
     if (command.do !== 'interrupt' || events.length > 0 || outcome !== null) continue
     const deaf = story.begins.find((begin) => {
-      const dead = story.runs[begin.run]?.dead === true || story.ranOut.some((moment) => moment < at)
+      const dead = story.runs[begin.run]?.dead === true || story.ranOut.some((moment) => moment < index)
       // One that listens to nothing is left behind when its run ends.
       const end = Math.min(begin.end, story.runs[begin.run]?.end ?? 0)
-      return !dead && begin.at < begun && end > at && !aborted(story, begin)
+      return !dead && begin.at < begun && end > index && !aborted(story, begin)
     })
     hold('I4', deaf === undefined, `an interrupt came to nothing while step ${deaf?.no ?? 0} was under way`)
   }
@@ -108,7 +111,8 @@ const aborted = (story: Story, { state, run }: Begin): boolean =>
 export function checkLeases(story: Story, now: State): void {
   for (const entry of entries(now)) {
     const begin = yielder(story, entry)
-    const lost = begin && story.leases.find(({ at, length }) => at > begin.at && length <= entry.seq)
+    const lost =
+      begin && story.leases.find(({ at: index, length }) => index > begin.at && length <= entry.seq)
     hold(
       'I4',
       lost === undefined,

@@ -17,8 +17,8 @@ export const entries = ({ log }: State): Entry[] => [...log.entries]
 /** The call of the step that yielded an event; undefined when it comes from elsewhere. */
 export function yielder(story: Story, { id, event }: Entry): Begin | undefined {
   const streamed = event !== null && isCutOff(event) ? / (\d+), so far/.exec(JSON.stringify(event)) : null
-  const no = (streamed ?? /^(\d+)\.\w+$/.exec(id ?? ''))?.[1]
-  return no === undefined ? undefined : story.begins[Number(no) - 1]
+  const number = (streamed ?? /^(\d+)\.\w+$/.exec(id ?? ''))?.[1]
+  return number === undefined ? undefined : story.begins[Number(number) - 1]
 }
 
 /** Whether an event is the text so far of a reply that was stopped. */

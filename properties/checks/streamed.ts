@@ -238,13 +238,13 @@ class World {
     this.underWay = null
     const truth = this.truths.get(dead.replies.current?.id ?? '')
     if (truth !== undefined) truth.end ??= 'lost'
-    const at = this.processes.indexOf(dead)
-    this.processes[at] = new Process(this)
+    const index = this.processes.indexOf(dead)
+    this.processes[index] = new Process(this)
     const there = this.readers.filter(({ process }) => process === dead)
     for (const reader of there) reader.unlisten()
     this.readers = this.readers.filter((reader) => !there.includes(reader))
     this.left.push(...there)
-    this.maker = this.processes[(at + 1) % PROCESSES] as Process
+    this.maker = this.processes[(index + 1) % PROCESSES] as Process
     this.append({
       kind: 'ConversationErrorEvent',
       id: `x${this.log.length}`,
@@ -268,8 +268,8 @@ class World {
 
   take(reader: Reader, seq: number): void {
     for (let next = reader.reader.next(seq); next !== null; next = reader.reader.next(seq)) {
-      const { event, offset: said } = next
-      const isOther = reader.place?.reply !== said.reply
+      const { event, offset: text } = next
+      const isOther = reader.place?.reply !== text.reply
       if (isOther) {
         reader.content = ''
         reader.reasoning = ''
@@ -277,12 +277,12 @@ class World {
       }
       reader.content += event.content ?? ''
       reader.reasoning += event.reasoning_content ?? ''
-      reader.place = said
+      reader.place = text
       reader.hasBegun = true
-      const truth = this.truths.get(said.reply)
+      const truth = this.truths.get(text.reply)
       const from = reader.from ?? { content: 0, reasoning: 0 }
-      same('B5', 'words', reader.content, truth?.content.slice(from.content, said.content))
-      same('B5', 'reasoning', reader.reasoning, truth?.reasoning.slice(from.reasoning, said.reasoning))
+      same('B5', 'words', reader.content, truth?.content.slice(from.content, text.content))
+      same('B5', 'reasoning', reader.reasoning, truth?.reasoning.slice(from.reasoning, text.reasoning))
       if (isOther && reader.content.length > 0) streamsSeen.fromTheMiddle += 1
       if (reader.process !== this.maker) streamsSeen.elsewhere += 1
     }

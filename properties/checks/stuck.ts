@@ -22,7 +22,7 @@ const DETECTORS = THRESHOLDS.map((options) => stuckDetector(options))
 
 /** L1, L2: after every prefix, by every set of thresholds. Returns the patterns that were found. */
 export function checkLoops(facts: readonly Fact[]): Set<string> {
-  const found = new Set<string>()
+  const result = new Set<string>()
   for (const [length, state] of statesOf(facts).entries()) {
     for (const { verdict, nudge, reason, thresholds } of DETECTORS) {
       const about = `after ${length} facts by ${JSON.stringify(thresholds)}`
@@ -32,9 +32,9 @@ export function checkLoops(facts: readonly Fact[]): Set<string> {
       same('L1', `reason ${about}`, reason(state), is?.reason ?? null)
       const text = total('L1', 'nudge', () => nudge(state))
       same('L1', `nudge ${about}`, text !== null, naive.nudge)
-      if (is !== null) found.add(is.pattern)
+      if (is !== null) result.add(is.pattern)
       if (text !== null) checkNudge(state, text, nudge)
-      if (text !== null) found.add('nudge')
+      if (text !== null) result.add('nudge')
     }
     const { verdict, nudge } = DETECTORS[0] as (typeof DETECTORS)[0]
     const small = evict(state)
@@ -45,13 +45,13 @@ export function checkLoops(facts: readonly Fact[]): Set<string> {
       [verdict(state), nudge(state)],
     )
   }
-  return found
+  return result
 }
 
 /** L3: once it stands in the log it is not given again. */
 function checkNudge(state: State, text: string, nudge: (state: State) => string | null): void {
-  const told = reduce(state, { ...nudgeMessage(text), id: 'nudge!' })
-  hold('L3', nudge(told) === null, `given twice: ${text}`)
+  const report = reduce(state, { ...nudgeMessage(text), id: 'nudge!' })
+  hold('L3', nudge(report) === null, `given twice: ${text}`)
 }
 
 /** What every detector says after every prefix. */

@@ -33,12 +33,12 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
     const items = total('O1', `toTimeline after ${length} facts`, () => toTimeline(state))
     const head = headAt(nodes, length)
     const reading = readBranch(nodes.slice(0, length), head)
-    const shown = pathOf(nodes, head).filter((at) => nodes[at]?.event && TYPES[nodes[at].kind ?? ''])
+    const shown = pathOf(nodes, head).filter((index) => nodes[index]?.event && TYPES[nodes[index].kind ?? ''])
     same(
       'O1',
       `what is shown after ${length} facts`,
       items.map(describe),
-      shown.map(said(nodes, reading, state)),
+      shown.map(text(nodes, reading, state)),
     )
     hold('O1', !JSON.stringify(items).includes('"signature"'), 'a signature is shown')
     for (const item of items) {
@@ -52,8 +52,8 @@ export function checkTimeline(facts: readonly Fact[], met: (status: string) => v
     }
     checkEvicted(state, items, met)
   }
-  const given = JSON.stringify(facts)
-  const anew = toTimeline(replay(JSON.parse(given) as readonly Fact[]))
+  const input = JSON.stringify(facts)
+  const anew = toTimeline(replay(JSON.parse(input) as readonly Fact[]))
   same('O1', 'of a log that was written and read again', anew, toTimeline(replay(facts)))
 }
 
@@ -78,32 +78,32 @@ const describe = (item: TimelineItem): object => ({
   ...(item.type === 'condensation' ? { forgot: item.forgot.toSorted() } : {}),
 })
 
-const said =
+const text =
   (nodes: readonly Node[], reading: BranchReading, state: State) =>
-  (at: number): object => {
-    const { id, kind } = nodes[at] as Node
+  (index: number): object => {
+    const { id, kind } = nodes[index] as Node
     const type = TYPES[kind ?? '']
     const { forgottenBy } = reading
     const forgot = [...forgottenBy].flatMap(([each, by]) => (by === id ? [each] : [])).toSorted()
     return {
       id,
-      seq: at,
+      seq: index,
       type,
       forgottenBy: forgottenBy.get(id ?? '') ?? null,
-      ...(type === 'call' ? callSaid(nodes, at, reading, state) : {}),
+      ...(type === 'call' ? callSaid(nodes, index, reading, state) : {}),
       ...(type === 'condensation' ? { forgot } : {}),
     }
   }
 
 function callSaid(
   nodes: readonly Node[],
-  at: number,
+  index: number,
   { results, completions }: BranchReading,
   { header }: State,
 ): Pick<CallItem, 'status'> & { readonly result: string | null } {
-  const result = nodes[results.get(at) ?? -1]
+  const result = nodes[results.get(index) ?? -1]
   if (result === undefined) {
-    const call = nodes[at]
+    const call = nodes[index]
     const settled = header.callStatuses.find(({ action_id }) => action_id === call?.id)?.grant
     const canRun = call?.event?.kind === 'ActionEvent' && (call.event.action ?? null) !== null
     const waits = header.status === 'waiting_for_confirmation' && canRun && settled !== 'approved'
@@ -114,7 +114,7 @@ function callSaid(
     event?.kind === 'AgentErrorEvent' ||
     (event?.kind === 'ObservationEvent' && event.observation.is_error === true)
   if (event?.kind === 'ObservationEvent' && event.observation.kind === 'WorkingObservation') {
-    const message = nodes[completions.get(at) ?? -1]?.event
+    const message = nodes[completions.get(index) ?? -1]?.event
     const outcome = message?.kind === 'MessageEvent' ? completionOf(message)?.outcome : undefined
     return {
       status: outcome === undefined ? 'working' : outcome === 'done' ? 'completed' : 'failed',

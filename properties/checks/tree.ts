@@ -91,8 +91,8 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
 /** The leaves are the real events that no other real event stands below. */
 function checkLeaves(state: State, nodes: readonly Node[]): void {
   const real = nodes.filter((node) => node.inTree && node.kind !== 'ConversationStateUpdateEvent')
-  const ends = real.filter(({ at }) =>
-    real.every((other) => other.at === at || !pathOf(nodes, other.at).includes(at)),
+  const ends = real.filter(({ at: index }) =>
+    real.every((other) => other.at === index || !pathOf(nodes, other.at).includes(index)),
   )
   same(
     'T7',

@@ -30,7 +30,7 @@ async function checkReply(
 ): Promise<void> {
   const chunks: object[] = [{ type: 'start', messageId: replyId(id) }]
   let shown: readonly UIPart[] = []
-  let said: readonly UIPart[] = []
+  let messages: readonly UIPart[] = []
   let before: State | null = null
   const show = (parts: readonly UIPart[]): boolean => {
     const next = advance(shown, parts)
@@ -40,25 +40,25 @@ async function checkReply(
     ;({ parts: shown } = next)
     return true
   }
-  for (const [at, state] of states.entries()) {
+  for (const [index, state] of states.entries()) {
     const entry = [...state.log.entries].find((each) => each.inTree && each.id === id)
     if (entry === undefined || !isOnPathIn(entry, state.log.head)) {
       if (before !== null) return met('HEAD has left')
       continue
     }
-    said = replyParts(state, id)
+    messages = replyParts(state, id)
     const isFurther =
       before === null || before.log.head === null || isOnPathIn(before.log.head, state.log.head)
     before = state
-    if (!show(said)) {
+    if (!show(messages)) {
       hold('O3', !isFurther, 'the reply cannot be brought up to date')
       return met('HEAD has moved')
     }
     let text = ''
-    for (const delta of deltas.slice(0, at % 3)) {
+    for (const delta of deltas.slice(0, index % 3)) {
       text += delta
       const live = withLive(
-        said,
+        messages,
         [{ type: 'text', text, state: 'streaming' }],
         state.header.status === 'paused',
       )
@@ -66,7 +66,7 @@ async function checkReply(
       met('words on their way')
     }
   }
-  hold('O3', show(said), 'the end cannot be shown')
+  hold('O3', show(messages), 'the end cannot be shown')
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
       // A client gets them as JSON.
@@ -79,7 +79,7 @@ async function checkReply(
   for await (const each of readUIMessageStream({ stream, onError: (error) => errors.push(error) }))
     message = each
   same('O3', 'errors of the client', errors.map(String), [])
-  same('O3', `the reply to ${id}`, (message?.parts ?? []).flatMap(plain), said.flatMap(plain))
+  same('O3', `the reply to ${id}`, (message?.parts ?? []).flatMap(plain), messages.flatMap(plain))
   met('a whole reply')
 }
 
@@ -92,7 +92,13 @@ export function plain(part: object): string[] {
   if (type === 'step-start') return []
   const isOpen =
     state === 'input-available' || state === 'approval-responded' || state === 'approval-requested'
-  const kept = state === 'output-denied' ? approval : null
-  const left = Object.entries({ ...rest, id, type, state: isOpen ? 'no result' : state, approval: kept })
-  return [JSON.stringify(left.filter(([, value]) => value !== undefined && value !== null).toSorted())]
+  const stored = state === 'output-denied' ? approval : null
+  const remaining = Object.entries({
+    ...rest,
+    id,
+    type,
+    state: isOpen ? 'no result' : state,
+    approval: stored,
+  })
+  return [JSON.stringify(remaining.filter(([, value]) => value !== undefined && value !== null).toSorted())]
 }

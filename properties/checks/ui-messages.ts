@@ -33,7 +33,7 @@ export function checkUIMessages(
     )
     same('O2', `parts after ${length} facts`, named.toSorted(), shown.map(({ id }) => id).toSorted())
     const words = messages.flatMap(({ role, parts }) => (role === 'user' ? [] : parts.flatMap(wordsOf)))
-    const said = items.flatMap((item) => {
+    const output = items.flatMap((item) => {
       if (isUsers(item) || (item.type !== 'call' && item.type !== 'message')) return []
       if (item.type === 'message' && item.source !== 'agent') return []
       const texts = item.content.flatMap((part: Content) => (isTextPart(part) ? part.text : []))
@@ -41,7 +41,7 @@ export function checkUIMessages(
     })
     hold(
       'O2',
-      said.every((text) => words.includes(text)),
+      output.every((text) => words.includes(text)),
       `words of ${length} facts are missing`,
     )
     const turns = new Map(
@@ -74,9 +74,9 @@ const wordsOf = (part: UIPart): string[] => ('text' in part ? [part.text] : [])
 /** The user's message that an item stands behind, read from its event as it is, or from the call of its reply before it. */
 function userOf(state: State, users: readonly TimelineItem[], item: TimelineItem): string | undefined {
   const after = item.type === 'call' ? saidAfter(state.log.entries.get(item.seq)) : undefined
-  const asked = [...state.log.entries].find((entry) => entry.inTree && entry.id === after)
-  const isKnown = after === null || (asked !== undefined && asked.seq < item.seq)
-  const last = isKnown ? (asked?.seq ?? -1) : item.seq
+  const requests = [...state.log.entries].find((entry) => entry.inTree && entry.id === after)
+  const isKnown = after === null || (requests !== undefined && requests.seq < item.seq)
+  const last = isKnown ? (requests?.seq ?? -1) : item.seq
   return users.findLast(({ seq }) => seq <= last)?.id
 }
 

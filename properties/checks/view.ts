@@ -26,7 +26,7 @@ export function checkViews(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
   const expected = nodes.map((node) => describeReading(readBranch(nodes, node.inTree ? node.at : null)))
   const empty = describeReading(readBranch([], null))
-  const naive = (at: number | null) => (at === null ? empty : (expected[at] ?? empty))
+  const naive = (index: number | null) => (index === null ? empty : (expected[index] ?? empty))
 
   for (const [length, state] of statesOf(facts).entries()) {
     const head = headAt(nodes, length)
@@ -35,11 +35,11 @@ export function checkViews(facts: readonly Fact[]): void {
     same('V1', `the rebuilt view after ${length} facts`, describeBranch(rebuilt.branch), naive(head))
     for (const node of nodes.slice(0, length)) {
       if (!node.inTree || node.id === null) continue
-      const at = total('V1', 'stateAt', () => stateAt(state, node.id ?? ''))
+      const index = total('V1', 'stateAt', () => stateAt(state, node.id ?? ''))
       same(
         'V1',
         `the view at ${node.at}, seen after ${length} facts`,
-        describeBranch(at.branch),
+        describeBranch(index.branch),
         naive(node.at),
       )
       const there = total('V1', 'switchTo', () => switchTo(state, node.id ?? ''))
@@ -91,12 +91,12 @@ function checkCondensation(before: Branch, after: Branch, event: Condensation): 
   const starts = stretchStarts(units)
   const hit = units.map((unit) => idsOf(unit).some((id) => listed.has(id)))
   const gone = units.map((_, i) => hit.some((h, j) => h && starts[j] === starts[i]))
-  const kept = units.filter((_, i) => !gone[i]).map(textOf)
+  const stored = units.filter((_, i) => !gone[i]).map(textOf)
   const now = [...after.view.units].map(textOf)
   const wants = (event.summary_offset ?? null) !== null && !isBlank(event.summary ?? '')
-  same('V2', 'units after a condensation', now.length, kept.length + (wants ? 1 : 0))
-  const added = now.findIndex((text, index) => text !== kept[index])
-  same('V2', 'units that stay', wants ? now.toSpliced(added < 0 ? kept.length : added, 1) : now, kept)
+  same('V2', 'units after a condensation', now.length, stored.length + (wants ? 1 : 0))
+  const added = now.findIndex((text, index) => text !== stored[index])
+  same('V2', 'units that stay', wants ? now.toSpliced(added < 0 ? stored.length : added, 1) : now, stored)
   same('V2', 'calls that are open', listOf(after), listOf(before))
   hold('V2', !after.view.unhandledCondensationRequest, 'a condensation left its request unhandled')
 }
@@ -158,10 +158,10 @@ function checkCuts(state: State): void {
     }
   }
   const legal = new Set(points)
-  for (const at of ids.keys()) {
-    if (legal.has(at)) continue
-    const left = without(state, ids.slice(0, at))
-    hold('V3', left.length < ids.length - at, `${at} is a legal place to cut at, and no cut point`)
+  for (const index of ids.keys()) {
+    if (legal.has(index)) continue
+    const remaining = without(state, ids.slice(0, index))
+    hold('V3', remaining.length < ids.length - index, `${index} is a legal place to cut at, and no cut point`)
   }
 }
 

@@ -35,7 +35,7 @@ const message = (id: string, text: string): Event => ({
 })
 
 /** What a step streams before it says anything. */
-export const soFar = (no: number): string => `${SECRET} ${no}, so far`
+export const soFar = (number: number): string => `${SECRET} ${number}, so far`
 
 /** The call of a tool, as the one who has read it knows it. */
 const known = (event: Event, tool: Tool, response: string): Event =>
@@ -51,7 +51,7 @@ const known = (event: Event, tool: Tool, response: string): Event =>
 type ToldEnd = Exclude<EarlyEnd, 'broken_off' | 'failed'>
 
 /** The events of a reply, and what ended it where the step tells it. */
-function told(
+function report(
   { end, told: tells }: { end: ToldEnd | null; told: boolean },
   events: readonly Event[],
 ): Yielded {
@@ -85,8 +85,8 @@ const isRaw = (reply: Reply, grammar: WireGrammar): boolean => {
 }
 
 /** What a step yields, its events known by the number of the step. */
-const numbered = (no: number, yielded: Yielded, from: number): Yielded => {
-  const name = (event: Event, at: number): Event => ({ ...event, id: `${no}.${from + at}` })
+const numbered = (number: number, yielded: Yielded, from: number): Yielded => {
+  const name = (event: Event, index: number): Event => ({ ...event, id: `${number}.${from + index}` })
   if (Array.isArray(yielded)) return yielded.map(name)
   const one = yielded as Event | Reader
   if ('kind' in one) return one.kind === 'StreamingDeltaEvent' ? one : name(one, 0)
@@ -181,7 +181,7 @@ export class Cast {
 
   /** The same with a ready step, where its provider could have given that reply. */
   async *#ready(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
-    const { no, sent } = begin
+    const { no: number, sent } = begin
     const isAsked = begin.executes.length === 0
     const [reply = PLAIN] = this.#replies
     if (isAsked && !isRaw(reply, this.#grammar)) return yield* this.#reply(machine, begin)
@@ -190,19 +190,19 @@ export class Cast {
       begin.reply = reply
       begin.silent = reply.say === 'silence'
       if (reply.say !== 'error') {
-        yield { kind: 'StreamingDeltaEvent', source: 'agent', content: soFar(no) }
-        begin.streamed = soFar(no)
-        await machine.point(`step ${no} streams`)
+        yield { kind: 'StreamingDeltaEvent', source: 'agent', content: soFar(number) }
+        begin.streamed = soFar(number)
+        await machine.point(`step ${number} streams`)
       }
     }
     const create = async (request: object): Promise<unknown> => {
-      await machine.point(`step ${no} is asked`)
+      await machine.point(`step ${number} is asked`)
       try {
         same('M15', 'what a ready step sends', partOf(request), partOf(asRequest(sent?.request ?? {})))
       } catch (error) {
         this.#story.broken.push(error)
       }
-      if (reply.say === 'error' && no % 2 === 0)
+      if (reply.say === 'error' && number % 2 === 0)
         throw Object.assign(new Error('full'), { status: 400, code: 'context_length_exceeded' })
       if (reply.say === 'error') throw new RangeError('the model is gone')
       if (reply.say !== 'text' && reply.say !== 'calls') return forever()
@@ -212,13 +212,13 @@ export class Cast {
       return rawReply(
         this.#grammar,
         made,
-        no,
+        number,
         reply.end === 'truncated' || reply.end === 'paused' ? reply.end : null,
       )
     }
     const outcome = isAsked ? 'results' : (this.#outcomes.shift() ?? 'results')
     const execute = async (): Promise<string> => {
-      await machine.point(`step ${no} executes`)
+      await machine.point(`step ${number} executes`)
       if (outcome === 'silence') return forever()
       if (outcome === 'error') throw new TypeError('the tool is broken')
       return outcome === 'nothing' ? '' : 'done'
@@ -229,36 +229,36 @@ export class Cast {
     for await (const yielded of readyStep(this.#grammar, create, { tools, write })(
       input,
     ) as AsyncIterable<Yielded>) {
-      yield numbered(no, yielded, count)
+      yield numbered(number, yielded, count)
       count += 10
-      await machine.point(`step ${no} goes on`)
+      await machine.point(`step ${number} goes on`)
     }
   }
 
   async *#reply(machine: Machine, begin: Begin): AsyncGenerator<Yielded> {
-    const { no } = begin
+    const { no: number } = begin
     const reply = this.#replies.shift() ?? PLAIN
     begin.reply = reply
     if (reply.say !== 'error' && reply.say !== 'nothing') {
       begin.silent = reply.say === 'silence'
-      yield { kind: 'StreamingDeltaEvent', source: 'agent', content: soFar(no) }
-      begin.streamed = soFar(no)
-      await machine.point(`step ${no} streams`)
+      yield { kind: 'StreamingDeltaEvent', source: 'agent', content: soFar(number) }
+      begin.streamed = soFar(number)
+      await machine.point(`step ${number} streams`)
     }
     if (reply.say === 'error') throw new RangeError(NO_MODEL)
     if (reply.say === 'silence') await forever()
     if (reply.say === 'lingers') {
-      yield message(`${no}.0`, `${SECRET} ${no}`)
+      yield message(`${number}.0`, `${SECRET} ${number}`)
       await forever()
     }
-    if (reply.say === 'wordless') yield message(`${no}.0`, ' ')
+    if (reply.say === 'wordless') yield message(`${number}.0`, ' ')
     if (reply.say === 'failed') yield { events: [], outcome: { type: 'failed', explanation: 'overloaded' } }
-    if (reply.say === 'broken_off') yield { events: [], outcome: { type: 'broken_off', text: soFar(no) } }
+    if (reply.say === 'broken_off') yield { events: [], outcome: { type: 'broken_off', text: soFar(number) } }
     if (reply.say === 'text') {
       for (let piece = 0; piece < reply.pieces; piece += 1) {
-        if (piece > 0) yield message(`${no}.${piece}`, `${SECRET} ${no}`)
-        else yield told(reply, this.#read(begin, [...reply.thoughts, 'say'], [], reply.end).events)
-        await machine.point(`step ${no} goes on`)
+        if (piece > 0) yield message(`${number}.${piece}`, `${SECRET} ${number}`)
+        else yield report(reply, this.#read(begin, [...reply.thoughts, 'say'], [], reply.end).events)
+        await machine.point(`step ${number} goes on`)
       }
     }
     if (reply.say !== 'calls') return
@@ -267,14 +267,14 @@ export class Cast {
     const isWhole = !split && !two
     const thoughts: readonly Part[] = isWhole ? reply.thoughts : ['think']
     const read = this.#read(begin, [...thoughts, ...tools.map((): Part => 'call')], tools, end, isWhole)
-    const calls = read.events.map((event, at) =>
-      known(event, tools[at] ?? 'safe', two && at > 0 ? `response-${no}-b` : `response-${no}`),
+    const calls = read.events.map((event, index) =>
+      known(event, tools[index] ?? 'safe', two && index > 0 ? `response-${number}-b` : `response-${number}`),
     )
-    if (!split) yield told(reply, calls)
+    if (!split) yield report(reply, calls)
     else {
       for (const each of calls) {
         yield each
-        await machine.point(`step ${no} goes on`)
+        await machine.point(`step ${number} goes on`)
       }
     }
   }
@@ -287,9 +287,13 @@ export class Cast {
     end: ToldEnd | null,
     isWhole = true,
   ): { readonly made: Made; readonly events: readonly Event[] } {
-    const { no, sent } = begin
-    if (sent === null) throw new Error(`step ${no} was not asked`)
-    const script = { no, word: `${SECRET} ${no}`, tool: (at: number): string => tools[at] ?? 'safe' }
+    const { no: number, sent } = begin
+    if (sent === null) throw new Error(`step ${number} was not asked`)
+    const script = {
+      no: number,
+      word: `${SECRET} ${number}`,
+      tool: (index: number): string => tools[index] ?? 'safe',
+    }
     // What signs a call stands in the record of a whole reply only.
     const made = isWhole
       ? replyParts(this.#grammar, sent.seen, parts, script)
@@ -302,15 +306,15 @@ export class Cast {
     return { made, events: made.events({ ...(isWhole ? record : about), ...ending }) }
   }
 
-  async *#execute(machine: Machine, { no }: Begin, { approved }: StepInput): AsyncGenerator<Yielded> {
+  async *#execute(machine: Machine, { no: number }: Begin, { approved }: StepInput): AsyncGenerator<Yielded> {
     const outcome = this.#outcomes.shift() ?? 'results'
     if (outcome === 'silence') await forever()
     if (outcome === 'nothing') return
     for (const [n, { id, event }] of approved.entries()) {
-      await machine.point(`step ${no} executes`)
-      yield result(`${no}.${n}`, { id, tool: event.tool_name, call: event.tool_call_id })
+      await machine.point(`step ${number} executes`)
+      yield result(`${number}.${n}`, { id, tool: event.tool_name, call: event.tool_call_id })
       if (outcome === 'error') throw new TypeError(NO_TOOL)
     }
-    if (outcome === 'and_reply') yield message(`${no}.r`, `${SECRET} ${no}`)
+    if (outcome === 'and_reply') yield message(`${number}.r`, `${SECRET} ${number}`)
   }
 }

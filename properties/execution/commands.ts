@@ -93,7 +93,7 @@ const command = fc.record<Command>({
 const chain = (...wishes: readonly (readonly [Command['do'], Cue])[]): fc.Arbitrary<Command[]> =>
   fc.tuple(fc.nat(1), fc.nat(1), fc.nat(7)).map(([on, other, n]) =>
     // What goes on after a death, or a pause of another process, may well go on elsewhere.
-    wishes.map(([wish, when], at) => ({ do: wish, when, n, on: at === 0 ? on : other })),
+    wishes.map(([wish, when], index) => ({ do: wish, when, n, on: index === 0 ? on : other })),
   )
 
 /** What users do in a row, and chance would hardly ever bring about. */

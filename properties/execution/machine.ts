@@ -53,16 +53,19 @@ export class Machine {
   readonly #death = Promise.withResolvers<void>()
   #dead = false
 
-  /** @param told of every call that the store has answered */
+  /** @param reports of every call that the store has answered */
   constructor(
-    no: number,
+    number: number,
     fate: Fate,
     store: Store,
-    told: (call: string, args: readonly unknown[], result: unknown) => void,
+    reports: (call: string, args: readonly unknown[], result: unknown) => void,
   ) {
-    this.no = no
+    this.no = number
     this.#fate = fate
-    this.store = scheduled(store, (label) => this.point(`${no} ${label}`), { atOnce: AT_ONCE, told })
+    this.store = scheduled(store, (label) => this.point(`${number} ${label}`), {
+      atOnce: AT_ONCE,
+      told: reports,
+    })
   }
 
   get dead(): boolean {

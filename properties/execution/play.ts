@@ -130,21 +130,21 @@ class Stage {
   }
 
   async #start(): Promise<Process> {
-    const no = (this.#engines += 1)
-    const machine = new Machine(no, this.#fate, this.#store, (call, [id, owner], result) => {
+    const number = (this.#engines += 1)
+    const machine = new Machine(number, this.#fate, this.#store, (call, [id, owner], result) => {
       const { leases } = this.story
       if (call === 'releaseLease') this.#cues.give('released')
       if (call === 'append' && id === ID) this.#length = (result as AppendResult).version
       if (call !== 'acquireLease' || result === null) return
       this.#cues.give('leased')
       if (leases.some((known) => known.owner === owner)) return
-      leases.push({ at: this.#fate.tick(), engine: no, owner, length: this.#length })
+      leases.push({ at: this.#fate.tick(), engine: number, owner, length: this.#length })
     })
     let ids = 0
     const engine = createEngine({
       store: machine.store,
       clock: () => this.#clock,
-      newId: () => `e${no}-${(ids += 1)}`,
+      newId: () => `e${number}-${(ids += 1)}`,
     })
     return { machine, engine, conversation: await engine.open(ID), runs: new Set() }
   }
@@ -163,8 +163,8 @@ class Stage {
     const { story } = this
     const begun = this.#fate.tick()
     const note = (events: readonly LoggedEvent[], outcome: string | null): void => {
-      const at = this.#fate.tick()
-      story.done.push({ command, begun, at, engine: process.machine.no, events, outcome })
+      const index = this.#fate.tick()
+      story.done.push({ command, begun, at: index, engine: process.machine.no, events, outcome })
     }
     try {
       switch (command.do) {
@@ -262,9 +262,9 @@ class Stage {
 
   async #run(process: Process): Promise<void> {
     const { story } = this
-    const no = story.runs.length
+    const number = story.runs.length
     const run: RunStory = {
-      no,
+      no: number,
       engine: process.machine.no,
       begun: this.#fate.tick(),
       end: Infinity,
@@ -278,7 +278,7 @@ class Stage {
     story.runs.push(run)
     process.runs.add(entry)
     try {
-      const { status } = await process.conversation.run(this.#cast.step(process.machine, no), {
+      const { status } = await process.conversation.run(this.#cast.step(process.machine, number), {
         ...this.#options(process.machine),
         signal: entry.signal.signal,
       })

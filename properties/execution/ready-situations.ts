@@ -30,17 +30,17 @@ export const READY_SITUATIONS: readonly ReadySituation[] = [
 
 export function readySituationsOf({ begins, facts }: Story, { grammar }: Plan): ReadySituation[] {
   const executed = begins.flatMap(({ executes }) => executes)
-  const said = JSON.stringify(facts)
+  const text = JSON.stringify(facts)
   const kinds = new Set(facts.map((fact) => ('kind' in fact ? fact.kind : '')))
   const occurred: readonly (readonly [ReadySituation, boolean])[] = [
-    [`asked ${grammar}`, begins.some(({ given, streamed }) => given !== null && streamed !== null)],
+    [`asked ${grammar}`, begins.some(({ given: input, streamed }) => input !== null && streamed !== null)],
     ['repeated_after_a_death', new Set(executed).size < executed.length],
-    ['tool_threw', said.includes('the tool is broken')],
-    ['unknown_tool', said.includes('there is no tool')],
-    ['condensed', said.includes('what was said before')],
+    ['tool_threw', text.includes('the tool is broken')],
+    ['unknown_tool', text.includes('there is no tool')],
+    ['condensed', text.includes('what was said before')],
     ['requested', kinds.has('CondensationRequest')],
-    ['too_long', said.includes('"kind":"CondensationRequest","source":"environment"')],
-    ['cut_off', said.includes('was cut off in the middle of it')],
+    ['too_long', text.includes('"kind":"CondensationRequest","source":"environment"')],
+    ['cut_off', text.includes('was cut off in the middle of it')],
   ]
   return occurred.flatMap(([situation, is]) => (is ? [situation] : []))
 }

@@ -22,8 +22,8 @@ interface Options extends Omit<StepOptions, 'tools'> {
 }
 
 /** The ready step of a grammar. */
-export function readyStep(grammar: WireGrammar, create: Create, given: Options): Step {
-  const options = { ...given, model: 'any', stream: false }
+export function readyStep(grammar: WireGrammar, create: Create, input: Options): Step {
+  const options = { ...input, model: 'any', stream: false }
   switch (grammar) {
     case 'anthropic':
       return anthropicStep({ ...options, client: { messages: { create } }, max_tokens: 1 })

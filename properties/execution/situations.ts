@@ -71,9 +71,9 @@ const isEnded = (event: Event): boolean => ['refused', 'filtered'].includes(earl
 /** What occurred. */
 export function situationsOf(story: Story): Situation[] {
   const events = story.facts.flatMap((fact: Fact, seq) => ('kind' in fact ? [{ seq, event: fact }] : []))
-  const found: Situation[] = []
+  const matches: Situation[] = []
   const note = (name: Situation, occurred: boolean): void => {
-    if (occurred) found.push(name)
+    if (occurred) matches.push(name)
   }
   const has = (fits: (event: Event) => boolean): boolean => events.some(({ event }) => fits(event))
   const updates = (key: string): { seq: number; value: unknown }[] =>
@@ -98,8 +98,10 @@ export function situationsOf(story: Story): Situation[] {
     )
   const granted = (wish: string): Done[] =>
     story.done.filter(({ command, events }) => command.do === wish && events.length > 0)
-  const isLive = ({ at }: Done): boolean =>
-    story.runs.some(({ begun, end, outcome }) => begun < at && at < end && outcome !== 'already_running')
+  const isLive = ({ at: index }: Done): boolean =>
+    story.runs.some(
+      ({ begun, end, outcome }) => begun < index && index < end && outcome !== 'already_running',
+    )
   const started = updates('started_actions').flatMap(({ value }) => value as string[])
   const listed = (key: string): string[] => updates(key).flatMap(({ value }) => value as string[])
 
@@ -120,7 +122,9 @@ export function situationsOf(story: Story): Situation[] {
   note('paused_by_another_process', elsewhere('pause'))
   note(
     'paused_before_it_began',
-    story.runs.some(({ outcome, no }) => outcome === 'paused' && !story.begins.some(({ run }) => run === no)),
+    story.runs.some(
+      ({ outcome, no: number }) => outcome === 'paused' && !story.begins.some(({ run }) => run === number),
+    ),
   )
   note('resumed_while_running', granted('resume').some(isLive))
   note('interrupted_while_asking', during('interrupt', false).length > 0)
@@ -134,7 +138,7 @@ export function situationsOf(story: Story): Situation[] {
   note('message_while_executing', during('send', true).length > 0)
   note(
     'message_before_the_last_word',
-    replies.some(({ seq, after, isLast }) => isLast && spoken.some((at) => after < at && at < seq)),
+    replies.some(({ seq, after, isLast }) => isLast && spoken.some((index) => after < index && index < seq)),
   )
   note('note_while_asking', during('note', false).length > 0)
   note('blank_while_asking', during('blank', false).length > 0)
@@ -144,12 +148,12 @@ export function situationsOf(story: Story): Situation[] {
     'asked_at_forgotten',
     replies.some(({ seq, after }) =>
       events.some(
-        ({ seq: at, event }) =>
+        ({ seq: index, event }) =>
           event.kind === 'Condensation' &&
-          after < at &&
-          at < seq &&
+          after < index &&
+          index < seq &&
           event.forgotten_event_ids?.includes(
-            events.find(({ seq: place }) => place === after)?.event.id ?? '',
+            events.find(({ seq: position }) => position === after)?.event.id ?? '',
           ) === true,
       ),
     ),
@@ -212,11 +216,11 @@ export function situationsOf(story: Story): Situation[] {
     'already_running',
     story.runs.some(({ outcome }) => outcome === 'already_running'),
   )
-  const owners = (at: number, until: number): number =>
-    story.leases.filter((lease) => lease.at > at && lease.at < until).length
+  const owners = (index: number, until: number): number =>
+    story.leases.filter((lease) => lease.at > index && lease.at < until).length
   note(
     'taken_over_while_executing',
-    story.begins.some(({ executes, at, end }) => executes.length > 0 && owners(at, end) > 0),
+    story.begins.some(({ executes, at: index, end }) => executes.length > 0 && owners(index, end) > 0),
   )
   const failed = (name: string): boolean =>
     has((event) => event.kind === 'ConversationErrorEvent' && event.code === name)
@@ -238,11 +242,11 @@ export function situationsOf(story: Story): Situation[] {
   note(
     'paused_reply_gone_on_with',
     story.begins.some(
-      ({ reply, run, no }) =>
+      ({ reply, run, no: number }) =>
         reply !== null &&
         'end' in reply &&
         reply.end === 'paused' &&
-        story.begins.some((next) => next.run === run && next.no > no),
+        story.begins.some((next) => next.run === run && next.no > number),
     ),
   )
   note(
@@ -261,5 +265,5 @@ export function situationsOf(story: Story): Situation[] {
         event.kind === 'HookExecutionEvent' && event.hook_event_type === 'Stop' && event.blocked === true,
     ),
   )
-  return found
+  return matches
 }

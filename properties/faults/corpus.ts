@@ -37,9 +37,9 @@ function chosen(logs: readonly (readonly Fact[])[]): (readonly Fact[])[] {
     .filter(({ length }) => length <= LONGEST)
     .toSorted((a, b) => a.length - b.length)
     .filter((facts) => {
-      const found = [...situationsOf(facts), ...facts.map((fact) => ('kind' in fact ? fact.kind : ''))]
-      const isWanted = found.some((name) => (counts.get(name) ?? 0) < OFTEN)
-      if (isWanted) for (const name of found) counts.set(name, (counts.get(name) ?? 0) + 1)
+      const matches = [...situationsOf(facts), ...facts.map((fact) => ('kind' in fact ? fact.kind : ''))]
+      const isWanted = matches.some((name) => (counts.get(name) ?? 0) < OFTEN)
+      if (isWanted) for (const name of matches) counts.set(name, (counts.get(name) ?? 0) + 1)
       return isWanted
     })
 }

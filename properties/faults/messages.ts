@@ -164,13 +164,13 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what another model has signed is sent',
     file: 'messages/prefix.ts',
-    find: 'withoutDate(asked) !== withoutDate(model ?? asked))',
+    find: 'withoutDate(requested) !== withoutDate(model ?? requested))',
     replace: "model === '')",
   },
   {
     name: 'a change within a reply goes unnoticed',
     file: 'messages/prefix.ts',
-    find: "return written === own || written === cuts?.[message.tool_calls.length - 1] ? null : 'own'",
+    find: "return written === ownValue || written === cuts?.[message.tool_calls.length - 1] ? null : 'own'",
     replace: 'return null',
   },
   {

@@ -45,10 +45,15 @@ await hold(/^conversation\/s/, 'B5', streamDeeds, 300, checkStreams)
 
 const time = new VirtualTime()
 const clock = (): bigint => BigInt(Date.now()) * 1000n
-const place = { open: () => memoryStore({ clock }), keep: null, putBack: () => undefined }
+const position = { open: () => memoryStore({ clock }), keep: null, putBack: () => undefined }
 time.install()
-await hold(/^conversation\/follow\//, 'B4', followSteps, 30, (steps) => checkFollowers(place, time, steps), [
-  [SCRIPTED],
-])
+await hold(
+  /^conversation\/follow\//,
+  'B4',
+  followSteps,
+  30,
+  (steps) => checkFollowers(position, time, steps),
+  [[SCRIPTED]],
+)
 console.log(SOUND)
 process.exit(0)

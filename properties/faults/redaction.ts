@@ -41,9 +41,9 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a signature outlives its words',
-    file: 'context/redaction/redact-value.ts',
-    find: 'signature: null }',
-    replace: "signature: block['signature'] ?? null }",
+    file: 'event/unsign.ts',
+    find: '{ signature: null }',
+    replace: "{ signature: block['signature'] ?? null }",
   },
   {
     name: 'a reply counts as masked only where all that it says is',
@@ -65,13 +65,13 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'parts of a masked reply stay',
-    file: 'context/redaction/redact.ts',
-    find: '? { ...rest, parts: parts.map(barePart) }',
-    replace: '? { ...rest, parts }',
+    file: 'event/unsign.ts',
+    find: 'parts: parts.map(barePart)',
+    replace: 'parts',
   },
   {
     name: 'thinking with a secret is left out',
-    file: 'context/redaction/redact-value.ts',
+    file: 'event/unsign.ts',
     find: 'return { ...typed, thinking: texts[i] ?? text, ...signed }\n  })',
     replace: 'return { ...typed, thinking: texts[i] ?? text, ...signed }\n  }).slice(1)',
   },

@@ -19,7 +19,7 @@ export const SOUND = 'all laws hold'
  */
 export const ONE_IN = process.argv[3] === '' && process.env['COLLOQUY_FAULTS'] !== 'all' ? 10 : 1
 
-const some = <T>(values: readonly T[]): T[] => values.filter((_, at) => at % ONE_IN === 0)
+const some = <T>(values: readonly T[]): T[] => values.filter((_, index) => index % ONE_IN === 0)
 
 function few(corpus: Corpus): Corpus {
   const { logs, loops, events, hidden, broken, lines } = corpus

@@ -54,8 +54,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'an offset counts what is forgotten',
     file: 'view/condense.ts',
-    find: 'if (found <= index) return found\n    listed += events',
-    replace: 'if (found <= index) return found',
+    find: 'if (result <= index) return result\n    listed += events',
+    replace: 'if (result <= index) return result',
   },
   {
     name: 'a listed event of a pending batch counts for an offset',

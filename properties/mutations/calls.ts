@@ -10,7 +10,7 @@ import {
   indexOf,
   isCall,
   resultOf,
-  said,
+  text,
   status,
   update,
   withEvent,
@@ -33,7 +33,7 @@ function withoutResult(log: readonly Event[]): Mutant | null {
         isOnPathIn(other, entry),
     )
     const response = (pending?.event as ActionEvent | undefined)?.llm_response_id
-    const asked = [...entries].find(
+    const requests = [...entries].find(
       (later) =>
         later.event !== null &&
         'llm_response_id' in later.event &&
@@ -47,11 +47,11 @@ function withoutResult(log: readonly Event[]): Mutant | null {
     // Only parents can be mended; no call id may stand twice, so that no other result can be taken for it.
     const unique =
       log.filter((other) => isCall(other) && other.tool_call_id === event.tool_call_id).length === 1
-    if (asked === undefined || named !== hung || !unique) continue
+    if (requests === undefined || named !== hung || !unique) continue
     // Of a call that was interrupted, P9 says that it has a result.
     const isInterrupted = [...entries].some(
       ({ event: other, seq }) =>
-        other?.kind === 'InterruptEvent' && seq > (pending?.seq ?? 0) && seq < asked.seq,
+        other?.kind === 'InterruptEvent' && seq > (pending?.seq ?? 0) && seq < requests.seq,
     )
     if (isInterrupted) continue
     const rest = log.filter((other) => other !== event && other.id !== entry.id)
@@ -99,12 +99,12 @@ export const CALL_MISTAKES: readonly Mutation[] = [
     'P4',
     'a result is written twice',
     (log) => {
-      const at = indexOf(log, (event) => 'action_id' in event && isToolResult(event))
-      const result = log[at]
+      const index = indexOf(log, (event) => 'action_id' in event && isToolResult(event))
+      const result = log[index]
       return result === undefined
         ? null
         : {
-            log: log.toSpliced(at + 1, 0, {
+            log: log.toSpliced(index + 1, 0, {
               ...result,
               id: 'wrong',
               ...('parent_id' in result && { parent_id: result.id ?? null }),
@@ -134,7 +134,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
     'the words of a reply stand apart',
     (log) => {
       const added = behindCall(log, (call) => [
-        { ...said('wrong', 'agent'), llm_response_id: call.llm_response_id } as Event,
+        { ...text('wrong', 'agent'), llm_response_id: call.llm_response_id } as Event,
       ])
       return blames(added, 'wrong')
     },
@@ -143,8 +143,8 @@ export const CALL_MISTAKES: readonly Mutation[] = [
     'P1',
     'a call is left at the end',
     (log) => {
-      const kept = behindCall(log, () => [status('s', 'finished')])
-      return kept === null ? null : { log: kept, id: kept.at(-2)?.id ?? null, ended: true }
+      const stored = behindCall(log, () => [status('s', 'finished')])
+      return stored === null ? null : { log: stored, id: stored.at(-2)?.id ?? null, ended: true }
     },
   ],
   [
@@ -230,7 +230,7 @@ export const CALL_MISTAKES: readonly Mutation[] = [
           status('s', 'running'),
           { kind: 'InterruptEvent', id: 'i' },
           status('t', 'running'),
-          said('wrong', 'agent'),
+          text('wrong', 'agent'),
         ]),
         'wrong',
       ),

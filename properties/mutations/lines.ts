@@ -1,7 +1,7 @@
 /** Mistakes in what is written: lines, ids, parents, times and values. */
 
 import type { Event } from '../../src/event/types.ts'
-import { blames, isCall, said, status, update, withEvent, type Mutation } from './mutant.ts'
+import { blames, isCall, text, status, update, withEvent, type Mutation } from './mutant.ts'
 
 /** Of single lines, and of what they name. */
 export const LINE_MISTAKES: readonly Mutation[] = [
@@ -21,7 +21,7 @@ export const LINE_MISTAKES: readonly Mutation[] = [
     (log) =>
       log.length < 2
         ? null
-        : { log: [...log, { ...said('x', 'user'), id: log[0]?.id ?? '' }], id: log[0]?.id ?? '' },
+        : { log: [...log, { ...text('x', 'user'), id: log[0]?.id ?? '' }], id: log[0]?.id ?? '' },
   ],
   ['T6', 'HEAD goes nowhere', (log) => blames([...log, update('wrong', 'leaf_event_id', 'none')], 'wrong')],
   [

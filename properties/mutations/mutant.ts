@@ -16,7 +16,7 @@ export type Mutation = readonly [law: string, mistake: string, make: (log: reado
 export const update = (id: string, key: string, value: unknown): Event =>
   ({ kind: 'ConversationStateUpdateEvent', id, key, value }) as Event
 export const status = (id: string, value: string): Event => update(id, 'execution_status', value)
-export const said = (id: string, source: 'user' | 'agent', more: object = {}): Event => ({
+export const text = (id: string, source: 'user' | 'agent', more: object = {}): Event => ({
   kind: 'MessageEvent',
   id,
   source,
@@ -46,9 +46,9 @@ export function behindCall(
   log: readonly Event[],
   add: (call: ActionEvent) => readonly Event[],
 ): readonly Event[] | null {
-  const at = indexOf(log, isCall)
-  const call = log[at]
-  return call === undefined ? null : [...log.slice(0, at + 1), ...add(call as ActionEvent)]
+  const index = indexOf(log, isCall)
+  const call = log[index]
+  return call === undefined ? null : [...log.slice(0, index + 1), ...add(call as ActionEvent)]
 }
 
 /** The log with one event replaced. */
@@ -58,9 +58,9 @@ export function withEvent(
   change: (event: Event) => Event | string,
   idOf: (event: Event) => string | null = ({ id }) => id ?? null,
 ): Mutant | null {
-  const at = indexOf(log, is)
-  const event = log[at]
-  return event === undefined ? null : { log: log.with(at, change(event) as Event), id: idOf(event) }
+  const index = indexOf(log, is)
+  const event = log[index]
+  return event === undefined ? null : { log: log.with(index, change(event) as Event), id: idOf(event) }
 }
 
 export const blames = (log: readonly Event[] | null, id: string, ended = false): Mutant | null =>

@@ -3,7 +3,7 @@
 import type { Event } from '../../src/event/types.ts'
 import { pendingCallCount } from '../../src/log/open-calls.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { blames, indexOf, said, status, type Mutation } from './mutant.ts'
+import { blames, indexOf, text, status, type Mutation } from './mutant.ts'
 
 const isWaiting = (log: readonly Event[]): boolean => pendingCallCount(replay(log).branch.pendingCalls) > 0
 
@@ -21,10 +21,10 @@ export const RUN_MISTAKES: readonly Mutation[] = [
     'I2',
     'a message is not read',
     (log) => {
-      const at = indexOf(log, isFinished)
-      return at < 0
+      const index = indexOf(log, isFinished)
+      return index < 0
         ? null
-        : blames([...log.slice(0, at), said('m', 'user'), status('wrong', 'finished')], 'wrong')
+        : blames([...log.slice(0, index), text('m', 'user'), status('wrong', 'finished')], 'wrong')
     },
   ],
   [
@@ -37,9 +37,9 @@ export const RUN_MISTAKES: readonly Mutation[] = [
             [
               ...log,
               status('s', 'running'),
-              said('m', 'user'),
-              said('n', 'user'),
-              said('wrong', 'agent', { reply: { after: 'm' } }),
+              text('m', 'user'),
+              text('n', 'user'),
+              text('wrong', 'agent', { reply: { after: 'm' } }),
             ],
             'wrong',
             true,
@@ -54,8 +54,8 @@ export const RUN_MISTAKES: readonly Mutation[] = [
           ...log,
           status('s', 'running'),
           { kind: 'PauseEvent', id: 'p' },
-          said('r', 'agent'),
-          said('wrong', 'agent'),
+          text('r', 'agent'),
+          text('wrong', 'agent'),
         ],
         'wrong',
       ),
@@ -65,7 +65,7 @@ export const RUN_MISTAKES: readonly Mutation[] = [
     'a reply goes on behind an interrupt',
     (log) =>
       blames(
-        [...log, status('s', 'running'), { kind: 'InterruptEvent', id: 'i' }, said('wrong', 'agent')],
+        [...log, status('s', 'running'), { kind: 'InterruptEvent', id: 'i' }, text('wrong', 'agent')],
         'wrong',
       ),
   ],
@@ -78,8 +78,8 @@ export const RUN_MISTAKES: readonly Mutation[] = [
         : blames(
             [
               ...log,
-              said('m', 'user'),
-              said('r', 'agent', { reply: { outcome: 'truncated' } }),
+              text('m', 'user'),
+              text('r', 'agent', { reply: { outcome: 'truncated' } }),
               status('wrong', 'finished'),
             ],
             'wrong',
@@ -90,13 +90,13 @@ export const RUN_MISTAKES: readonly Mutation[] = [
     'a record is garbled',
     (log) =>
       blames(
-        [...log, said('wrong', 'agent', { reply: { grammar: 'anthropic', parts: [{ text: 'first' }] } })],
+        [...log, text('wrong', 'agent', { reply: { grammar: 'anthropic', parts: [{ text: 'first' }] } })],
         'wrong',
       ),
   ],
   [
     'M15',
     'a reply was asked for nowhere',
-    (log) => blames([...log, said('wrong', 'agent', { reply: { after: 'none' } })], 'wrong'),
+    (log) => blames([...log, text('wrong', 'agent', { reply: { after: 'none' } })], 'wrong'),
   ],
 ]

@@ -30,7 +30,7 @@ const metadata = fc.oneof(
   fc.constant({ anthropic: { caller: { type: 'direct' } } }),
 )
 
-const added = fc.option(metadata).map((own) => (own === null ? {} : { providerMetadata: own }))
+const added = fc.option(metadata).map((ownValue) => (ownValue === null ? {} : { providerMetadata: ownValue }))
 
 const thinking = fc.oneof(
   fc.tuple(words(), fc.nat(999)).map(([text, n]): Part => ({
@@ -43,27 +43,29 @@ const thinking = fc.oneof(
     text: '',
     providerMetadata: { anthropic: { redactedData: `gAAA${n}` } },
   })),
-  fc.tuple(words(), added).map(([text, own]): Part => ({ type: 'reasoning', text, ...own })),
+  fc.tuple(words(), added).map(([text, ownValue]): Part => ({ type: 'reasoning', text, ...ownValue })),
 )
 
 const file = { base64: 'aW1n', mediaType: 'image/png' }
 
 const source = { type: 'source', sourceType: 'url', id: 's1', url: 'https://a.b/c' }
 
-const said: fc.Arbitrary<readonly Part[]> = fc.oneof(
+const texts: fc.Arbitrary<readonly Part[]> = fc.oneof(
   { weight: 3, arbitrary: thinking.map((part) => [part]) },
   {
     weight: 3,
-    arbitrary: fc.tuple(words(), added).map(([text, own]): Part[] => [{ type: 'text', text, ...own }]),
+    arbitrary: fc
+      .tuple(words(), added)
+      .map(([text, ownValue]): Part[] => [{ type: 'text', text, ...ownValue }]),
   },
   fc
     .tuple(words(), inputs())
     .map(([text]): Part[] => [{ type: 'text', text, citations: [{ source }] }, source]),
-  added.map((own): Part[] => [{ type: 'file', file, ...own }]),
-  added.map((own): Part[] => [{ type: 'reasoning-file', file, ...own }]),
-  added.map((own): Part[] => [{ type: 'custom', kind: 'maker.thing', ...own }]),
-  fc.tuple(inputs(), words(), added, fc.boolean()).map(([input, output, own, fails]): Part[] => {
-    const ends = { toolCallId: 'srv_1', toolName: 'web_search', input, providerExecuted: true, ...own }
+  added.map((ownValue): Part[] => [{ type: 'file', file, ...ownValue }]),
+  added.map((ownValue): Part[] => [{ type: 'reasoning-file', file, ...ownValue }]),
+  added.map((ownValue): Part[] => [{ type: 'custom', kind: 'maker.thing', ...ownValue }]),
+  fc.tuple(inputs(), words(), added, fc.boolean()).map(([input, output, ownValue, fails]): Part[] => {
+    const ends = { toolCallId: 'srv_1', toolName: 'web_search', input, providerExecuted: true, ...ownValue }
     return [
       { type: 'tool-call', ...ends },
       fails ? { type: 'tool-error', ...ends, error: { output } } : { type: 'tool-result', ...ends, output },
@@ -75,7 +77,7 @@ const call = fc.tuple(toolNames(), inputs(), added, fc.boolean())
 
 const reply: fc.Arbitrary<Raw> = fc
   .record({
-    groups: fc.array(said, { maxLength: 5 }),
+    groups: fc.array(texts, { maxLength: 5 }),
     calls: fc.array(call, { maxLength: 3 }),
     isShuffled: fc.boolean(),
     stop: fc.constantFrom('stop', 'stop', 'length', 'content-filter', 'other'),
@@ -83,12 +85,12 @@ const reply: fc.Arbitrary<Raw> = fc
     tokens: fc.nat(5000),
   })
   .map(({ groups, calls, isShuffled, stop, raw, tokens }) => {
-    const made = calls.map(([toolName, input, own, isInvalid], at): Part => ({
+    const made = calls.map(([toolName, input, ownValue, isInvalid], index): Part => ({
       type: 'tool-call',
-      toolCallId: `call_${at}`,
+      toolCallId: `call_${index}`,
       toolName,
       input,
-      ...own,
+      ...ownValue,
       ...(isInvalid ? { dynamic: true, invalid: true, error: { message: 'It does not fit.' } } : {}),
     }))
     const others = onePair(groups)
@@ -104,7 +106,7 @@ const reply: fc.Arbitrary<Raw> = fc
 /** The one call of the provider's own stands once. */
 function onePair(groups: readonly (readonly Part[])[]): Part[] {
   const first = groups.findIndex(([part]) => part?.type === 'tool-call')
-  return groups.flatMap((parts, at) => (parts[0]?.type === 'tool-call' && at !== first ? [] : parts))
+  return groups.flatMap((parts, index) => (parts[0]?.type === 'tool-call' && index !== first ? [] : parts))
 }
 
 const isBlank = ({ text }: Part): boolean => isWhitespace(text ?? '')
@@ -121,28 +123,36 @@ const isOwnCall = (part: Part): boolean => part.type === 'tool-call' && part['pr
 
 /** The part as it goes back, by the SDK's own way of writing it. */
 function sentPart(part: Part, isBound: boolean): object[] {
-  const { type, text, file: held, toolCallId, toolName, input, output, error, providerMetadata } = part
-  const own = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
+  const { type, text, file: current, toolCallId, toolName, input, output, error, providerMetadata } = part
+  const ownValue = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
   const executed = part['providerExecuted'] === true ? { providerExecuted: true } : {}
   switch (type) {
     case 'text':
-      return isBlank(part) && (!isBound || (text === '' && !isSigned(part))) ? [] : [{ type, text, ...own }]
+      return isBlank(part) && (!isBound || (text === '' && !isSigned(part)))
+        ? []
+        : [{ type, text, ...ownValue }]
     case 'reasoning':
-      return isBlank(part) && !isSigned(part) ? [] : [{ type, text, ...own }]
+      return isBlank(part) && !isSigned(part) ? [] : [{ type, text, ...ownValue }]
     case 'file':
     case 'reasoning-file': {
-      const { base64, mediaType } = held as typeof file
-      return [{ type, data: base64, mediaType, ...own }]
+      const { base64, mediaType } = current as typeof file
+      return [{ type, data: base64, mediaType, ...ownValue }]
     }
     case 'custom':
-      return [{ type, kind: part['kind'], ...own }]
+      return [{ type, kind: part['kind'], ...ownValue }]
     case 'tool-call':
-      return [{ type, toolCallId, toolName, input, ...executed, ...own }]
+      return [{ type, toolCallId, toolName, input, ...executed, ...ownValue }]
     case 'tool-result':
-      return [{ type, toolCallId, toolName, output: { type: 'text', value: output }, ...own }]
+      return [{ type, toolCallId, toolName, output: { type: 'text', value: output }, ...ownValue }]
     case 'tool-error':
       return [
-        { type: 'tool-result', toolCallId, toolName, output: { type: 'error-json', value: error }, ...own },
+        {
+          type: 'tool-result',
+          toolCallId,
+          toolName,
+          output: { type: 'error-json', value: error },
+          ...ownValue,
+        },
       ]
     default:
       return []
@@ -172,12 +182,12 @@ export const AI_SDK: ReplyWire<Raw> = {
     // What says nothing at all is no message.
     if (content.every(isSilent)) return []
     const bound = content.findLastIndex(isSigned) + 1
-    return content.flatMap((part, at) => sentPart(part, at < bound))
+    return content.flatMap((part, index) => sentPart(part, index < bound))
   },
   stream: ({ content, ...step }, cut) => [
     { type: 'start' },
     { type: 'start-step', request: {}, warnings: [] },
-    ...content.flatMap((part, at) => events(part, `${at}`, cut)),
+    ...content.flatMap((part, index) => events(part, `${index}`, cut)),
     { type: 'finish-step', ...step },
     { type: 'finish', finishReason: step.finishReason },
   ],

@@ -47,7 +47,7 @@ const CITED = [
   },
 ]
 
-const said: fc.Arbitrary<Unit> = fc.oneof(
+const output: fc.Arbitrary<Unit> = fc.oneof(
   fc
     .tuple(words(), fc.boolean())
     .map(([text, isCited]) => block({ type: 'text', text, citations: isCited ? CITED : null })),
@@ -63,9 +63,9 @@ const PAUSES: ReadonlySet<string> = new Set(['pause_turn', 'compaction'])
 
 const reply: fc.Arbitrary<Raw> = fc
   .record({
-    before: fc.array(said, { maxLength: 5 }),
+    before: fc.array(output, { maxLength: 5 }),
     waits: fc.boolean(),
-    calls: fc.array(fc.tuple(toolNames(), inputs(), fc.array(said, { maxLength: 2 })), { maxLength: 3 }),
+    calls: fc.array(fc.tuple(toolNames(), inputs(), fc.array(output, { maxLength: 2 })), { maxLength: 3 }),
     stop: fc.constantFrom(
       'end_turn',
       'end_turn',
@@ -86,9 +86,9 @@ const reply: fc.Arbitrary<Raw> = fc
       waits && (calls.length > 0 || PAUSES.has(stop)),
       thinkingFirst([
         ...before.map((unit, n) => unit(n)),
-        ...calls.flatMap(([name, input, behind], at): (readonly Block[])[] => [
-          [{ type: 'tool_use', id: `toolu_${at}`, name, input, caller: { type: 'direct' } }],
-          ...behind.map((unit, n) => unit(10 * (at + 1) + n)),
+        ...calls.flatMap(([name, input, behind], index): (readonly Block[])[] => [
+          [{ type: 'tool_use', id: `toolu_${index}`, name, input, caller: { type: 'direct' } }],
+          ...behind.map((unit, n) => unit(10 * (index + 1) + n)),
         ]),
       ]),
     ),
@@ -111,7 +111,7 @@ function withWaiting(waits: boolean, content: readonly Block[]): readonly Block[
   const first = content.findIndex(isCall)
   const caller = { type: 'code_execution_20250825', tool_id: WAITING.id }
   return content
-    .map((of, at) => (of.type === 'tool_use' && at > first ? { ...of, caller } : of))
+    .map((of, index) => (of.type === 'tool_use' && index > first ? { ...of, caller } : of))
     .toSpliced(first < 0 ? content.length : first, 0, WAITING)
 }
 
@@ -123,14 +123,14 @@ const isCall = ({ type }: Block): boolean => type === 'tool_use'
  */
 function arranged(content: readonly Block[]): readonly Block[] {
   const last = content.findLastIndex(isCall)
-  const bound = content.findLastIndex((of, at) => at < last && isThinking(of))
-  const at = Math.max(0, bound)
-  const sent = [...content.slice(0, at), ...callsLast(content.slice(at))]
+  const bound = content.findLastIndex((of, index) => index < last && isThinking(of))
+  const index = Math.max(0, bound)
+  const sent = [...content.slice(0, index), ...callsLast(content.slice(index))]
   const signed = content.findLastIndex(isSigned) + 1
   const first = content.findIndex(isCall)
   const [head, isMoved] = [
-    first < 0 ? [] : content.slice(first, at),
-    sent.slice(0, signed).some((of, place) => of !== content[place]),
+    first < 0 ? [] : content.slice(first, index),
+    sent.slice(0, signed).some((of, position) => of !== content[position]),
   ]
   if (!isMoved && head.every((of) => isCall(of) || of.type === 'text' || isThinking(of))) return sent
   return callsLast(content.filter((of) => !isSigned(of)))
@@ -224,10 +224,10 @@ export const ANTHROPIC: ReplyWire<Raw> = {
   write: (messages) => toAnthropic(messages),
   replyIn: (request) =>
     (request as AnthropicRequest).messages.find(({ role }) => role === 'assistant')?.content ?? [],
-  expected: ({ content: given, stop_reason }) => {
-    const content = arranged(given)
+  expected: ({ content: input, stop_reason }) => {
+    const content = arranged(input)
     const bound = content.findLastIndex(isSigned) + 1
-    const sent = content.flatMap((block, at) => sentBlock(block, at < bound))
+    const sent = content.flatMap((block, index) => sentBlock(block, index < bound))
     const last = sent.at(-1)
     // It may be the end of a request, where the provider refuses white space.
     if (!PAUSES.has(stop_reason) || last === undefined || !('text' in last)) return sent
@@ -248,8 +248,8 @@ export const ANTHROPIC: ReplyWire<Raw> = {
     ...raw,
     content: raw.content.toSpliced(nat % (raw.content.length + 1), 0, ...(values as Block[])),
   }),
-  allowed: ({ content: given }) => {
-    const content = arranged(given)
+  allowed: ({ content: input }) => {
+    const content = arranged(input)
     const bound = content.slice(0, content.findLastIndex(isSigned) + 1)
     return bound.some((block) => block.type === 'text' && isWhitespace(block.text)) ? ['text-nonblank'] : []
   },

@@ -7,7 +7,7 @@ import { toBedrock } from '../../src/messages/bedrock/write.ts'
 import { NO_ANSWER } from '../../src/messages/phrases.ts'
 import { bytesOf } from '../../src/messages/text-files.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, said, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -36,7 +36,7 @@ const signature = fc
 
 const group: fc.Arbitrary<readonly Block[]> = fc.oneof(
   words().map((text) => [{ text }]),
-  said().map((text) => [
+  messages().map((text) => [
     { citationsContent: { content: [{ text }] as const, citations: [{ title: 'Oak', source: 'kb' }] } },
   ]),
   fc
@@ -66,7 +66,7 @@ const reply: fc.Arbitrary<Raw> = fc
         role: 'assistant',
         content: [
           ...onePairEach(groups),
-          ...calls.map(([name, input], at) => ({ toolUse: { toolUseId: `call-${at}`, name, input } })),
+          ...calls.map(([name, input], index) => ({ toolUse: { toolUseId: `call-${index}`, name, input } })),
         ],
       },
     },
@@ -96,12 +96,12 @@ const isServers = ({ toolUse, toolResult }: Block): boolean => (toolUse ?? toolR
 function expected(raw: Raw): readonly unknown[] {
   const content = contentOf(raw).filter(({ text }) => text !== '')
   const bound = content.findLastIndex(isSigned)
-  const sent = content.flatMap((block, at): object[] => {
+  const sent = content.flatMap((block, index): object[] => {
     const { text, reasoningContent } = block
     if (reasoningContent?.redactedContent !== undefined)
       return [{ reasoningContent: { redactedContent: bytesOf(reasoningContent.redactedContent) } }]
     if (reasoningContent !== undefined) return isSigned(block) ? [block] : []
-    return text !== undefined && isWhitespace(text) && at > bound ? [] : [block]
+    return text !== undefined && isWhitespace(text) && index > bound ? [] : [block]
   })
   const last = sent.at(-1)
   return last !== undefined && 'reasoningContent' in last ? [...sent, { text: NO_ANSWER }] : sent

@@ -29,7 +29,7 @@ const signature = fc
   .option(fc.nat(999), { nil: null })
   .map((n) => (n === null ? {} : { thoughtSignature: `sig/${n}+==` }))
 
-const said: fc.Arbitrary<readonly Part[]> = fc.oneof(
+const outputs: fc.Arbitrary<readonly Part[]> = fc.oneof(
   fc.tuple(words(), signature).map(([text, signed]): Part[] => [{ text, ...signed }]),
   fc.tuple(words(), signature).map(([text, signed]): Part[] => [{ text, thought: true, ...signed }]),
   fc.nat(999).map((n): Part[] => [{ text: '', thoughtSignature: `end/${n}` }]),
@@ -51,7 +51,7 @@ const said: fc.Arbitrary<readonly Part[]> = fc.oneof(
 
 const reply: fc.Arbitrary<Raw> = fc
   .record({
-    groups: fc.array(said, { maxLength: 5 }),
+    groups: fc.array(outputs, { maxLength: 5 }),
     calls: fc.array(fc.tuple(toolNames(), fc.option(inputs()), signature), { maxLength: 3 }),
     isNamed: fc.boolean(),
     stop: fc.constantFrom('STOP', 'STOP', 'MAX_TOKENS', 'SAFETY'),
@@ -67,9 +67,9 @@ const reply: fc.Arbitrary<Raw> = fc
           role: 'model',
           parts: apart([
             ...onePairEach(groups),
-            ...calls.map(([name, args, signed], at): Part => ({
+            ...calls.map(([name, args, signed], index): Part => ({
               functionCall: {
-                ...(isNamed ? { id: `call-${at}` } : {}),
+                ...(isNamed ? { id: `call-${index}` } : {}),
                 name,
                 ...(args === null ? {} : { args }),
               },
@@ -98,7 +98,7 @@ function onePairEach(groups: readonly (readonly Part[])[]): Part[] {
 
 /** Texts of one kind in a row come as one, but for the signed ones. */
 const apart = (parts: readonly Part[]): Part[] =>
-  parts.filter((part, at) => !isPlain(part) || at === 0 || !isLike(part, parts[at - 1]))
+  parts.filter((part, index) => !isPlain(part) || index === 0 || !isLike(part, parts[index - 1]))
 
 const isPlain = (part: Part): boolean => part.text !== undefined && part.thoughtSignature === undefined
 
@@ -164,7 +164,7 @@ export const GOOGLE: ReplyWire<Raw> = {
     if (parts.every(isBlank)) return []
     const bound = parts.findLastIndex(isSigned) + 1
     const first = parts.findIndex(({ functionCall }) => functionCall !== undefined)
-    return parts.flatMap((part, at) => sentPart(part, at < bound, at === first))
+    return parts.flatMap((part, index) => sentPart(part, index < bound, index === first))
   },
   stream: (raw, cut) => {
     const [{ content, ...candidate }] = raw.candidates

@@ -5,7 +5,7 @@ import type { InteractionsRequest } from '../../src/messages/interactions/blocks
 import { collectInteractions, fromInteractions } from '../../src/messages/interactions/read.ts'
 import { NO_SIGNATURE, toInteractions } from '../../src/messages/interactions/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, said, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 interface Content {
@@ -45,16 +45,16 @@ const annotations = fc.constantFrom(
 const output: fc.Arbitrary<Step> = fc
   .oneof(
     words().map((value) => [text(value)]),
-    fc.tuple(said(), annotations).map(([value, more]) => [{ ...text(value), ...more }]),
-    fc.tuple(said(), said()).map(([one, two]) => [text(one), image, text(two)]),
+    fc.tuple(messages(), annotations).map(([value, more]) => [{ ...text(value), ...more }]),
+    fc.tuple(messages(), messages()).map(([one, two]) => [text(one), image, text(two)]),
     fc.constant([image]),
   )
   .map((content) => ({ type: 'model_output', content }))
 
 const summary = fc.oneof(
   fc.constant({}),
-  said().map((value) => ({ summary: [text(value)] })),
-  said().map((value) => ({ summary: [text(value), image] })),
+  messages().map((value) => ({ summary: [text(value)] })),
+  messages().map((value) => ({ summary: [text(value), image] })),
 )
 
 const thought: fc.Arbitrary<Step> = fc
@@ -80,13 +80,13 @@ const pair: fc.Arbitrary<readonly Step[]> = fc
     { type: `${tool}_result`, call_id: `tool-${n}`, result: [], ...two },
   ])
 
-const call = (at: number): fc.Arbitrary<Step> =>
+const call = (index: number): fc.Arbitrary<Step> =>
   fc.tuple(toolNames(), inputs(), signature).map(([name, args, signed]) => ({
     type: 'function_call',
-    id: `call-${at}`,
+    id: `call-${index}`,
     name,
     arguments: args,
-    ...(at % 2 === 0 ? {} : signed),
+    ...(index % 2 === 0 ? {} : signed),
   }))
 
 const reply: fc.Arbitrary<Raw> = fc
@@ -135,12 +135,12 @@ const isBlank = (content: Content): boolean => content.type === 'text' && isWhit
 /** The steps as they go back: blank texts only where something signed is bound to them, and no thought without a signature. */
 function expected({ steps }: Raw): readonly unknown[] {
   const bound = steps.findLastIndex(isSigned)
-  const sent = steps.flatMap((step, at): Step[] => {
+  const sent = steps.flatMap((step, index): Step[] => {
     if (step.type === 'thought') return isSigned(step) ? [step] : []
     if (step.content === undefined) return [step]
     const content = step.content
       .filter(({ text: value }) => value !== '')
-      .filter((one) => at < bound || !isBlank(one))
+      .filter((one) => index < bound || !isBlank(one))
     return content.length === 0 ? [] : [{ ...step, content }]
   })
   const first = sent.findIndex(({ type }) => type === 'function_call')

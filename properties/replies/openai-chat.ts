@@ -5,7 +5,7 @@ import { collectOpenAIChat, fromOpenAIChat } from '../../src/messages/openai-cha
 import type { ChatMessage } from '../../src/messages/openai-chat/blocks.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, said, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Call = {
@@ -62,7 +62,7 @@ interface Raw {
   readonly usage: object
 }
 
-const given = inputs().chain((value) =>
+const input = inputs().chain((value) =>
   fc.constantFrom(JSON.stringify(value), JSON.stringify(value, null, 1)),
 )
 
@@ -90,10 +90,13 @@ const fields: fc.Arbitrary<Fields> = fc.record(
   { requiredKeys: [] },
 )
 
-const parts: fc.Arbitrary<readonly Part[]> = fc.array(fc.oneof(words().map(textPart), said().map(thought)), {
-  minLength: 1,
-  maxLength: 4,
-})
+const parts: fc.Arbitrary<readonly Part[]> = fc.array(
+  fc.oneof(words().map(textPart), messages().map(thought)),
+  {
+    minLength: 1,
+    maxLength: 4,
+  },
+)
 
 /** Content as one text, or as the list that servers of reasoning models give. */
 const contents: fc.Arbitrary<string | readonly Part[] | null> = fc.oneof<
@@ -118,10 +121,10 @@ function textsIn(content: string | readonly Part[] | null): readonly string[] {
 const reply: fc.Arbitrary<Raw> = fc
   .record({
     content: contents,
-    refusal: fc.option(said(), { freq: 3 }),
+    refusal: fc.option(messages(), { freq: 3 }),
     fields,
     reasoning: fc.option(words()),
-    calls: fc.array(fc.tuple(toolNames(), given, fc.constantFrom('plain', 'signed', 'proxied', 'custom')), {
+    calls: fc.array(fc.tuple(toolNames(), input, fc.constantFrom('plain', 'signed', 'proxied', 'custom')), {
       maxLength: 3,
     }),
     stop: fc.constantFrom('stop', 'stop', 'length', 'content_filter'),
@@ -145,11 +148,11 @@ const reply: fc.Arbitrary<Raw> = fc
           ...(calls.length === 0
             ? {}
             : {
-                tool_calls: calls.map(([name, text, as], at): Call =>
+                tool_calls: calls.map(([name, text, as], index): Call =>
                   as === 'custom'
-                    ? { id: `call_${at}`, type: 'custom', custom: { name, input: text } }
+                    ? { id: `call_${index}`, type: 'custom', custom: { name, input: text } }
                     : {
-                        id: `call_${at}`,
+                        id: `call_${index}`,
                         type: 'function',
                         function: { name, arguments: text },
                         ...(as === 'signed' ? { extra_content: SIGNED } : {}),
@@ -214,12 +217,12 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
   write: (messages) => toOpenAIChat(messages),
   replyIn: (request) => (request as ChatMessage[]).filter(({ role }) => role === 'assistant'),
   expected: (raw) => {
-    const { content: found, refusal, tool_calls, reasoning_content, audio, ...message } = messageOf(raw)
+    const { content: result, refusal, tool_calls, reasoning_content, audio, ...message } = messageOf(raw)
     const bound = message.reasoning_details !== undefined
-    const texts = textsIn(found).filter((text) => text !== '' && (bound || !isWhitespace(text)))
+    const texts = textsIn(result).filter((text) => text !== '' && (bound || !isWhitespace(text)))
     // The server forgets a sound, so that its words go back.
-    const said = [...texts, ...(audio === undefined ? [] : [`[audio: ${audio.transcript}]`])]
-    const [content, isSilent] = [said.join('\n'), said.length === 0]
+    const messages = [...texts, ...(audio === undefined ? [] : [`[audio: ${audio.transcript}]`])]
+    const [content, isSilent] = [messages.join('\n'), messages.length === 0]
     if (isWhitespace(content) && refusal === null && tool_calls === undefined) return []
     return [
       {

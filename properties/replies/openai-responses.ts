@@ -7,7 +7,7 @@ import type { ResponsesRequest } from '../../src/messages/openai-responses/block
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
 import { CLIENT_CALLS, RESPONSES_UNITS, type ServerItem } from './responses-parts.ts'
-import { inputs, pieces, said, toolNames, words } from './texts.ts'
+import { inputs, pieces, messages, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Item =
@@ -90,9 +90,9 @@ const content: fc.Arbitrary<readonly Said[]> = fc.oneof(
     weight: 1,
     arbitrary: fc.array(
       fc.oneof(
-        said().map((of) => text(of, CITED)),
-        said().map((of) => text(of)),
-        said().map((refusal): Said => ({ type: 'refusal', refusal })),
+        messages().map((of) => text(of, CITED)),
+        messages().map((of) => text(of)),
+        messages().map((refusal): Said => ({ type: 'refusal', refusal })),
       ),
       { minLength: 1, maxLength: 3 },
     ),
@@ -118,7 +118,7 @@ const reply: fc.Arbitrary<Raw> = fc
     units: fc.array(unit, { maxLength: 3 }),
     servers: fc.array(fc.constantFrom(...RESPONSES_UNITS), { maxLength: 2 }),
     summary,
-    last: fc.array(fc.tuple(said(), phase), { minLength: 1, maxLength: 2 }),
+    last: fc.array(fc.tuple(messages(), phase), { minLength: 1, maxLength: 2 }),
     says: fc.boolean(),
     stop: fc.constantFrom(null, null, null, 'max_output_tokens', 'content_filter'),
     tokens: fc.nat(5000),
@@ -130,27 +130,31 @@ const reply: fc.Arbitrary<Raw> = fc
     status: stop === null ? 'completed' : 'incomplete',
     incomplete_details: stop === null ? null : { reason: stop },
     output: [
-      ...units.flatMap(({ summary: thought, said: saying, server, client, name, given }, n): Item[] => [
-        ...(thought === null ? [] : [reasoning(n, thought)]),
-        ...(server === null ? [] : server(n)),
-        ...(saying === null ? [] : [message(`${n}`, ...saying)]),
-        client === null
-          ? {
-              type: 'function_call',
-              id: `fc_${n}`,
-              call_id: `call_${n}`,
-              name,
-              arguments: given,
-              status: 'completed',
-              ...(n === 0 ? {} : { namespace: 'files' }),
-            }
-          : client(n),
-      ]),
+      ...units.flatMap(
+        ({ summary: thought, said: saying, server, client, name, given: input }, n): Item[] => [
+          ...(thought === null ? [] : [reasoning(n, thought)]),
+          ...(server === null ? [] : server(n)),
+          ...(saying === null ? [] : [message(`${n}`, ...saying)]),
+          client === null
+            ? {
+                type: 'function_call',
+                id: `fc_${n}`,
+                call_id: `call_${n}`,
+                name,
+                arguments: input,
+                status: 'completed',
+                ...(n === 0 ? {} : { namespace: 'files' }),
+              }
+            : client(n),
+        ],
+      ),
       ...(units.length === 0
         ? servers.flatMap((server, n) => [...thoughtOf(rest.summary, n), ...server(n)])
         : []),
       ...(units.length === 0 && rest.summary !== null ? [reasoning(9, rest.summary)] : []),
-      ...(units.length === 0 || says ? last.map(([of, at], n) => message(`l${n}`, [text(of)], at)) : []),
+      ...(units.length === 0 || says
+        ? last.map(([of, index], n) => message(`l${n}`, [text(of)], index))
+        : []),
     ],
     usage: { input_tokens: tokens, output_tokens: 7 },
   }))
@@ -161,34 +165,34 @@ const thoughtOf = (of: readonly string[] | null, n: number): Item[] =>
 
 const isSigned = ({ type }: Item): boolean => type === 'reasoning' || type === 'compaction'
 
-function isExecuted({ output, status, incomplete_details }: Raw, at: number): boolean {
+function isExecuted({ output, status, incomplete_details }: Raw, index: number): boolean {
   if (status === 'completed') return !wordsIn(output).some(({ type }) => type === 'refusal')
-  return incomplete_details?.reason !== 'content_filter' && at < output.length - 1
+  return incomplete_details?.reason !== 'content_filter' && index < output.length - 1
 }
 
 /** The items as they go back: words alone in short, unless reasoning or another message stands before them, and blank words only where something signed behind them is bound to them. */
 function sentItems(raw: Raw): object[] {
   const { output } = raw
   const bound = output.findLastIndex(isSigned) + 1
-  return output.flatMap((item, at): object[] => {
+  return output.flatMap((item, index): object[] => {
     if (item.type === 'function_call') {
       const { status: _, ...sent } = item
       return [sent]
     }
     // What is not executed has nothing to show, and the provider takes nothing else in this form.
-    if (item.type === 'computer_call' && !isExecuted(raw, at)) {
+    if (item.type === 'computer_call' && !isExecuted(raw, index)) {
       const { call_id, action, actions } = item
       const args = JSON.stringify(actions === undefined ? { action } : { actions })
       return [{ type: 'function_call', call_id, name: 'computer', arguments: args }]
     }
     if (item.type !== 'message') return [item]
-    const isNamed = ['message', 'reasoning'].includes(String(output[at - 1]?.type))
+    const isNamed = ['message', 'reasoning'].includes(String(output[index - 1]?.type))
     const [first, ...more] = item.content as readonly Said[]
     const { phase: in_phase = null } = item
     const phased = in_phase === null ? {} : { phase: in_phase }
     const ends = { type: 'message', role: 'assistant' }
     if (first?.type === 'output_text' && first.annotations.length === 0 && more.length === 0) {
-      const isSilent = at < bound ? first.text === '' : isWhitespace(first.text)
+      const isSilent = index < bound ? first.text === '' : isWhitespace(first.text)
       if (isSilent) return []
       if (!isNamed) return [{ ...ends, content: first.text, ...phased }]
     }
@@ -280,7 +284,7 @@ export const OPENAI_RESPONSES: ReplyWire<Raw> = {
       ...(output.some(({ type }) => type === 'computer_call') ? (['seen'] as const) : []),
       ...(output.some(({ type }) => SERVER.has(type)) ? (['server_tools'] as const) : []),
       ...(wordsIn(output).some(({ type }) => type === 'refusal') ? (['refused'] as const) : []),
-      ...(output.some(({ type }, at) => type === 'message' && output[at + 1]?.type === 'message')
+      ...(output.some(({ type }, index) => type === 'message' && output[index + 1]?.type === 'message')
         ? (['several_messages'] as const)
         : []),
       ...(output.some(isSigned) ? (['signed'] as const) : []),

@@ -13,7 +13,7 @@ export const words = (): fc.Arbitrary<string> =>
   )
 
 /** A text that says something. */
-export const said = (): fc.Arbitrary<string> => words().filter((text) => !isWhitespace(text))
+export const messages = (): fc.Arbitrary<string> => words().filter((text) => !isWhitespace(text))
 
 /** A tool's name, of tools that there are and that there are not. */
 export const toolNames = (): fc.Arbitrary<string> => fc.constantFrom('ls', 'file_editor', 'unknown-tool')
@@ -24,10 +24,10 @@ export const inputs = () => jsonObject().map((value) => JSON.parse(JSON.stringif
 /** A text in pieces of the lengths given, at code units, as no provider promises more. */
 export function pieces(text: string, cut: () => number): string[] {
   const out: string[] = []
-  for (let at = 0; at < text.length;) {
+  for (let index = 0; index < text.length;) {
     const length = cut()
-    out.push(text.slice(at, at + length))
-    at += length
+    out.push(text.slice(index, index + length))
+    index += length
   }
   return out
 }

@@ -49,7 +49,7 @@ export function claudeCode(all: Talk): unknown[] {
     if (drift[0] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     for (const reply of replies) {
       const id = message()
-      const own = reply.calls.map(() => callId())
+      const ownValue = reply.calls.map(() => callId())
       const blocks = [
         ...(reply.thinking === null
           ? []
@@ -61,13 +61,18 @@ export function claudeCode(all: Talk): unknown[] {
                 : []),
             ]),
         { type: 'text', text: reply.text },
-        ...reply.calls.map(({ name, input }, at) => ({ type: 'tool_use', id: own[at], name, input })),
+        ...reply.calls.map(({ name, input }, index) => ({
+          type: 'tool_use',
+          id: ownValue[index],
+          name,
+          input,
+        })),
       ]
-      const result = (at: number): void => {
-        const one = reply.calls[at]
+      const result = (index: number): void => {
+        const one = reply.calls[index]
         const block = {
           type: 'tool_result',
-          tool_use_id: own[at],
+          tool_use_id: ownValue[index],
           content: one?.result,
           is_error: one?.isError,
         }
@@ -81,11 +86,12 @@ export function claudeCode(all: Talk): unknown[] {
       }
       const isBetween = drift[1] === true
       let done = 0
-      for (const [at, block] of blocks.entries()) {
-        const isLast = at === blocks.length - 1
-        const stop_reason = isLast || drift[2] === true ? (own.length > 0 ? 'tool_use' : 'end_turn') : null
+      for (const [index, block] of blocks.entries()) {
+        const isLast = index === blocks.length - 1
+        const stop_reason =
+          isLast || drift[2] === true ? (ownValue.length > 0 ? 'tool_use' : 'end_turn') : null
         const usage = { input_tokens: 5, output_tokens: isLast ? 9 : 1 }
-        const said = {
+        const text = {
           id,
           type: 'message',
           role: 'assistant',
@@ -94,15 +100,15 @@ export function claudeCode(all: Talk): unknown[] {
           stop_reason,
           usage,
         }
-        add({ type: 'assistant', requestId: 'r', message: said })
+        add({ type: 'assistant', requestId: 'r', message: text })
         // Some lines were written twice, under other names.
-        if (drift[3] === true && at === 0) add({ type: 'assistant', requestId: 'r', message: said })
+        if (drift[3] === true && index === 0) add({ type: 'assistant', requestId: 'r', message: text })
         if (block.type === 'tool_use' && isBetween) {
           result(done)
           done += 1
         }
       }
-      for (; done < own.length; done += 1) result(done)
+      for (; done < ownValue.length; done += 1) result(done)
     }
     if (drift[4] === true) lines.push({ type: 'file-history-snapshot', messageId: 'm', snapshot: {} })
     if (compacted === null) continue
@@ -154,24 +160,24 @@ export function codex(all: Talk): unknown[] {
     put('event_msg', { type: 'user_message', message: user })
     if (drift[0] !== true) put('response_item', item)
     for (const { thinking, text, calls } of replies) {
-      const own = calls.map(() => callId())
+      const ownValue = calls.map(() => callId())
       if (thinking !== null) {
         put('event_msg', { type: 'agent_reasoning', text: thinking })
         put('response_item', { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] })
       }
       put('event_msg', { type: 'agent_message', message: text })
       put('response_item', { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] })
-      for (const [at, { name, input }] of calls.entries())
+      for (const [index, { name, input }] of calls.entries())
         put('response_item', {
           type: 'function_call',
           name,
-          call_id: own[at],
+          call_id: ownValue[index],
           arguments: JSON.stringify(input),
         })
       if (drift[1] === true) count()
-      for (const [at, { result }] of calls.entries()) {
-        put('event_msg', { type: 'exec_command_end', call_id: own[at], stdout: result })
-        put('response_item', { type: 'function_call_output', call_id: own[at], output: result })
+      for (const [index, { result }] of calls.entries()) {
+        put('event_msg', { type: 'exec_command_end', call_id: ownValue[index], stdout: result })
+        put('response_item', { type: 'function_call_output', call_id: ownValue[index], output: result })
       }
       if (drift[1] !== true) count()
     }
@@ -208,13 +214,18 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
       parentId = prompt
     }
     for (const { thinking, text, calls } of replies) {
-      const own = calls.map((_, at) => (drift[6] === true ? `call_${at}` : nextId()))
+      const ownValue = calls.map((_, index) => (drift[6] === true ? `call_${index}` : nextId()))
       say({
         role: 'assistant',
         content: [
           ...(thinking === null ? [] : [{ type: 'thinking', thinking }]),
           { type: 'text', text },
-          ...calls.map(({ name, input }, at) => ({ type: 'toolCall', id: own[at], name, arguments: input })),
+          ...calls.map(({ name, input }, index) => ({
+            type: 'toolCall',
+            id: ownValue[index],
+            name,
+            arguments: input,
+          })),
         ],
         api:
           drift[1] === true
@@ -225,10 +236,10 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
         stopReason: calls.length > 0 ? 'toolUse' : 'stop',
         usage: { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 },
       })
-      for (const [at, { name, result, isError }] of calls.entries())
+      for (const [index, { name, result, isError }] of calls.entries())
         say({
           role: 'toolResult',
-          toolCallId: own[at],
+          toolCallId: ownValue[index],
           toolName: name,
           content: [{ type: 'text', text: result }],
           isError,
@@ -258,7 +269,7 @@ export function atif(all: Talk): unknown[] {
   const steps = all.flatMap(({ user, replies, drift }) => [
     { source: 'user', message: user },
     ...replies.map(({ thinking, text, calls }) => {
-      const own = calls.map(() => callId())
+      const ownValue = calls.map(() => callId())
       return {
         source: 'agent',
         message: drift[0] === true ? [{ type: 'text', text }] : text,
@@ -266,15 +277,15 @@ export function atif(all: Talk): unknown[] {
         ...(calls.length === 0
           ? {}
           : {
-              tool_calls: calls.map(({ name, input }, at) => ({
-                tool_call_id: own[at],
+              tool_calls: calls.map(({ name, input }, index) => ({
+                tool_call_id: ownValue[index],
                 function_name: name,
                 arguments: input,
               })),
               observation: {
-                results: calls.map(({ result }, at) => ({
+                results: calls.map(({ result }, index) => ({
                   // Many write no id; then there are as many results as calls.
-                  ...(drift[1] === true ? { source_call_id: own[at] } : {}),
+                  ...(drift[1] === true ? { source_call_id: ownValue[index] } : {}),
                   content: result,
                 })),
               },
@@ -283,7 +294,7 @@ export function atif(all: Talk): unknown[] {
       }
     }),
   ])
-  const numbered = steps.map((step, at) => ({ step_id: at + 1, ...step }))
+  const numbered = steps.map((step, index) => ({ step_id: index + 1, ...step }))
   return [
     { schema_version: 'ATIF-v1.7', session_id: 's', agent: { name: 'a', version: '1' }, steps: numbered },
   ]

@@ -11,15 +11,15 @@ export function anthropic(all: Talk): unknown[] {
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: drift[0] === true ? user : [{ type: 'text', text: user }] },
     ...replies.flatMap(({ thinking, text, calls }) => {
-      const own = calls.map(() => callId())
+      const ownValue = calls.map(() => callId())
       const content = [
         ...(thinking === null ? [] : [{ type: 'thinking', thinking, signature: 'c2ln' }]),
         { type: 'text', text },
-        ...calls.map(({ name, input }, at) => ({ type: 'tool_use', id: own[at], name, input })),
+        ...calls.map(({ name, input }, index) => ({ type: 'tool_use', id: ownValue[index], name, input })),
       ]
-      const results = calls.map(({ result, isError }, at) => ({
+      const results = calls.map(({ result, isError }, index) => ({
         type: 'tool_result',
-        tool_use_id: own[at],
+        tool_use_id: ownValue[index],
         content: result,
         is_error: isError,
       }))
@@ -36,7 +36,7 @@ export function openaiChat(all: Talk): unknown[] {
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: user },
     ...replies.flatMap(({ text, calls }): object[] => {
-      const own = calls.map(() => callId())
+      const ownValue = calls.map(() => callId())
       const [only] = calls
       if (drift[0] === true && only !== undefined && calls.length === 1)
         return [
@@ -49,21 +49,25 @@ export function openaiChat(all: Talk): unknown[] {
         ]
       if (drift[1] === true && only === undefined)
         return [{ role: 'assistant', content: [{ type: 'refusal', refusal: text }] }]
-      const tool_calls = calls.map(({ name, input }, at) => ({
-        id: own[at],
+      const tool_calls = calls.map(({ name, input }, index) => ({
+        id: ownValue[index],
         type: 'function',
         function: { name, arguments: JSON.stringify(input) },
       }))
       return [
         { role: 'assistant', content: text, ...(calls.length === 0 ? {} : { tool_calls }) },
-        ...calls.map(({ result }, at) => ({ role: 'tool', tool_call_id: own[at], content: result })),
+        ...calls.map(({ result }, index) => ({
+          role: 'tool',
+          tool_call_id: ownValue[index],
+          content: result,
+        })),
       ]
     }),
   ])
 }
 
 /** A message of the model, as replies have it or in the easy form. */
-const said = (text: string, [isEasy, isTyped]: readonly boolean[]): object =>
+const output = (text: string, [isEasy, isTyped]: readonly boolean[]): object =>
   isEasy === true
     ? { ...(isTyped === true ? { type: 'message' } : {}), role: 'assistant', content: text }
     : { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }
@@ -73,18 +77,18 @@ export function openaiResponses(all: Talk): unknown[] {
   return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: [{ type: 'input_text', text: user }] },
     ...replies.flatMap(({ text, calls }) => {
-      const own = calls.map(() => callId())
+      const ownValue = calls.map(() => callId())
       return [
-        said(text, drift),
-        ...calls.map(({ name, input }, at) => ({
+        output(text, drift),
+        ...calls.map(({ name, input }, index) => ({
           type: 'function_call',
-          call_id: own[at],
+          call_id: ownValue[index],
           name,
           arguments: JSON.stringify(input),
         })),
-        ...calls.map(({ result }, at) => ({
+        ...calls.map(({ result }, index) => ({
           type: 'function_call_output',
-          call_id: own[at],
+          call_id: ownValue[index],
           output: result,
         })),
       ]
@@ -99,9 +103,9 @@ export function openaiResponses(all: Talk): unknown[] {
 export function uiMessages(all: Talk, version: 4 | 5): unknown[] {
   const callId = counter('call_')
   const messageOf = ({ replies, drift: [isNumbered, isTwice, isBare] }: Turn): object => {
-    const own = (reply: TalkReply, step: number): object[] =>
+    const ownValue = (reply: TalkReply, step: number): object[] =>
       version === 4 ? oldParts(reply, callId, isNumbered === true ? step : null) : newParts(reply, callId)
-    const parts = replies.flatMap(own)
+    const parts = replies.flatMap(ownValue)
     const [first, ...others] = replies
     if (version === 5 || first === undefined) return { parts }
     const { thinking, text } = first

@@ -31,13 +31,13 @@ export function geminiCli(all: Talk, asLines: boolean): unknown[] {
       messages.push(message)
       history.push(message)
     }
-    const own = id()
-    before.push(own)
-    add({ id: own, timestamp: time(messages.length), type: 'user', content: user })
+    const ownId = id()
+    before.push(ownId)
+    add({ id: ownId, timestamp: time(messages.length), type: 'user', content: user })
     for (const { thinking, text, calls } of replies) {
-      const ids = calls.map((_, at) => (drift[6] === true ? `call_${at}` : nextId()))
-      const toolCalls = calls.map((call, at) => callOf(call, ids, at, calls, drift))
-      const said = {
+      const ids = calls.map((_, index) => (drift[6] === true ? `call_${index}` : nextId()))
+      const toolCalls = calls.map((call, index) => callOf(call, ids, index, calls, drift))
+      const output = {
         id: id(),
         timestamp: time(messages.length),
         type: 'gemini',
@@ -54,9 +54,9 @@ export function geminiCli(all: Talk, asLines: boolean): unknown[] {
           args,
           status: 'executing',
         }))
-        messages.push({ ...said, toolCalls: running })
+        messages.push({ ...output, toolCalls: running })
       }
-      add({ ...said, ...(toolCalls.length === 0 ? {} : { toolCalls }) })
+      add({ ...output, ...(toolCalls.length === 0 ? {} : { toolCalls }) })
     }
     if (drift[1] === true)
       messages.push({ id: id(), timestamp: time(messages.length), type: 'info', content: 'x' })
@@ -82,32 +82,32 @@ interface Call {
 function callOf(
   { name, input, result, isError }: TalkCall,
   ids: readonly string[],
-  at: number,
+  index: number,
   calls: readonly TalkCall[],
   drift: readonly boolean[],
 ): Call {
-  const response = (no: number): object => ({
+  const response = (number: number): object => ({
     functionResponse: {
-      id: ids[no],
-      name: calls[no]?.name,
-      response: { [calls[no]?.isError === true ? 'error' : 'output']: calls[no]?.result },
+      id: ids[number],
+      name: calls[number]?.name,
+      response: { [calls[number]?.isError === true ? 'error' : 'output']: calls[number]?.result },
     },
   })
-  const given =
+  const value =
     drift[3] === true
       ? // A history that was written anew has the results of all calls of a reply with each.
-        ids.map((_, no) => response(no))
+        ids.map((_, number) => response(number))
       : drift[5] === true
         ? result
         : isError && drift[1] === true
           ? null
-          : [response(at)]
+          : [response(index)]
   return {
-    id: ids[at] ?? '',
+    id: ids[index] ?? '',
     name,
     args: input,
     status: isError ? 'error' : 'success',
-    result: given,
+    result: value,
     resultDisplay: result,
   }
 }

@@ -89,22 +89,22 @@ export const talk = (can: Can): fc.Arbitrary<Talk> =>
 
 /** Each text begins with a number of its own, so that what is said twice, or in another place, is seen. */
 function numbered(turns: readonly Turn[]): Turn[] {
-  let no = 0
-  const own = (text: string): string => `w${(no += 1)} ${text}`.trim()
+  let number = 0
+  const ownValue = (text: string): string => `w${(number += 1)} ${text}`.trim()
   return turns.map((one) => ({
     ...one,
-    user: own(one.user),
+    user: ownValue(one.user),
     replies: one.replies.map(({ thinking, text, calls }) => ({
-      thinking: thinking === null ? null : own(thinking),
-      text: own(text),
+      thinking: thinking === null ? null : ownValue(thinking),
+      text: ownValue(text),
       // What calls give may be the same again and again.
       calls: calls.map((each) => ({
         ...each,
-        input: { path: own('in') },
-        result: one.drift[7] === true ? 'ok' : own(each.result),
+        input: { path: ownValue('in') },
+        result: one.drift[7] === true ? 'ok' : ownValue(each.result),
       })),
     })),
-    compacted: one.compacted === null ? null : own(one.compacted),
+    compacted: one.compacted === null ? null : ownValue(one.compacted),
   }))
 }
 
@@ -137,8 +137,8 @@ export const saidOf = (all: Talk): Said[] =>
 /** What of it the model still sees: the last summary, what it kept, and what came after. */
 export function seenOf(all: Talk): Said[] {
   const branch = branchOf(all)
-  const at = branch.findLastIndex(({ compacted }) => compacted !== null)
-  const last = branch[at]
+  const index = branch.findLastIndex(({ compacted }) => compacted !== null)
+  const last = branch[index]
   const front = last === undefined ? [] : [...summaryOf(last), ...(last.keeps === true ? turnOf(last) : [])]
-  return [...front, ...branch.slice(at + 1).flatMap(turnOf)]
+  return [...front, ...branch.slice(index + 1).flatMap(turnOf)]
 }

@@ -25,26 +25,26 @@ type Part =
 type End = Extract<EarlyEnd, 'truncated' | 'paused'> | null
 
 function partsOf({ events, parts }: Made): Part[] {
-  const said = events({}) as readonly (ActionEvent | MessageEvent)[]
-  const [first] = said
+  const messages = events({}) as readonly (ActionEvent | MessageEvent)[]
+  const [first] = messages
   const head = (first?.kind === 'MessageEvent' ? first.llm_message : (first ?? {})) as Json
   const texts = (head['content'] ?? head['thought'] ?? []) as readonly { readonly text: string }[]
   const thinking = (head['thinking_blocks'] ?? []) as readonly Json[]
-  const items = said.flatMap((event) => {
+  const items = messages.flatMap((event) => {
     const holder = event.kind === 'MessageEvent' ? event.llm_message : event
     return holder.responses_reasoning_item ? [holder.responses_reasoning_item as unknown as Json] : []
   })
   return parts.map((ref): Part => {
-    const { text, thinking: at, reasoning, call, more = {} } = ref as Readonly<Record<string, never>>
+    const { text, thinking: index, reasoning, call, more = {} } = ref as Readonly<Record<string, never>>
     if (text !== undefined) return { is: 'text', text: texts[text]?.text ?? '' }
     if (reasoning !== undefined) return { is: 'reasoning', item: items[reasoning] ?? {} }
-    if (at !== undefined) {
-      const block = thinking[at] ?? {}
+    if (index !== undefined) {
+      const block = thinking[index] ?? {}
       return 'data' in block
         ? { is: 'redacted', data: String(block['data']) }
         : { is: 'thinking', thinking: String(block['thinking']), signature: String(block['signature']) }
     }
-    const { tool_call } = said[call ?? 0] as ActionEvent
+    const { tool_call } = messages[call ?? 0] as ActionEvent
     return {
       is: 'call',
       id: tool_call.id,
@@ -57,10 +57,10 @@ function partsOf({ events, parts }: Made): Part[] {
 }
 
 /** The whole reply, as the provider's client gives it. */
-export function rawReply(grammar: WireGrammar, made: Made, no: number, end: End): Json {
+export function rawReply(grammar: WireGrammar, made: Made, number: number, end: End): Json {
   const parts = partsOf(made)
   const calls = parts.some(({ is }) => is === 'call')
-  return RAW[grammar](parts, { id: `response-${no}`, model: made.model }, end, calls)
+  return RAW[grammar](parts, { id: `response-${number}`, model: made.model }, end, calls)
 }
 
 type Write = (

@@ -59,7 +59,7 @@ export interface Script {
   /** The words of its texts and thoughts. */
   readonly word: string
   /** The tool of a call. */
-  readonly tool: (at: number) => string
+  readonly tool: (index: number) => string
 }
 
 /** A reply of a provider. */
@@ -95,26 +95,26 @@ export function replyParts(
   let signedCalls = 0
   const seal = SEALS[grammar]
   const signedAt: number[] = []
-  const said = (content: object, token: string | null = null): void => {
+  const output = (content: object, token: string | null = null): void => {
     // Of what Gemini thinks it sees only what it has signed.
-    const given = seal !== undefined && token !== null ? { ...content, [seal]: token } : content
+    const input = seal !== undefined && token !== null ? { ...content, [seal]: token } : content
     blocks.push(
       ...grammarNamed(grammar)
-        .sight.contentBlocks({ ...given })
+        .sight.contentBlocks({ ...input })
         .map((block) => ({ ...block, token })),
     )
   }
   const signed = (content: object): string => {
-    const given = seal === undefined ? content : { ...content, [seal]: '' }
+    const input = seal === undefined ? content : { ...content, [seal]: '' }
     const token = sign(
       { ...seen, blocks },
-      grammarNamed(grammar).sight.contentBlocks({ ...given })[0]?.body ?? '',
+      grammarNamed(grammar).sight.contentBlocks({ ...input })[0]?.body ?? '',
     )
-    said(content, token)
+    output(content, token)
     return token
   }
-  for (const [at, part] of parts.entries()) {
-    const name = `${n}-${at}`
+  for (const [index, part] of parts.entries()) {
+    const name = `${n}-${index}`
     if (part === 'think' && isResponses) {
       const item = {
         type: 'reasoning',
@@ -126,7 +126,7 @@ export function replyParts(
       reasoning.push({ id: item.id, encrypted_content: token, summary: [`thought of ${word}`] })
     } else if (part === 'think' || part === 'redacted') {
       const isOpen = part === 'think'
-      const text = isOpen && at % 2 === 0 ? `thought of ${word}` : ''
+      const text = isOpen && index % 2 === 0 ? `thought of ${word}` : ''
       const token = signed(thoughtBody(grammar, isOpen, text))
       refs.push({ thinking: thinking.length })
       thinking.push(isOpen ? { thinking: text, signature: token } : { data: token })
@@ -139,7 +139,7 @@ export function replyParts(
         reasoning: last,
       }
       if (isResponses)
-        said({
+        output({
           type: 'function_call',
           id: call.item,
           call_id: call.id,
@@ -156,18 +156,20 @@ export function replyParts(
       signedAt.push(thinking.length + reasoning.length + signedCalls)
     } else if (part === 'search') {
       for (const other of searched(grammar, name, word)) {
-        said(other)
+        output(other)
         refs.push({ other })
       }
     } else {
       const text = part === 'say' ? `${word} ` : ' '
-      said(wordsBody(grammar, text))
+      output(wordsBody(grammar, text))
       refs.push({ text: texts.length })
       texts.push({ text })
     }
   }
   const count = thinking.length + reasoning.length + signedCalls
-  const isMixed = parts.some((part, at) => at > 0 && part === 'think' && parts.slice(0, at).includes('say'))
+  const isMixed = parts.some(
+    (part, index) => index > 0 && part === 'think' && parts.slice(0, index).includes('say'),
+  )
   const events = (reply: ReplyRecord): Event[] => {
     if (calls.length === 0)
       return [
@@ -186,29 +188,33 @@ export function replyParts(
           ),
         },
       ]
-    return calls.map(({ id, item, args, reasoning: own }, at) => ({
+    return calls.map(({ id, item, args, reasoning: ownId }, index) => ({
       kind: 'ActionEvent',
-      id: `${n}.${at}`,
-      thought: at === 0 ? texts : [],
-      thinking_blocks: at === 0 ? thinking : [],
-      responses_reasoning_item: own,
-      tool_name: tool(at),
+      id: `${n}.${index}`,
+      thought: index === 0 ? texts : [],
+      thinking_blocks: index === 0 ? thinking : [],
+      responses_reasoning_item: ownId,
+      tool_name: tool(index),
       tool_call_id: id,
       tool_call: recorded(
         {
           id,
-          name: tool(at),
+          name: tool(index),
           arguments: args,
           origin: 'completion',
           responses_item_id: isResponses ? item : null,
         },
-        at === 0 ? reply : reply.after === undefined ? {} : { after: reply.after },
+        index === 0 ? reply : reply.after === undefined ? {} : { after: reply.after },
       ),
       llm_response_id: `response-${n}`,
       action: { kind: 'X' },
     }))
   }
-  const answered = calls.map(({ id }, at) => ({ event_id: `${n}.${at}`, call: id, text: `result ${n}` }))
+  const answered = calls.map(({ id }, index) => ({
+    event_id: `${n}.${index}`,
+    call: id,
+    text: `result ${n}`,
+  }))
   return { model: `r${n}`, parts: refs, events, calls: answered, signed: count, signedAt, isMixed }
 }
 
@@ -269,8 +275,8 @@ function wordsBody(grammar: string, text: string): object {
 }
 
 /** What a provider would really reply: calls last, words at the end, and in Responses no more reasoning than what can carry it. */
-function legalParts(grammar: string, given: readonly Part[]): Part[] {
-  const wanted = given
+function legalParts(grammar: string, inputs: readonly Part[]): Part[] {
+  const wanted = inputs
     .filter((part) => grammar !== 'openai-chat' || part !== 'search')
     .map((part): Part =>
       (grammar in SEALS || grammar === 'bedrock') && part === 'redacted' ? 'think' : part,
@@ -291,10 +297,10 @@ function legalParts(grammar: string, given: readonly Part[]): Part[] {
       ...end.slice(says.length > 0 ? 1 : 0),
     ]
   return [
-    ...thoughts.flatMap((thought, at): Part[] => [
+    ...thoughts.flatMap((thought, index): Part[] => [
       thought,
-      ...looks.slice(at, at + 1),
-      ...says.slice(at, at + 1),
+      ...looks.slice(index, index + 1),
+      ...says.slice(index, index + 1),
       'call',
     ]),
     ...calls.slice(thoughts.length),
@@ -309,20 +315,20 @@ export function recordOf(
   grammar: WireGrammar,
   made: Made,
   request: object,
-  asked = 'any',
+  requests = 'any',
 ): ReplyRecord | null {
-  const found = requestRecord(request)
-  if (found === null) return null
-  const { leftOut: _, ...kept } = found
-  const about: ReplyRecord = { ...kept, model: made.model, asked, parts: made.parts }
+  const result = requestRecord(request)
+  if (result === null) return null
+  const { leftOut: _, ...stored } = result
+  const about: ReplyRecord = { ...stored, model: made.model, asked: requests, parts: made.parts }
   const [message] = toMessages(replay(made.events(about)), { pending: { close: '' } }).filter(
     ({ role }) => role === 'assistant',
   )
   if (message?.role !== 'assistant') return { ...about, own: '' }
   const { limits } = WIRES[grammar]
   const inOrder = partsOf(message, limits)
-  const own = ownDigest(message, inOrder)
+  const ownValue = ownDigest(message, inOrder)
   const ordered = inOrder.refs.map((ref) => (ref.kind === 'other' ? { other: ref.value } : ref))
-  const cuts = cutDigests(message, inOrder, ordered, own, limits)
-  return { ...about, own, ...(cuts === null ? {} : { cuts }) }
+  const cuts = cutDigests(message, inOrder, ordered, ownValue, limits)
+  return { ...about, own: ownValue, ...(cuts === null ? {} : { cuts }) }
 }

@@ -89,17 +89,17 @@ const OWN: ReadonlySet<string> = new Set(['assistant', 'function_call', 'web_sea
 export function checkSent(
   grammar: WireGrammar,
   { seen, messages, request }: Sent,
-  given: ReadonlyMap<string, Given>,
+  input: ReadonlyMap<string, Given>,
 ): SentOccurrence[] {
   const occurred: SentOccurrence[] = []
   same('M12', `${grammar}: what the provider refuses`, refusals(seen), [])
-  const left = new Set(requestRecord(request)?.leftOut.map(({ message }) => message))
-  for (const [at, message] of messages.entries()) {
-    const reply = message.role === 'assistant' ? given.get(message.reply?.model ?? '') : undefined
+  const remaining = new Set(requestRecord(request)?.leftOut.map(({ message }) => message))
+  for (const [index, message] of messages.entries()) {
+    const reply = message.role === 'assistant' ? input.get(message.reply?.model ?? '') : undefined
     if (reply === undefined) continue
-    if (left.has(at)) occurred.push('signed_parts_left_out')
+    if (remaining.has(index)) occurred.push('signed_parts_left_out')
     if (!reply.isIntact) continue
-    hold('M13', !left.has(at), `${grammar}: a reply lost its signed parts, and nothing had changed`)
+    hold('M13', !remaining.has(index), `${grammar}: a reply lost its signed parts, and nothing had changed`)
     const before = reply.seen.blocks.length
     same(
       'M15',
@@ -112,16 +112,16 @@ export function checkSent(
     const sent = (end < 0 ? behind : behind.slice(0, end)).filter(({ token }) => token !== null)
     // Right behind a paused reply stands the one that goes on with it.
     const isPaused = message.role === 'assistant' && message.reply?.outcome === 'paused'
-    const own = isPaused ? sent.slice(0, reply.signed) : sent
+    const ownDigest = isPaused ? sent.slice(0, reply.signed) : sent
     const calls = message.role === 'assistant' ? message.tool_calls.length : 0
     const { signedAt = [] } = reply
     const isCut = calls > 0 && calls < signedAt.length
     if (isCut) occurred.push('cut_between_calls')
     const signed = isCut ? signedAt[calls - 1] : reply.signed
-    same('M13', `${grammar}: signed parts sent`, own.length, signed)
+    same('M13', `${grammar}: signed parts sent`, ownDigest.length, signed)
     if (reply.signed === 0) continue
     occurred.push('signed_parts_stood')
-    if ([...given.values()].some(({ isIntact }) => !isIntact)) occurred.push('stood_again_after_a_change')
+    if ([...input.values()].some(({ isIntact }) => !isIntact)) occurred.push('stood_again_after_a_change')
   }
   return occurred
 }

@@ -38,9 +38,9 @@ export class Subagents {
     const byCall = new Map<string, Message[]>()
     for (const { record, state } of all) {
       const subagentRunId = record.id
-      const own = agUiMessages(state).map((message): Message => ({ ...message, subagentRunId }))
+      const ownMessages = agUiMessages(state).map((message): Message => ({ ...message, subagentRunId }))
       const call = callOf(record) ?? ''
-      byCall.set(call, [...(byCall.get(call) ?? []), ...own])
+      byCall.set(call, [...(byCall.get(call) ?? []), ...ownMessages])
     }
     return messages.flatMap((message) => {
       const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : []
@@ -95,17 +95,17 @@ export class Subagents {
 
   /** All descendants, parents first, each with its state. */
   async #children(): Promise<Child[]> {
-    const found: Child[] = []
+    const children: Child[] = []
     const add = async (conversation: Conversation, parent: string | null): Promise<void> => {
       for (const record of await conversation.children()) {
         const child = await this.#engine.open(record)
         const state = await child.state()
-        found.push({ record, state, parent, status: state.header.status })
+        children.push({ record, state, parent, status: state.header.status })
         await add(child, record.id)
       }
     }
     await add(this.#conversation, null)
-    return found
+    return children
   }
 }
 

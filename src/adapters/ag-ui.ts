@@ -71,12 +71,12 @@ export async function* agUiEvents(
     const translate = chunkTranslator(to)
     let length = state.log.entries.length
     const logged = async (): Promise<AGUIEvent[]> => {
-      const found = await conversation.read((latest) => {
+      const result = await conversation.read((latest) => {
         const events = loggedSince(latest, length, new Set(details))
         length = latest.log.entries.length
         return events
       })
-      return [...found, ...((await subagents?.advance()) ?? [])]
+      return [...result, ...((await subagents?.advance()) ?? [])]
     }
     isOver = true
     const options = {
@@ -146,8 +146,9 @@ async function* withPauses<T>(items: AsyncGenerator<T>): AsyncGenerator<T | null
 
 /** The same as a response of server-sent events, which AG-UI's `HttpAgent` reads. */
 export function agUiResponse(conversation: Conversation, options: AgUiOptions): Response {
-  const left = new AbortController()
-  const signal = options.signal === undefined ? left.signal : AbortSignal.any([left.signal, options.signal])
+  const remaining = new AbortController()
+  const signal =
+    options.signal === undefined ? remaining.signal : AbortSignal.any([remaining.signal, options.signal])
   const events = agUiEvents(conversation, { ...options, signal })
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
@@ -157,7 +158,7 @@ export function agUiResponse(conversation: Conversation, options: AgUiOptions): 
       else controller.enqueue(encoder.encode(`data: ${JSON.stringify(value)}\n\n`))
     },
     async cancel() {
-      left.abort()
+      remaining.abort()
       await events.return()
     },
   })

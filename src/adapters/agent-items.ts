@@ -40,9 +40,9 @@ function replyEvents(items: readonly AgentInputItem[], actions: Map<string, stri
     Object.assign({ output }, { id: crypto.randomUUID(), status: 'completed' }),
   )
   // The session's own results end the calls, also those that could not be read.
-  const kept = events.filter(({ kind }) => kind === 'ActionEvent' || kind === 'MessageEvent')
-  if (kept.length === 0) return [message('agent', 'assistant', [], items)]
-  return kept.map((event, index) => {
+  const stored = events.filter(({ kind }) => kind === 'ActionEvent' || kind === 'MessageEvent')
+  if (stored.length === 0) return [message('agent', 'assistant', [], items)]
+  return stored.map((event, index) => {
     const marked = withItems(event, index === 0 ? items : [])
     if (marked.kind !== 'ActionEvent') return marked
     const id = crypto.randomUUID()

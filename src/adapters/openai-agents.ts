@@ -203,12 +203,13 @@ function replaceLast(
   count: number,
   items: readonly AgentInputItem[],
 ): { readonly head?: string | null; readonly items: readonly AgentInputItem[] } {
-  let left = count
+  let remaining = count
   for (const segment of history.toReversed()) {
-    if (left <= 0) break
-    const kept = segment.items.slice(0, Math.max(0, segment.items.length - left))
-    left -= segment.items.length
-    if (left <= 0 || segment === history[0]) return { head: segment.parentId, items: [...kept, ...items] }
+    if (remaining <= 0) break
+    const stored = segment.items.slice(0, Math.max(0, segment.items.length - remaining))
+    remaining -= segment.items.length
+    if (remaining <= 0 || segment === history[0])
+      return { head: segment.parentId, items: [...stored, ...items] }
   }
   return { items }
 }

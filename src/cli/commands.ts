@@ -66,12 +66,12 @@ const oneOf =
   }
 
 const numberIn =
-  (least: number, most = Infinity, unit = 'a number'): Parse<number> =>
+  (least: number, limit = Infinity, unit = 'a number'): Parse<number> =>
   (text, name) => {
     const value = Number(text)
-    if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value
-    const range = most === Infinity ? `${least} or more` : `from ${least} to ${most}`
-    throw new UsageError(`--${name} must be ${unit}${most === Infinity ? ', ' : ' '}${range}`)
+    if (/^\d{1,15}$/.test(text) && value >= least && value <= limit) return value
+    const range = limit === Infinity ? `${least} or more` : `from ${least} to ${limit}`
+    throw new UsageError(`--${name} must be ${unit}${limit === Infinity ? ', ' : ' '}${range}`)
   }
 
 const asTime: Parse<string> = (text, name) => {
@@ -511,22 +511,22 @@ export const layoutOf = ({
  * @throws UsageError
  */
 export function parseRequest(argv: readonly string[]): Request {
-  const given = new Map<string, string[]>()
+  const inputs = new Map<string, string[]>()
   const words: string[] = []
   for (const token of tokensOf(argv)) {
     if (token.kind === 'positional') words.push(token.value)
-    if (token.kind === 'option') addOption(token, given)
+    if (token.kind === 'option') addOption(token, inputs)
   }
   const [name, ...rest] = words
-  if (given.has('version')) return { command: 'version' }
+  if (inputs.has('version')) return { command: 'version' }
   if (name === undefined) {
-    if (given.size === 0 || given.has('help')) return helpRequest(null)
+    if (inputs.size === 0 || inputs.has('help')) return helpRequest(null)
     throw new UsageError('no command given')
   }
   if (words.some(isDatabaseUrl)) throw new UsageError('name a database with --db')
   if (!isCommand(name)) throw unknownCommand(name)
-  if (given.has('help')) return helpRequest(name === 'help' ? null : name)
-  const options = parseOptions(name, given)
+  if (inputs.has('help')) return helpRequest(name === 'help' ? null : name)
+  const options = parseOptions(name, inputs)
   const { files, operand } = splitWords(name, rest, options)
   checkInput(name, files, options)
   TABLE[name].check?.(options, files)
@@ -571,7 +571,7 @@ const tokensOf = (argv: readonly string[]) =>
 
 type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>
 
-function addOption({ name, rawName, value, inlineValue }: OptionToken, given: Map<string, string[]>): void {
+function addOption({ name, rawName, value, inlineValue }: OptionToken, inputs: Map<string, string[]>): void {
   const known = Object.hasOwn(PARSER_OPTIONS, name) ? PARSER_OPTIONS[name] : undefined
   if (known === undefined) throw new UsageError(`unknown option ${rawName}`)
   if (known.type === 'boolean') {
@@ -579,16 +579,16 @@ function addOption({ name, rawName, value, inlineValue }: OptionToken, given: Ma
     // No option begins with a digit: `-5` is a number, which the option's parser may reject.
   } else if (value === undefined || value === '' || (inlineValue === false && /^-(?!\d)/.test(value)))
     throw new UsageError(`${rawName} needs a value`)
-  given.set(name, [...(given.get(name) ?? []), value ?? ''])
+  inputs.set(name, [...(inputs.get(name) ?? []), value ?? ''])
 }
 
 function parseOptions(
   command: CommandName,
-  given: ReadonlyMap<string, readonly string[]>,
+  inputs: ReadonlyMap<string, readonly string[]>,
 ): Readonly<Record<string, unknown>> {
   const { options } = TABLE[command]
   const values: Record<string, unknown> = {}
-  for (const [name, texts] of given) {
+  for (const [name, texts] of inputs) {
     const known = Object.hasOwn(options, name) ? options[name] : undefined
     if (known === undefined) throw new UsageError(`${command} has no option --${name}`)
     const { value, parse, isRepeated = false } = known
@@ -597,7 +597,7 @@ function parseOptions(
     values[name] = isRepeated ? texts.flatMap((text) => parse(text, name)) : parse(texts[0] ?? '', name)
   }
   for (const [name, { value, isRequired = false }] of Object.entries(options))
-    if (isRequired && !given.has(name)) throw new UsageError(`${command} needs --${name} ${value}`)
+    if (isRequired && !inputs.has(name)) throw new UsageError(`${command} needs --${name} ${value}`)
   return values
 }
 

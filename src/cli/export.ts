@@ -50,8 +50,8 @@ export async function exportConversation(
 
 function redacted(store: Store, record: ConversationRecord, progress: Progress): Source {
   const rules = redactionRules()
-  const read: Store['read'] = async (...given) =>
-    (await store.read(...given)).map((event) => redactStored(event, rules))
+  const read: Store['read'] = async (...input) =>
+    (await store.read(...input)).map((event) => redactStored(event, rules))
   return { store: { read }, record: redactRecord(record, rules), progress }
 }
 
@@ -101,8 +101,8 @@ async function* filesOf({ store, record, progress }: Source): AsyncIterableItera
   const time = Date.parse(record.updatedAt)
   yield { path: 'meta.json', text: JSON.stringify(documents.meta), time }
   yield { path: 'base_state.json', text: JSON.stringify(documents.baseState), time }
-  const own = ownDocument(record, documents)
-  if (own !== null) yield { path: 'colloquy.json', text: JSON.stringify(own), time }
+  const ownEntry = ownDocument(record, documents)
+  if (ownEntry !== null) yield { path: 'colloquy.json', text: JSON.stringify(ownEntry), time }
   for await (const events of readLog(store, record)) {
     for (const event of events) {
       const path = `events/${eventFileName(event.seq, event.id)}`
@@ -205,14 +205,14 @@ export async function writeTo(
 }
 
 async function refuseToOverwrite({ output, force }: Target, kind: 'file' | 'directory'): Promise<void> {
-  const found = await stat(output).catch(() => null)
-  if (found === null) return
-  const foundKind = found.isDirectory() ? 'directory' : 'file'
+  const stats = await stat(output).catch(() => null)
+  if (stats === null) return
+  const foundKind = stats.isDirectory() ? 'directory' : 'file'
   if (foundKind !== kind) throw new FileError('exists', `is already a ${foundKind}; use another name`)
-  const names = found.isDirectory() ? await readdir(output) : [basename(output)]
+  const names = stats.isDirectory() ? await readdir(output) : [basename(output)]
   if (names.length === 0) return
   if (!force) throw new FileError('exists', 'already exists; use another name, or add --force')
-  const foreign = found.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
+  const foreign = stats.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
   if (foreign !== undefined)
     throw new FileError('exists', `contains ${foreign}, which no export wrote; use another name`)
 }

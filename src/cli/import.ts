@@ -283,9 +283,9 @@ function planImport(file: string, sidecarFiles: SidecarFiles | null, { options }
   const notes: string[] = []
   const read = (name: DocumentName) => parseDocument(name, sidecarFiles?.documents[name], notes)
   const documents = { meta: read('meta.json'), baseState: read('base_state.json') }
-  const own = read('colloquy.json')
-  const ownDescription = own === null ? null : describeOwn(own)
-  if (own !== null && ownDescription === null)
+  const ownValue = read('colloquy.json')
+  const ownDescription = ownValue === null ? null : describeOwn(ownValue)
+  if (ownValue !== null && ownDescription === null)
     notes.push('colloquy.json is of another version, and is ignored')
   const description = ownDescription ?? describeDocuments(documents)
   const name = sidecarFiles?.folder ?? basename(resolve(file), extname(file))

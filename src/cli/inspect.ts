@@ -121,9 +121,9 @@ async function recordsOf(
   let count = 0
   let cursor: string | null = null
   do {
-    const given = { limit: 100, ...(cursor !== null && { cursor }) }
+    const input = { limit: 100, ...(cursor !== null && { cursor }) }
     // oxlint-disable-next-line no-await-in-loop -- each page names the next
-    const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations(given)
+    const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations(input)
     count += page.items.length
     for (const record of page.items)
       if (root === null || (record.parentConversationId !== null && record.id !== root.id))
@@ -146,12 +146,12 @@ function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
   const { session, file } = recording
   const title = redactedText(session?.title ?? basename(file), redact)
   const name = session?.id ?? file
-  const own = documentOf(
+  const ownDocument = documentOf(
     recording,
     { title: plain(title), conversation: '', name, parent: session?.parentId ?? null },
     redact,
   )
-  return session === null ? [own] : [own, ...childrenOf(session, own, redact)]
+  return session === null ? [ownDocument] : [ownDocument, ...childrenOf(session, ownDocument, redact)]
 }
 
 function documentOf(recording: Recording, title: LogTitle, redact: boolean): LogDocument {
@@ -192,7 +192,7 @@ function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): L
   return children.flatMap((child, index) => {
     const title = child.title ?? child.id ?? `${parent.title}, child ${index + 1}`
     const facts = child.facts.map(({ fact }) => fact)
-    const own: LogDocument = {
+    const ownDocument: LogDocument = {
       title: plain(redactedText(title, redact)),
       conversation: '',
       name: child.id ?? `${parent.name}/${index}`,
@@ -203,7 +203,7 @@ function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): L
       findings: null,
       facts: shownFacts(facts, '', null, redact),
     }
-    return [own, ...childrenOf(child, own, redact)]
+    return [ownDocument, ...childrenOf(child, ownDocument, redact)]
   })
 }
 

@@ -14,11 +14,11 @@ interface Range {
 export function checkNumber(
   name: string,
   value: number,
-  { least, most = Infinity, whole = true }: Range,
+  { least, most: limit = Infinity, whole = true }: Range,
 ): number {
-  const fine = value >= least && value <= most && (!whole || Number.isInteger(value))
+  const fine = value >= least && value <= limit && (!whole || Number.isInteger(value))
   if (fine) return value
-  const upper = most === Infinity ? 'or more' : `to ${most}`
+  const upper = limit === Infinity ? 'or more' : `to ${limit}`
   throw invalid(
     `${name} must be ${whole ? 'an integer' : 'a number'}, ${least} ${upper}; it is ${String(value)}`,
     {

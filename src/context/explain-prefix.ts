@@ -31,9 +31,9 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
  */
 export function explainPrefix(previous: object, next: object): PrefixChange | null {
   const [before, now] = [fieldsOf(previous), fieldsOf(next)]
-  for (const [field, place] of FRONT) {
+  for (const [field, position] of FRONT) {
     const path = difference(before[field] ?? null, now[field] ?? null, '')
-    if (path !== null) return { in: place, path }
+    if (path !== null) return { in: position, path }
   }
   const [was, is] = [before, now].map(messagesIn) as [readonly unknown[], readonly unknown[]]
   for (const [index, message] of was.entries()) {

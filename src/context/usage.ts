@@ -117,11 +117,11 @@ export interface TreeUsage {
  * usageOfTree(tree).withChildren.cost // 0
  */
 export function usageOfTree(tree: StateTree): TreeUsage {
-  const own = usageTotals(tree.state)
-  const all = [own, ...usagesBelow(tree)]
+  const ownUsage = usageTotals(tree.state)
+  const all = [ownUsage, ...usagesBelow(tree)]
   const by_id = sumsBy(all.flatMap((usage) => [...usage.by_id]))
   const by_model = sumsBy(all.flatMap((usage) => [...usage.by_model]))
-  return { own, withChildren: { ...withHitRate(totalOf([...by_model.values()])), by_id, by_model } }
+  return { own: ownUsage, withChildren: { ...withHitRate(totalOf([...by_model.values()])), by_id, by_model } }
 }
 
 const usagesBelow = ({ children }: StateTree): Usage[] =>

@@ -194,8 +194,8 @@ export class EngineContext {
     if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
     // Also when nothing was deleted: an earlier delete may have failed here.
     const items = await this.track(dropShared(this.store, id))
-    const own = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
-    return addReports(report, { ...own, items })
+    const ownValue = existed ? { ...counted, conversations: 1 } : EMPTY_REPORT
+    return addReports(report, { ...ownValue, items })
   }
 
   /** Returns the conversations that a conversation's calls opened, in order of creation. O(children). */

@@ -224,7 +224,7 @@ export function createEngine(options: EngineOptions): Engine {
       return context.delete(id)
     },
     deleteConversations: (filter) => deleteConversations(context, filter),
-    applyRetention: (given) => applyRetention(context, given, clock()),
+    applyRetention: (input) => applyRetention(context, input, clock()),
     async recoverAll() {
       context.check()
       return recoverAll(context)

@@ -102,7 +102,7 @@ export async function applyRetention(
   if (job === null) return null
   try {
     let report = EMPTY_REPORT
-    let kept = 0
+    let stored = 0
     const walk: ConversationQuery =
       limit === null || keepLast !== null ? query : { ...query, updatedAtLt: formatInstant(limit) }
     for await (const record of pagesOf(store, { ...walk, order: 'updated_at_desc' })) {
@@ -111,8 +111,8 @@ export async function applyRetention(
       engine.check()
       // A child goes with the conversation that has called it.
       if (await isChildOfAnother(store, record)) continue
-      kept += 1
-      if (kept <= (keepLast ?? 0) || !isBefore(record, limit)) continue
+      stored += 1
+      if (stored <= (keepLast ?? 0) || !isBefore(record, limit)) continue
       if (await isInUse(store, record, now)) continue
       report = addReports(report, await engine.deleteCounted(record.id))
     }

@@ -162,8 +162,30 @@ const thinkingOf = ({ thinking_blocks }: Pick<Message, 'thinking_blocks'>): unkn
 function recordOf(event: Event): object | undefined {
   const reply = replyOf(event)
   if (reply === null) return undefined
-  const { after, grammar, model, asked, stop_reason, outcome, tokens, usage, waits, interrupted } = reply
-  return defined({ after, grammar, model, asked, stop_reason, outcome, tokens, usage, waits, interrupted })
+  const {
+    after,
+    grammar,
+    model,
+    asked: requested,
+    stop_reason,
+    outcome,
+    tokens,
+    usage,
+    waits,
+    interrupted,
+  } = reply
+  return defined({
+    after,
+    grammar,
+    model,
+    asked: requested,
+    stop_reason,
+    outcome,
+    tokens,
+    usage,
+    waits,
+    interrupted,
+  })
 }
 
 function valueOf({ key, value }: EventOf<'ConversationStateUpdateEvent'>): JsonValue | undefined {

@@ -54,10 +54,10 @@ export function loadValue(value: unknown): Loaded {
   return copied.issues.length > 0 ? keep(write(), copied.issues, copied.value) : load(copied.value, write)
 }
 
-function load(given: JsonValue, write: () => string): Loaded {
-  const { value, applied } = upcast(given)
+function load(input: JsonValue, write: () => string): Loaded {
+  const { value, applied } = upcast(input)
   const decoded = decodeJson(value)
-  if (!decoded.ok) return keep(write(), decoded.issues, given)
+  if (!decoded.ok) return keep(write(), decoded.issues, input)
   return { fact: decoded.event, upcasts: applied, warnings: decoded.warnings }
 }
 

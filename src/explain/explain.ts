@@ -67,15 +67,15 @@ export function explain(state: State, event: string | number, options: SentOptio
 type Note = Reason<NoteCode>
 
 /** The results of a call, or the call of a result. O(batch + path). */
-function pairsOf({ entry }: Subject, { position: held, lateFor }: Verdict): readonly string[] {
+function pairsOf({ entry }: Subject, { position: current, lateFor }: Verdict): readonly string[] {
   if (lateFor !== null) return [lateFor]
-  if (held?.unit.type !== 'batch') return []
-  const pairs = [...held.unit.results]
+  if (current?.unit.type !== 'batch') return []
+  const pairs = [...current.unit.results]
   const paired = pairs.flatMap((pair) =>
     pair.call.seq === entry.seq ? [pair.entry.id] : pair.entry.seq === entry.seq ? [pair.call.id] : [],
   )
   if (paired.length > 0) return paired
-  const late = resultOf(entry, held.end)?.id ?? null
+  const late = resultOf(entry, current.end)?.id ?? null
   return late === null ? [] : [late]
 }
 
@@ -105,13 +105,13 @@ function condensationNotes({ entry }: Subject, log: Log): Note[] {
   return notes
 }
 
-function unitNotes(subject: Subject, held: UnitPosition, pairs: readonly string[]): Note[] {
-  const units = [...held.branch.view.units]
-  const { unit } = held
+function unitNotes(subject: Subject, current: UnitPosition, pairs: readonly string[]): Note[] {
+  const units = [...current.branch.view.units]
+  const { unit } = current
   const unitIds = idsIn(unit)
   const stretch = stretchOf(units, unit).flatMap((one) => (one === unit ? [] : idsIn(one)))
   return [
-    ...(unit.type === 'batch' ? batchNotes(subject, unit, units, pairs) : messageNotes(held.branch, unit)),
+    ...(unit.type === 'batch' ? batchNotes(subject, unit, units, pairs) : messageNotes(current.branch, unit)),
     ...(stretch.length === 0
       ? []
       : [

@@ -202,9 +202,9 @@ const inOrder = (a: FindingDraft, b: FindingDraft): number =>
   FINDING_KINDS.indexOf(a.kind) - FINDING_KINDS.indexOf(b.kind) ||
   a.seq - b.seq
 
-function withKeys(found: readonly FindingDraft[]): Finding[] {
+function withKeys(findings: readonly FindingDraft[]): Finding[] {
   const used = new Map<string, number>()
-  return found.map((one) => {
+  return findings.map((one) => {
     const base = `${one.kind}:${one.seq}`
     const times = used.get(base) ?? 0
     used.set(base, times + 1)

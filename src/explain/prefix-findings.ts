@@ -99,7 +99,7 @@ function judge(
   const by = causeOf(change, suspects)
   if (by === undefined) return null
   const firstChange = was.messages.findIndex(
-    (one, at) => JSON.stringify(one) !== JSON.stringify(is.messages[at]),
+    (one, index) => JSON.stringify(one) !== JSON.stringify(is.messages[index]),
   )
   const from = change.in === 'message' && firstChange >= 0 ? firstChange : 0
   const lost = new Set(was.leftOut.map(({ message }) => was.messages[message]))

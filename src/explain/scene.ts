@@ -74,7 +74,7 @@ export function requestOn(
   const messages = sent({ ...state, branch })
   const leftOut: LeftOut[] = []
   if (messages.length === 0) return { messages, written: null, leftOut }
-  const request = grammarNamed(grammar).write(messages, { onPrefix: (left) => leftOut.push(left) })
+  const request = grammarNamed(grammar).write(messages, { onPrefix: (remaining) => leftOut.push(remaining) })
   const list = Array.isArray(request) ? { messages: request } : request
   return { messages, written: { ...list, tools: branch.systemPrompt?.event.tools ?? [] }, leftOut }
 }

@@ -96,12 +96,12 @@ function inView(unit: Unit, position: UnitPosition): Verdict {
 
 function elsewhere(state: State, subject: Subject): Verdict {
   const { entry } = subject
-  const left = whereHeadLeft(state, entry)
-  const by = left?.by ?? null
+  const remaining = whereHeadLeft(state, entry)
+  const by = remaining?.by ?? null
   const id = by?.id ?? null
   const end = lastBelow(state, entry)
   const atEnd = end === null ? null : onPath(state, subject, end)
-  const removedBy = left !== null && wouldStay(state, subject, left) ? id : null
+  const removedBy = remaining !== null && wouldStay(state, subject, remaining) ? id : null
   const verdict = out('other_branch', 'D7', null, whereHeadIs(state, entry, by), idsOf(id), removedBy)
   return { ...verdict, position: atEnd?.position ?? null, lateFor: atEnd?.lateFor ?? null }
 }

@@ -109,8 +109,8 @@ export function describeEvent(original: Event): Described {
     case 'StreamingDeltaEvent':
       return described('delta', 'dim', '', event.content ?? event.reasoning_content ?? '')
     case 'TokenEvent': {
-      const [given, made] = [event.prompt_token_ids.length, event.response_token_ids.length]
-      return described('tokens', 'dim', '', `${given} in, ${made} out`)
+      const [input, made] = [event.prompt_token_ids.length, event.response_token_ids.length]
+      return described('tokens', 'dim', '', `${input} in, ${made} out`)
     }
     default:
       return unreachable(event, 'kind')

@@ -31,7 +31,7 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
   let isMoved = false
   const consent = watchConsent(report)
 
-  const unfinished = (call: PendingCall, law: string, at: Entry, why: string): void => {
+  const unfinished = (call: PendingCall, law: string, index: Entry, why: string): void => {
     if (reported.has(call.entry.seq)) return
     reported.add(call.entry.seq)
     const isInterrupted = interrupted.has(call.entry.seq)
@@ -39,7 +39,7 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
     const advice = isInterrupted
       ? 'an interrupt gives every pending call one'
       : 'every call gets one before that'
-    report(isInterrupted ? 'P9' : law, at, `${what}; of a correct server ${advice}`)
+    report(isInterrupted ? 'P9' : law, index, `${what}; of a correct server ${advice}`)
   }
 
   return {

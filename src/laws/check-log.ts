@@ -21,7 +21,7 @@ import { quote } from '../event/text.ts'
 import type { Entry, EventEntry, LogWarning } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import type { Condensation } from '../event/types.ts'
-import { type CondensationPlan, planCondensation } from '../view/condense.ts'
+import { type ResolvedCondensation, resolveCondensation } from '../view/condense.ts'
 import { isPending, unitEvents } from '../view/unit.ts'
 
 /** What is known about a log besides its content. */
@@ -158,7 +158,7 @@ function watchCondensations(report: Report): LawWatch {
 
 function checkCondensation({ above, entry, before }: LogStep, event: Condensation, report: Report): void {
   const listed = new Set(event.forgotten_event_ids ?? [])
-  const plan = planCondensation(above.view, entry as EventEntry<Condensation>, before.log)
+  const plan = resolveCondensation(above.view, entry as EventEntry<Condensation>, before.log)
   let unlisted = 0
   let first: string | null = null
   for (const { from, to } of plan.removed)
@@ -184,7 +184,7 @@ function checkCondensation({ above, entry, before }: LogStep, event: Condensatio
 
 /** The offset counts view events without the listed ones; it is valid at a border of stretches. */
 function checkOffset(
-  { summaryOffset, remaining }: CondensationPlan,
+  { summaryOffset, remaining }: ResolvedCondensation,
   offset: number,
   report: (message: string) => void,
 ): void {

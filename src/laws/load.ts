@@ -104,7 +104,7 @@ export interface LawViolation {
   readonly message: string
 }
 
-export type Report = (law: string, at: Pick<Entry, 'id' | 'seq'>, message: string) => void
+export type Report = (law: string, index: Pick<Entry, 'id' | 'seq'>, message: string) => void
 
 export interface LogStep {
   readonly before: State

@@ -118,10 +118,10 @@ function checkAfterStop(
     return
   }
   const after = requestHeadOf(entry.event)
-  const asked =
+  const requested =
     after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
   // A reply that records its request before the pause was in flight, and so was the first without a record.
-  if (isNew === null || after === null || (asked && asked.seq < seq)) return
+  if (isNew === null || after === null || (requested && requested.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
   const should = 'a correct server calls no model before the run is resumed'

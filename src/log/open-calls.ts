@@ -137,11 +137,11 @@ function priority(call: PendingCall): number {
 
 function join<C extends PendingCall>(
   call: C,
-  left: PendingCallIndex<C>,
+  remaining: PendingCallIndex<C>,
   right: PendingCallIndex<C>,
 ): OpenCallNode<C> {
   work.slots += 1
-  return { call, left, right, size: 1 + pendingCallCount(left) + pendingCallCount(right) }
+  return { call, left: remaining, right, size: 1 + pendingCallCount(remaining) + pendingCallCount(right) }
 }
 
 function split<C extends PendingCall>(
@@ -158,14 +158,14 @@ function split<C extends PendingCall>(
 }
 
 function merge<C extends PendingCall>(
-  left: PendingCallIndex<C>,
+  remaining: PendingCallIndex<C>,
   right: PendingCallIndex<C>,
 ): PendingCallIndex<C> {
-  if (left === null) return right
-  if (right === null) return left
-  return priority(left.call) > priority(right.call)
-    ? join(left.call, left.left, merge(left.right, right))
-    : join(right.call, merge(left, right.left), right.right)
+  if (remaining === null) return right
+  if (right === null) return remaining
+  return priority(remaining.call) > priority(right.call)
+    ? join(remaining.call, remaining.left, merge(remaining.right, right))
+    : join(right.call, merge(remaining, right.left), right.right)
 }
 
 /**

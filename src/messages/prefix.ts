@@ -136,7 +136,7 @@ export interface WriteOptions {
    */
   readonly plainText?: boolean
   /** Returns a function that makes the call ids of one request of Chat Completions: legal and unique. */
-  readonly callIds?: () => (given: string) => string
+  readonly callIds?: () => (input: string) => string
   /**
    * Content of messages of Chat Completions that contain calls and no text. Default: the field is left out.
    */
@@ -241,8 +241,8 @@ export const withoutDate = (model: string): string => model.replace(/[-@]\d{4}-?
  * if either name is unknown. O(1).
  */
 export function isOfModel({ reply = {} }: AssistantMessage, grammar: string, model = ''): boolean {
-  const { model: named, asked = named } = reply
-  return reply.grammar === grammar && model !== '' && withoutDate(String(asked)) === withoutDate(model)
+  const { model: named, asked: requested = named } = reply
+  return reply.grammar === grammar && model !== '' && withoutDate(String(requested)) === withoutDate(model)
 }
 
 export function startProof(grammar: string, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
@@ -257,16 +257,28 @@ export function startProof(grammar: string, { tools, model, onPrefix, prove = tr
   }
 
   const reasonAgainst = ({ message, refs, bound }: AssistantTurn): LeftOutReason | null => {
-    const { grammar: made, model: named, asked = named, prefix, tools: seen, own, cuts } = message.reply ?? {}
+    const {
+      grammar: made,
+      model: named,
+      asked: requested = named,
+      prefix,
+      tools: seen,
+      own: ownValue,
+      cuts,
+    } = message.reply ?? {}
     const isOther = typeof made === 'string' && made !== grammar
     if (isOther) return bound > 0 ? 'grammar' : null
-    if (typeof asked === 'string' && bound > 0 && withoutDate(asked) !== withoutDate(model ?? asked))
+    if (
+      typeof requested === 'string' &&
+      bound > 0 &&
+      withoutDate(requested) !== withoutDate(model ?? requested)
+    )
       return 'model'
     if (typeof prefix === 'string' && prefix !== nameOf(state.digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
-    if (typeof own !== 'string') return null
+    if (typeof ownValue !== 'string') return null
     const written = nameOf(boundDigest(message, refs.slice(0, bound)))
-    return written === own || written === cuts?.[message.tool_calls.length - 1] ? null : 'own'
+    return written === ownValue || written === cuts?.[message.tool_calls.length - 1] ? null : 'own'
   }
 
   return {

@@ -124,26 +124,28 @@ function recordOf(
     limits,
   )
   const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
-  const own = ownOf(message, inOrder, order, limits)
+  const ownDigest = ownOf(message, inOrder, order, limits)
   const isOrdinary = stopReason === '' || ORDINARY_STOPS.has(stopReason)
   // A reply that every grammar reads alike does not record its own.
   const reasons =
     message.reasoning_content !== null ||
     message.thinking_blocks.length > 0 ||
     reasoningItems(message).length > 0
-  const isOfGrammar = own !== null || parts !== null || !isOrdinary || reasons
+  const isOfGrammar = ownDigest !== null || parts !== null || !isOrdinary || reasons
   const record: Made<ReplyRecord> = {}
   if (state !== undefined) record.after = state.log.head?.id ?? null
   if (isOfGrammar) record.grammar = grammar
   if (model !== '') record.model = model
   const requested =
-    own === null && !reasons ? null : modelName((request as { readonly model?: unknown } | undefined)?.model)
+    ownDigest === null && !reasons
+      ? null
+      : modelName((request as { readonly model?: unknown } | undefined)?.model)
   if (requested !== null && withoutDate(requested) !== withoutDate(model)) record.asked = requested
   // Without signed parts nothing has to be proved.
-  if (proof !== null && own !== null) record.prefix = proof.prefix
-  if (proof?.tools !== undefined && own !== null) record.tools = proof.tools
-  if (own !== null) record.own = own
-  const cuts = own === null ? null : cutDigests(message, inOrder, order, own, limits)
+  if (proof !== null && ownDigest !== null) record.prefix = proof.prefix
+  if (proof?.tools !== undefined && ownDigest !== null) record.tools = proof.tools
+  if (ownDigest !== null) record.own = ownDigest
+  const cuts = ownDigest === null ? null : cutDigests(message, inOrder, order, ownDigest, limits)
   if (cuts !== null) record.cuts = cuts
   if (!isOrdinary) record.stop_reason = stopReason
   if (isEarlyEnd(ending?.type)) record.outcome = ending.type
@@ -201,7 +203,7 @@ export function cutDigests(
   message: AssistantMessage,
   { refs, bound }: PartsInOrder,
   order: readonly OrderedPart[],
-  own: string,
+  ownValue: string,
   limits: Limits,
 ): string[] | null {
   const { tool_calls } = message
@@ -212,9 +214,9 @@ export function cutDigests(
   const reply = { ...message.reply, parts: storeParts(order) }
   const digests = others.map((_, index) => {
     const cut = { ...message, tool_calls: tool_calls.slice(0, index + 1), reply }
-    return ownOf(cut, partsOf(cut, limits), order, limits) ?? own
+    return ownOf(cut, partsOf(cut, limits), order, limits) ?? ownValue
   })
-  return digests.every((digest) => digest === own) ? null : digests
+  return digests.every((digest) => digest === ownValue) ? null : digests
 }
 
 function isWritten(part: OrderedPart, ref: PartRef | undefined, { more }: Limits): boolean {

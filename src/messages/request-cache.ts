@@ -72,7 +72,7 @@ export function requestCache(): RequestCache {
       if (!writer.limits.appends && hasPrompt(messages, from)) return null
       const request = continueRequest(open, messages)
       if (open.settled.length > 0) requests.set(first, [open, ...others].slice(0, MAX_REQUESTS))
-      if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((left) => onPrefix(left))
+      if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((remaining) => onPrefix(remaining))
       return request
     },
   }
@@ -154,7 +154,7 @@ function continueRequest(open: KnownRequest, messages: readonly NeutralMessage[]
   undos.length = 0
   list.length = open.shared
   if (open.last !== undefined) list[open.shared - 1] = open.last
-  for (const [at, state] of open.saved.entries()) Object.assign(request.parts[at]?.state ?? {}, state)
+  for (const [index, state] of open.saved.entries()) Object.assign(request.parts[index]?.state ?? {}, state)
   return written
 }
 

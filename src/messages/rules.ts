@@ -389,10 +389,10 @@ export interface Rule<V> {
 
 /** Returns all violations of all rules, in table order; empty for a valid request. */
 export function judge<V>(rules: readonly Rule<V>[], view: V): Violation[] {
-  const found: Violation[] = []
+  const violations: Violation[] = []
   for (const { id, check } of rules)
-    for (const { path, message } of check(view)) found.push({ rule: id, path, message })
-  return found
+    for (const { path, message } of check(view)) violations.push({ rule: id, path, message })
+  return violations
 }
 
 export function formRules(

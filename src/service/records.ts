@@ -67,11 +67,11 @@ export function recordsOf<T extends object>(
   }
   const update: Records<T>['update'] = (id, decide) =>
     retryConflicts(async () => {
-      const kept = await find(id)
-      const before = kept?.record ?? null
+      const stored = await find(id)
+      const before = stored?.record ?? null
       const after = await decide(before)
       if (after === undefined || (after === null && before === null)) return before
-      await make([changeOf(id, after, kept?.version ?? null)])
+      await make([changeOf(id, after, stored?.version ?? null)])
       return after
     })
   return {

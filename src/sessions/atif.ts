@@ -20,10 +20,14 @@ export function readAtif(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const trajectories = records.filter(isTrajectory)
   const taken = new Set<string>()
-  const [first, ...further] = trajectories.map(({ line, value }, at) => {
+  const [first, ...further] = trajectories.map(({ line, value }, index) => {
     const one = objectOf(value)
     const id = unusedId([one['session_id'], one['trajectory_id']], taken)
-    return readTrajectory(one, { line, id, parentId: null, taken }, at === 0 ? writer : new SessionWriter())
+    return readTrajectory(
+      one,
+      { line, id, parentId: null, taken },
+      index === 0 ? writer : new SessionWriter(),
+    )
   })
   for (const record of records) if (!isTrajectory(record)) writer.keep(record, 'not a trajectory')
   for (const { line } of trajectories.slice(1))
@@ -33,8 +37,8 @@ export function readAtif(records: readonly SessionRecord[]): Session {
 }
 
 const isTrajectory = ({ value }: SessionRecord): boolean => {
-  const found = objectOf(value)
-  return Array.isArray(found['steps']) || stringOf(found['schema_version']).startsWith('ATIF')
+  const fields = objectOf(value)
+  return Array.isArray(fields['steps']) || stringOf(fields['schema_version']).startsWith('ATIF')
 }
 
 interface TrajectoryPlace {
@@ -56,14 +60,14 @@ function unusedId(names: readonly unknown[], taken: Set<string>): string | null 
 }
 
 function readTrajectory(
-  found: RawObject,
+  fields: RawObject,
   { line, id, parentId, subagent, taken }: TrajectoryPlace,
   writer: SessionWriter = new SessionWriter(),
 ): Session {
-  const agent = objectOf(found['agent'])
-  const other = otherFields(found)
+  const agent = objectOf(fields['agent'])
+  const other = otherFields(fields)
   if (other !== null) writer.update('atif.trajectory', other, { line, id: 'trajectory', time: null })
-  const subagents = found['subagent_trajectories']
+  const subagents = fields['subagent_trajectories']
   const listed = (Array.isArray(subagents) ? subagents : []) as readonly JsonValue[]
   // A reference has one of these ids; the child's own id may differ, if another trajectory has it.
   const ids = new Map<unknown, string>()
@@ -71,13 +75,13 @@ function readTrajectory(
     const child = objectOf(value)
     const childId = child === value ? unusedId([child['session_id'], child['trajectory_id']], taken) : null
     for (const each of [child['session_id'], child['trajectory_id']])
-      if (childId !== null && stringOf(each) !== '' && each !== found['session_id']) ids.set(each, childId)
+      if (childId !== null && stringOf(each) !== '' && each !== fields['session_id']) ids.set(each, childId)
     return { value, child, childId }
   })
   const actions = new Map<string, string>()
-  const steps = objectsOf(found['steps'])
+  const steps = objectsOf(fields['steps'])
   for (const [index, step] of steps.entries()) {
-    const value = (found['steps'] as readonly JsonValue[])[index]
+    const value = (fields['steps'] as readonly JsonValue[])[index]
     if (value === step) readStep(step, index, agent, writer, { ids, actions })
     else writer.keep(strayOf(value, index + 1), 'not a step')
   }
@@ -108,10 +112,10 @@ const strayOf = (value: JsonValue | undefined, line: number): SessionRecord => (
   value,
 })
 
-function otherFields(found: RawObject): JsonObject | null {
+function otherFields(fields: RawObject): JsonObject | null {
   const isRead = (key: string): boolean =>
-    (key === 'steps' || key === 'subagent_trajectories') && Array.isArray(found[key])
-  const rest = Object.entries(found).filter(([key]) => !isRead(key))
+    (key === 'steps' || key === 'subagent_trajectories') && Array.isArray(fields[key])
+  const rest = Object.entries(fields).filter(([key]) => !isRead(key))
   return rest.length === 0 ? null : (Object.fromEntries(rest) as JsonObject)
 }
 
@@ -194,9 +198,9 @@ const isListOf = (value: unknown): boolean => Array.isArray(value) && value.ever
 
 const isText = ({ type, text }: RawObject): boolean => type === 'text' && typeof text === 'string'
 
-function otherFieldsWithId(found: RawObject, id: string, ...known: readonly string[]): JsonObject[] {
-  const more = moreOf(found, id, ...known)
-  return more === null ? [] : [{ [id]: stringOf(found[id]), ...more }]
+function otherFieldsWithId(fields: RawObject, id: string, ...known: readonly string[]): JsonObject[] {
+  const more = moreOf(fields, id, ...known)
+  return more === null ? [] : [{ [id]: stringOf(fields[id]), ...more }]
 }
 
 const READ = ['step_id', 'source', 'timestamp', 'is_copied_context']
@@ -245,7 +249,7 @@ function readReply(
       : { usage: { prompt_tokens, completion_tokens, prompt_tokens_details: { cached_tokens } } }),
   } as Parameters<typeof fromOpenAIChat>[0])
   const origins =
-    calls.length < 2 ? [origin] : calls.map((_, at) => ({ ...origin, id: `${origin.id}.${at + 1}` }))
+    calls.length < 2 ? [origin] : calls.map((_, index) => ({ ...origin, id: `${origin.id}.${index + 1}` }))
   writer.reply(reply, origins, () => results.length > 0)
   return true
 }
@@ -263,10 +267,10 @@ function addResults(
 ): void {
   const ids = calls.map((call) => stringOf(call['tool_call_id']))
   const open = new Set(ids)
-  for (const [at, result] of results.entries()) {
-    const place = { ...origin, id: `${origin.id}-result${results.length > 1 ? `-${at + 1}` : ''}` }
+  for (const [index, result] of results.entries()) {
+    const position = { ...origin, id: `${origin.id}-result${results.length > 1 ? `-${index + 1}` : ''}` }
     const named = stringOf(result['source_call_id'])
-    const guessed = results.length === ids.length ? ids[at] : ids.at(-1)
+    const guessed = results.length === ids.length ? ids[index] : ids.at(-1)
     const callId = named === '' ? guessed : named
     const content = contentOf(result['content'])
     if (callId !== undefined) {
@@ -274,8 +278,8 @@ function addResults(
       const children = childrenIn(result, links)
       const action = writer.actionOf(callId)
       if (action !== null) for (const child of children) links.actions.set(child, action)
-      writer.result({ callId, content, isError: false, child: children[0] }, place)
-    } else if (content.length > 0) writer.say('environment', content, place)
+      writer.result({ callId, content, isError: false, child: children[0] }, position)
+    } else if (content.length > 0) writer.say('environment', content, position)
     else writer.note('results without content', origin.line)
   }
   if (results.every((result) => stringOf(result['source_call_id']) !== '')) return
@@ -312,8 +316,8 @@ export function sessionTree({ id, title, facts, subagent, children }: Session): 
     title,
     actionId: subagent?.actionId ?? null,
     state: replay(facts.map(({ fact }) => fact)),
-    children: subagents.map((child, at) =>
-      sessionTree({ ...child, id: child.id ?? `${name}-child-${at + 1}` }),
+    children: subagents.map((child, index) =>
+      sessionTree({ ...child, id: child.id ?? `${name}-child-${index + 1}` }),
     ),
   }
 }
@@ -366,7 +370,7 @@ function trajectoryOf(
   const { agent = 'agent', version = 'unknown' } = options
   const items = toTimeline(state)
   const byCall = Map.groupBy(children, ({ actionId }) => actionId)
-  const steps = stepsOf(items, byCall).map((step, at) => ({ step_id: at + 1, ...step }))
+  const steps = stepsOf(items, byCall).map((step, index) => ({ step_id: index + 1, ...step }))
   const tokens = items.flatMap((item) => {
     const reply = item.type === 'message' || item.type === 'call' ? item.reply : null
     const count = reply?.tokens ?? null
@@ -468,10 +472,10 @@ function replyStep(first: MessageItem | CallItem, calls: readonly CallItem[], by
       ? {}
       : {
           // Call ids may repeat in a log; event ids do not.
-          tool_calls: calls.map(({ id, tool, arguments: given }) => ({
+          tool_calls: calls.map(({ id, tool, arguments: input }) => ({
             tool_call_id: id,
             function_name: tool,
-            arguments: given,
+            arguments: input,
           })),
         }),
     ...(results.length === 0 ? {} : { observation: { results } }),

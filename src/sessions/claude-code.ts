@@ -49,8 +49,8 @@ function subagentCalls(
 ): ReadonlyMap<string, string> {
   const calls = new Map<string, string>()
   const prompts = new Map<string, string[]>()
-  for (const { found, blocks } of lines) {
-    const agent = stringOf(objectOf(found['toolUseResult'])['agentId'])
+  for (const { found: fields, blocks } of lines) {
+    const agent = stringOf(objectOf(fields['toolUseResult'])['agentId'])
     for (const block of blocks) {
       if (isResult(block) && agent !== '') calls.set(stringOf(block['tool_use_id']), agent)
       const prompt = stringOf(objectOf(block['input'])['prompt'])
@@ -79,7 +79,7 @@ function readLines(
   repeated: readonly number[] = [],
 ): { readonly session: Session; readonly writer: SessionWriter } {
   const writer = new SessionWriter()
-  const source = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
+  const source = lines.find(({ found: fields }) => typeof fields['sessionId'] === 'string')?.found ?? {}
   const session = stringOf(source['sessionId']) || null
   const chain: Chain = {
     writer,
@@ -123,7 +123,7 @@ const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
 const agentIn = (lines: readonly Line[]): string | null =>
-  stringOf(lines.find(({ found }) => stringOf(found['agentId']) !== '')?.found['agentId']) || null
+  stringOf(lines.find(({ found: fields }) => stringOf(fields['agentId']) !== '')?.found['agentId']) || null
 
 export interface Chain {
   readonly writer: SessionWriter
@@ -199,7 +199,7 @@ const OUTSIDE: ReadonlySet<string> = new Set([
 
 export function readLine(line: Line, chain: Chain): void {
   const { writer, replies } = chain
-  const { record, found, type } = line
+  const { record, found: fields, type } = line
   if (type === null)
     return writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not a record of a session')
   const origin = originOf(line)
@@ -214,11 +214,11 @@ export function readLine(line: Line, chain: Chain): void {
       return addReply(reply.id, reply.lines, writer, chain.hasResult)
     }
     case 'system': {
-      const place = chain.turns.place(line, origin)
-      if (found['subtype'] === 'api_error') return readApiError(line, writer, place)
-      if (found['subtype'] === 'compact_boundary') chain.boundary = line
+      const position = chain.turns.place(line, origin)
+      if (fields['subtype'] === 'api_error') return readApiError(line, writer, position)
+      if (fields['subtype'] === 'compact_boundary') chain.boundary = line
       return writer.update(
-        `claude-code.${stringOf(found['subtype']) || 'system'}`,
+        `claude-code.${stringOf(fields['subtype']) || 'system'}`,
         record.value as JsonValue,
         origin,
       )
@@ -228,11 +228,11 @@ export function readLine(line: Line, chain: Chain): void {
     default:
       if (!OUTSIDE.has(type)) return writer.keep(record, `unknown record type "${type}"`)
       if (type === 'progress') chain.turns.place(line, origin)
-      if (type === 'summary') chain.titles.push(stringOf(found['summary']))
-      if (type === 'ai-title') chain.titles.push(stringOf(found['aiTitle']) || stringOf(found['title']))
-      if (type === 'custom-title') chain.titles.push(stringOf(found['customTitle']))
+      if (type === 'summary') chain.titles.push(stringOf(fields['summary']))
+      if (type === 'ai-title') chain.titles.push(stringOf(fields['aiTitle']) || stringOf(fields['title']))
+      if (type === 'custom-title') chain.titles.push(stringOf(fields['customTitle']))
       writer.update(`claude-code.${type}`, record.value as JsonValue, origin)
-      if (type === 'last-prompt') chain.turns.end(stringOf(found['leafUuid']), { ...origin, id: null })
+      if (type === 'last-prompt') chain.turns.end(stringOf(fields['leafUuid']), { ...origin, id: null })
   }
 }
 
@@ -248,10 +248,10 @@ const FAILED = /^<tool_use_error>([\s\S]*?)(?:<\/tool_use_error>)?$/
 
 function readUser(line: Line, chain: Chain): void {
   const { writer, turns } = chain
-  const { found, blocks } = line
+  const { found: fields, blocks } = line
   const origin = originOf(line)
   const { content } = line.message
-  if (found['isCompactSummary'] === true) {
+  if (fields['isCompactSummary'] === true) {
     const tail = addSummary(line, chain.boundary, chain.named, writer, origin)
     if (tail !== null) turns.keep(tail)
     chain.boundary = null
@@ -259,36 +259,37 @@ function readUser(line: Line, chain: Chain): void {
   }
   const results = line.isTyped ? NONE : blocks.filter(({ type }) => type === 'tool_result')
   // A text there repeats the text of the result.
-  if (results.length > 0 && objectOf(found['toolUseResult']) === found['toolUseResult'])
+  if (results.length > 0 && objectOf(fields['toolUseResult']) === fields['toolUseResult'])
     writer.note(TOOL_METADATA, origin.line)
   for (const [index, block] of results.entries()) {
-    const place = index === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.${index}` }
+    const position =
+      index === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.${index}` }
     const callId = stringOf(block['tool_use_id'])
     const isError = block['is_error'] === true
     const errorText = isError ? textIn(block['content']) : ''
     const failed = isError ? FAILED.exec(errorText) : null
-    if (isError && errorText.startsWith(REJECTED)) writer.reject(callId, errorText, place)
-    else if (failed !== null && writer.hasCall(callId)) writer.fail(callId, failed[1] ?? errorText, place)
+    if (isError && errorText.startsWith(REJECTED)) writer.reject(callId, errorText, position)
+    else if (failed !== null && writer.hasCall(callId)) writer.fail(callId, failed[1] ?? errorText, position)
     else {
       const child = chain.childOf(callId)
-      writer.result({ callId, content: contentOf(block['content']), isError, child }, place)
+      writer.result({ callId, content: contentOf(block['content']), isError, child }, position)
     }
   }
   if (results.length > 0 && results.length === blocks.length) return
   const rest = results.length === 0 ? content : blocks.filter(({ type }) => type !== 'tool_result')
-  const place =
+  const position =
     results.length === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.text` }
   const others = contentOf(rest)
   const typed = others.filter((part) => !isInterruption(part))
   const source = line.isTyped || results.length > 0 ? 'user' : 'environment'
   if (typed.length === others.length) {
-    if (results.length === 0 || others.length > 0) writer.say(source, others, turns.place(line, place))
+    if (results.length === 0 || others.length > 0) writer.say(source, others, turns.place(line, position))
     return
   }
   // A text next to it is an ordinary prompt, in the position of a prompt.
-  const interruption = typed.length === 0 ? place : turns.place(line, place)
+  const interruption = typed.length === 0 ? position : turns.place(line, position)
   writer.add({ kind: 'InterruptEvent', source: 'user' }, interruption)
-  const { line: number, id, time } = place
+  const { line: number, id, time } = position
   if (typed.length > 0)
     writer.say(source, typed, { line: number, id: `${id ?? `line-${number}`}.said`, time })
 }
@@ -304,10 +305,10 @@ function readFailure({ record, uuid, time, message }: Line, writer: SessionWrite
   )
 }
 
-function readApiError({ found }: Line, writer: SessionWriter, place: Origin): void {
-  const error = objectOf(found['error'])
-  const detail = stringOf(error['message']) || JSON.stringify(found['error'] ?? null)
-  writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail }, place)
+function readApiError({ found: fields }: Line, writer: SessionWriter, position: Origin): void {
+  const error = objectOf(fields['error'])
+  const detail = stringOf(error['message']) || JSON.stringify(fields['error'] ?? null)
+  writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail }, position)
 }
 
 export interface Line {
@@ -366,8 +367,8 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
       lines.push(line)
       continue
     }
-    const { uuid, parent, found } = line
-    const agent = stringOf(found['agentId'])
+    const { uuid, parent, found: fields } = line
+    const agent = stringOf(fields['agentId'])
     const root = agent || (parent === null ? undefined : roots.get(parent)) || uuid || 'side'
     if (uuid !== null) roots.set(uuid, root)
     const chain = chains.get(root)
@@ -380,14 +381,14 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
 const isSame = (one: Line, other: Line): boolean =>
   one.time !== null && one.time === other.time && contentIn(one) === contentIn(other)
 
-const contentIn = ({ type, parent, found }: Line): string =>
-  JSON.stringify([type, parent, found['subtype'], found['message'], found['attachment']])
+const contentIn = ({ type, parent, found: fields }: Line): string =>
+  JSON.stringify([type, parent, fields['subtype'], fields['message'], fields['attachment']])
 
 /** Sessions from the web are one document. */
 function unwrap(record: SessionRecord): readonly SessionRecord[] {
   const { loglines } = objectOf(record.value)
   if (!Array.isArray(loglines)) return [record]
-  return loglines.map((value: JsonValue, at) => ({ line: at + 1, raw: JSON.stringify(value), value }))
+  return loglines.map((value: JsonValue, index) => ({ line: index + 1, raw: JSON.stringify(value), value }))
 }
 
 const resultsIn = (lines: readonly Line[]): HasResult =>
@@ -401,30 +402,30 @@ const isResult = ({ type }: RawObject): boolean => type === 'tool_result'
 const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
 
 export function lineOf(record: SessionRecord): Line {
-  const found = objectOf(record.value)
-  const type = stringOf(found['type']) || null
-  const message = objectOf(found['message'])
+  const fields = objectOf(record.value)
+  const type = stringOf(fields['type']) || null
+  const message = objectOf(fields['message'])
   const blocks = blocksOf(message['content'], 'text')
   const isLocal = type === 'user' && LOCAL.test(textIn(message['content']))
-  const isFailure = found['isApiErrorMessage'] === true
+  const isFailure = fields['isApiErrorMessage'] === true
   return {
     record,
-    found,
+    found: fields,
     type,
-    uuid: stringOf(found['uuid']) || null,
-    parent: stringOf(found['parentUuid']) || null,
-    time: stringOf(found['timestamp']) || null,
+    uuid: stringOf(fields['uuid']) || null,
+    parent: stringOf(fields['parentUuid']) || null,
+    time: stringOf(fields['timestamp']) || null,
     reply: type === 'assistant' && !isFailure ? stringOf(message['id']) || `reply-${record.line}` : null,
     message,
     blocks,
-    isSide: found['isSidechain'] === true,
+    isSide: fields['isSidechain'] === true,
     isLocal,
     isTyped:
       type === 'user' &&
       !isLocal &&
-      found['isMeta'] !== true &&
-      found['isCompactSummary'] !== true &&
-      found['isVisibleInTranscriptOnly'] !== true &&
+      fields['isMeta'] !== true &&
+      fields['isCompactSummary'] !== true &&
+      fields['isVisibleInTranscriptOnly'] !== true &&
       !blocks.some(isResult),
   }
 }
@@ -561,15 +562,15 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
 }
 
 /** Whether a line was inserted, except the boundary of a compaction, which starts a new history. */
-const isInserted = ({ type, found, isLocal }: Line): boolean =>
+const isInserted = ({ type, found: fields, isLocal }: Line): boolean =>
   isLocal ||
   type === 'attachment' ||
   type === 'progress' ||
-  (type === 'system' && found['subtype'] !== 'compact_boundary') ||
-  (type === 'user' && found['isMeta'] === true)
+  (type === 'system' && fields['subtype'] !== 'compact_boundary') ||
+  (type === 'user' && fields['isMeta'] === true)
 
-const isQueued = ({ type, found }: Line): boolean =>
-  type === 'attachment' && objectOf(found['attachment'])['type'] === 'queued_command'
+const isQueued = ({ type, found: fields }: Line): boolean =>
+  type === 'attachment' && objectOf(fields['attachment'])['type'] === 'queued_command'
 
 interface Block {
   readonly block: RawObject
@@ -642,8 +643,8 @@ function keyOf(block: RawObject): string {
 
 const isHook = (name: string): name is HookEventType => HOOK_EVENT_TYPES.some((type) => type === name)
 
-export function addAttachment({ record, found }: Line, writer: SessionWriter, origin: Origin): void {
-  const attachment = objectOf(found['attachment'])
+export function addAttachment({ record, found: fields }: Line, writer: SessionWriter, origin: Origin): void {
+  const attachment = objectOf(fields['attachment'])
   const type = stringOf(attachment['type'])
   const hook = stringOf(attachment['hookEvent'])
   const { prompt, exitCode } = attachment
@@ -669,7 +670,7 @@ export function addAttachment({ record, found }: Line, writer: SessionWriter, or
     writer.update(`claude-code.${type || 'attachment'}`, record.value as JsonValue, { line, id, time })
   }
   if (type === 'queued_command') return
-  const text = contentOf(attachmentText(found, attachment))
+  const text = contentOf(attachmentText(fields, attachment))
   if (text.length === 0) return
   // Text after a hook's execution follows it.
   const id = `${origin.id ?? `line-${origin.line}`}.said`
@@ -680,8 +681,8 @@ export function addAttachment({ record, found }: Line, writer: SessionWriter, or
 const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
 
 /** The attachment's text for the model; older versions record only its parts. */
-function attachmentText(found: RawObject, { type, hookEvent, hookName, content }: RawObject): string[] {
-  const rendered = objectsOf(found['rendered'])
+function attachmentText(fields: RawObject, { type, hookEvent, hookName, content }: RawObject): string[] {
+  const rendered = objectsOf(fields['rendered'])
   if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')
   const hook = stringOf(hookName) || stringOf(hookEvent)
   if (type === 'hook_additional_context') {
@@ -708,9 +709,9 @@ export function addSummary(
   const named = objectOf(preservedMessages ?? preservedSegment)
   const isKeptLine = keptBy(named, lines)
   const sight = isKeptLine === null ? [] : writer.inSight()
-  const kept = isKeptLine === null ? new Set<string>() : wholeReplies(sight, isKeptLine)
+  const stored = isKeptLine === null ? new Set<string>() : wholeReplies(sight, isKeptLine)
   const isBefore = (boundary?.uuid ?? null) !== null && named['anchorUuid'] === boundary?.uuid
-  writer.condense(kept, textIn(line.message['content']), origin, isBefore ? 'end' : 'front')
+  writer.condense(stored, textIn(line.message['content']), origin, isBefore ? 'end' : 'front')
   const { uuids, tailUuid } = named
   const tail: unknown = Array.isArray(uuids) ? uuids.at(-1) : tailUuid
   return isKeptLine === null ? null : stringOf(tail) || null
@@ -733,19 +734,19 @@ function keptBy(
 
 /** The kept events: if a call of a reply was kept, all its calls and their results. */
 function wholeReplies(sight: readonly Place[], isKept: (line: number) => boolean): ReadonlySet<string> {
-  const kept = new Set<string>()
+  const stored = new Set<string>()
   const replies = new Set<string>()
   const calls = new Set<string>()
   for (const { id, line, event } of sight) {
     if (!isKept(line)) continue
-    kept.add(id)
+    stored.add(id)
     if (event?.kind === 'ActionEvent') replies.add(event.llm_response_id)
   }
   for (const { id, event } of sight) {
     if (event?.kind === 'ActionEvent' && replies.has(event.llm_response_id)) {
       calls.add(event.tool_call_id)
-      kept.add(id)
-    } else if (event !== null && isToolResult(event) && calls.has(event.tool_call_id)) kept.add(id)
+      stored.add(id)
+    } else if (event !== null && isToolResult(event) && calls.has(event.tool_call_id)) stored.add(id)
   }
-  return kept
+  return stored
 }

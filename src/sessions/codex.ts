@@ -455,8 +455,8 @@ export function stepsOf(lines: readonly CodexLine[]): Step[] {
 export function codexLineOf(record: SessionRecord): CodexLine | null {
   const { type, payload, timestamp } = objectOf(record.value)
   if (typeof type !== 'string' || typeof payload !== 'object' || payload === null) return null
-  const found = objectOf(payload)
-  return { record, type, what: stringOf(found['type']), payload: found, time: timestamp }
+  const fields = objectOf(payload)
+  return { record, type, what: stringOf(fields['type']), payload: fields, time: timestamp }
 }
 
 /**
@@ -469,16 +469,16 @@ export function replaceHistory(payload: RawObject, origin: Origin, writer: Sessi
   const remaining = new Map<string, number>()
   for (const { content } of messages)
     remaining.set(textIn(content), (remaining.get(textIn(content)) ?? 0) + 1)
-  const kept = new Set<string>()
+  const stored = new Set<string>()
   // From the end, because a shorter history keeps the latest messages.
   for (const { id, event } of writer.inSight().toReversed()) {
     const text = event?.kind === 'MessageEvent' ? textIn(event.llm_message.content ?? []) : ''
     const count = remaining.get(text) ?? 0
     if (text === '' || count === 0) continue
-    kept.add(id)
+    stored.add(id)
     remaining.set(text, count - 1)
   }
-  writer.condense(kept, stringOf(payload['message']), origin)
+  writer.condense(stored, stringOf(payload['message']), origin)
   for (const [index, { content }] of messages.entries()) {
     const text = textIn(content)
     const count = remaining.get(text) ?? 0
@@ -492,8 +492,8 @@ export function replaceHistory(payload: RawObject, origin: Origin, writer: Sessi
     if (isSealed(item)) writer.note('sealed parts of a replaced history', origin.line)
     else readable.push(item)
   }
-  const place = { ...origin, id: `line-${origin.line}-others` }
-  if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, place)
+  const position = { ...origin, id: `line-${origin.line}-others` }
+  if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, position)
 }
 
 const isSealed = (item: RawObject): boolean =>

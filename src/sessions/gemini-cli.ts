@@ -17,8 +17,8 @@ export function readGeminiCli(records: readonly SessionRecord[]): Session {
     const step = steps[index]
     if (step?.does === 'replace') {
       const listed = steps.slice(index + 1, index + 1 + step.count)
-      const kept = replace(listed, step.record.line, chat)
-      for (const one of listed.slice(kept)) readStep(one, true, chat)
+      const stored = replace(listed, step.record.line, chat)
+      for (const one of listed.slice(stored)) readStep(one, true, chat)
       index += step.count
     } else if (step !== undefined) readStep(step, false, chat)
   }
@@ -69,22 +69,22 @@ function readStep(step: Step, isListed: boolean, chat: Chat): void {
   }
 }
 
-function say(step: MessageStep, isListed: boolean, { writer, returns: ways, messages: said }: Chat): void {
-  const { record, found, id } = step
-  const isRepeated = id !== null && said.has(id)
+function say(step: MessageStep, isListed: boolean, { writer, returns: ways, messages: texts }: Chat): void {
+  const { record, found: fields, id } = step
+  const isRepeated = id !== null && texts.has(id)
   if (id !== null && (isListed || !ways.has(id))) ways.set(id, { to: writer.head, remaining: null })
   const name = isRepeated ? `${step.name}-${record.line}` : step.name
   // A repeated reply has no further cost.
-  const { tokens: _, ...free } = found
+  const { tokens: _, ...free } = fields
   const from = writer.facts.length
-  const origin = { line: record.line, id: name, time: found['timestamp'] }
-  readMessage(isRepeated && isListed ? free : found, record, origin, writer)
+  const origin = { line: record.line, id: name, time: fields['timestamp'] }
+  readMessage(isRepeated && isListed ? free : fields, record, origin, writer)
   if (id === null) return
   const events: string[] = []
   for (const { fact } of writer.facts.slice(from))
     if ('kind' in fact && fact.kind !== 'ConversationStateUpdateEvent' && fact.id !== undefined)
       events.push(fact.id)
-  said.set(id, { step, events })
+  texts.set(id, { step, events })
 }
 
 /** The named message is removed too. */
@@ -105,19 +105,19 @@ function goBack(id: string, record: SessionRecord, { writer, returns: ways }: Ch
 function replace(
   listed: readonly Step[],
   line: number,
-  { writer, returns: ways, messages: said }: Chat,
+  { writer, returns: ways, messages: texts }: Chat,
 ): number {
-  const places = new Map(writer.inSight().map(({ id }, at) => [id, at]))
+  const places = new Map(writer.inSight().map(({ id }, index) => [id, index]))
   const retained: string[] = []
   const before = new Map<string, number>()
   let count = 0
   let last = -1
   for (const step of listed) {
-    const known = step.does === 'say' && step.id !== null ? said.get(step.id) : undefined
+    const known = step.does === 'say' && step.id !== null ? texts.get(step.id) : undefined
     if (step.does !== 'say' || known === undefined || identityOf(known.step.found) !== identityOf(step.found))
       break
     const positions = known.events.map((id) => places.get(id) ?? -1)
-    if (positions.some((place, at) => place <= (positions[at - 1] ?? last))) break
+    if (positions.some((position, index) => position <= (positions[index - 1] ?? last))) break
     before.set(step.name, retained.length)
     for (const id of known.events) retained.push(id)
     last = positions.at(-1) ?? last
@@ -171,13 +171,13 @@ class ChatSteps {
   #ids: string[] = []
 
   read(record: SessionRecord): void {
-    const found = objectOf(record.value)
-    const { $set: changes, $rewindTo: to, type } = found
-    if (Array.isArray(found['messages'])) this.#readWhole(found, found['messages'], record)
+    const fields = objectOf(record.value)
+    const { $set: changes, $rewindTo: to, type } = fields
+    if (Array.isArray(fields['messages'])) this.#readWhole(fields, fields['messages'], record)
     else if (typeof to === 'string') this.#goBack(to, record)
     else if (isObject(changes)) this.#change(objectOf(changes), record)
-    else if ('sessionId' in found && !('type' in found)) this.#tell('gemini-cli.session', found, record)
-    else if (typeof type === 'string') this.#say(found, record, `line-${record.line}`)
+    else if ('sessionId' in fields && !('type' in fields)) this.#tell('gemini-cli.session', fields, record)
+    else if (typeof type === 'string') this.#say(fields, record, `line-${record.line}`)
     else {
       const what = record.value === undefined ? 'invalid JSON' : 'not a message of a chat'
       this.steps.push({ does: 'keep', record, what })
@@ -188,11 +188,11 @@ class ChatSteps {
    * Reads a document of a whole chat, whose messages count as lines. Its other fields change with every
    * message; as an event they would change the log of a chat that only grew.
    */
-  #readWhole(found: RawObject, messages: readonly unknown[], record: SessionRecord): void {
-    this.about = { ...this.about, ...found, messages: undefined }
+  #readWhole(fields: RawObject, messages: readonly unknown[], record: SessionRecord): void {
+    this.about = { ...this.about, ...fields, messages: undefined }
     this.steps.push({ does: 'note', record, what: 'chat headers' })
-    for (const [at, message] of messages.entries()) {
-      const line = at + 1
+    for (const [index, message] of messages.entries()) {
+      const line = index + 1
       this.#sayAny(message, { ...record, line }, `line-${line}`)
     }
   }
@@ -213,17 +213,17 @@ class ChatSteps {
     if (!Array.isArray(messages) || messages.length === 0) return
     this.#places = new Map()
     this.#ids = []
-    const at = this.steps.length
+    const position = this.steps.length
     this.steps.push({ does: 'replace', record, count: 0 })
     for (const [index, message] of messages.entries())
       this.#sayAny(message, record, `line-${record.line}-${index}`)
-    this.steps[at] = { does: 'replace', record, count: this.steps.length - at - 1 }
+    this.steps[position] = { does: 'replace', record, count: this.steps.length - position - 1 }
   }
 
   /** Messages are added separately. An update of the time alone follows each message. */
-  #tell(key: string, found: RawObject, record: SessionRecord): void {
-    this.about = { ...this.about, ...found, messages: undefined }
-    const { messages: _, ...value } = found
+  #tell(key: string, object: RawObject, record: SessionRecord): void {
+    this.about = { ...this.about, ...object, messages: undefined }
+    const { messages: _, ...value } = object
     const fields = Object.keys(value)
     if (fields.length === 1 && fields[0] === 'lastUpdated')
       this.steps.push({ does: 'note', record, what: 'modification times of a chat' })
@@ -233,16 +233,16 @@ class ChatSteps {
   #sayAny(message: unknown, record: SessionRecord, name: string): void {
     if (isObject(message)) return this.#say(objectOf(message), record, name)
     const value = message as JsonValue
-    const kept = { line: record.line, raw: JSON.stringify(value), value }
-    this.steps.push({ does: 'keep', record: kept, what: 'not a message of a chat' })
+    const stored = { line: record.line, raw: JSON.stringify(value), value }
+    this.steps.push({ does: 'keep', record: stored, what: 'not a message of a chat' })
   }
 
-  #say(found: RawObject, record: SessionRecord, name: string): void {
-    const id = stringOf(found['id']) || null
-    const step: Step = { does: 'say', record, found, id, name: id ?? name }
-    const place = id === null ? undefined : this.#places.get(id)
-    if (place !== undefined) {
-      this.steps[place] = step
+  #say(fields: RawObject, record: SessionRecord, name: string): void {
+    const id = stringOf(fields['id']) || null
+    const step: Step = { does: 'say', record, found: fields, id, name: id ?? name }
+    const position = id === null ? undefined : this.#places.get(id)
+    if (position !== undefined) {
+      this.steps[position] = step
       this.steps.push({ does: 'note', record, what: 'rewritten messages' })
       return
     }
@@ -256,18 +256,18 @@ class ChatSteps {
 
 /** Adds a message. O(size). */
 export function readMessage(
-  found: RawObject,
+  fields: RawObject,
   record: SessionRecord,
   origin: Origin & { readonly id: string },
   writer: SessionWriter,
 ): void {
-  const { type, content } = found
+  const { type, content } = fields
   switch (type) {
     case 'user':
       return readUserMessage(content, origin, writer)
     case 'gemini':
     case 'model':
-      return readReply(found, origin, writer)
+      return readReply(fields, origin, writer)
     case 'error': {
       const errorContent = contentOf(content)
       const detail = textIn(errorContent)
@@ -275,24 +275,24 @@ export function readMessage(
       // An error has only text.
       const about = { ...origin, id: `${origin.id}-about` }
       if (errorContent.some((part) => part.type !== 'text'))
-        writer.update('gemini-cli.error', found as JsonValue, about)
+        writer.update('gemini-cli.error', fields as JsonValue, about)
       return
     }
     case 'info':
     case 'warning':
-      return writer.update(`gemini-cli.${type}`, found as JsonValue, origin)
+      return writer.update(`gemini-cli.${type}`, fields as JsonValue, origin)
     default:
       return writer.keep(
-        { ...record, raw: JSON.stringify(found) },
+        { ...record, raw: JSON.stringify(fields) },
         `unknown message type ${JSON.stringify(type)}`,
       )
   }
 }
 
 /** Identifies equal messages of one id: the same content, calls and results, in any form. */
-export function identityOf(found: RawObject): string {
-  const { type } = found
-  const { parts, calls } = partsOf(found)
+export function identityOf(fields: RawObject): string {
+  const { type } = fields
+  const { parts, calls } = partsOf(fields)
   const visible = contentOf(parts.filter((part) => objectOf(part)['thought'] !== true))
   const ids = idsOf(calls)
   return JSON.stringify([
@@ -319,9 +319,9 @@ function readUserMessage(
   }
   if (first > 0) writer.say('user', contentOf(parts.slice(0, first)), origin)
   for (const [index, { callId, content: output }] of resultsIn(parts.slice(first)).entries()) {
-    const place = { ...origin, id: `${origin.id}.${index}` }
-    if (callId === null) writer.say('user', output, place)
-    else writer.result({ callId, content: output, isError: false }, place)
+    const position = { ...origin, id: `${origin.id}.${index}` }
+    if (callId === null) writer.say('user', output, position)
+    else writer.result({ callId, content: output, isError: false }, position)
   }
 }
 
@@ -329,14 +329,14 @@ const idsOf = (calls: readonly RawObject[]): ReadonlySet<string> =>
   new Set(calls.map(({ id }) => stringOf(id)))
 
 function partsOf(
-  found: RawObject,
-  calls = objectsOf(found['toolCalls']),
+  fields: RawObject,
+  calls = objectsOf(fields['toolCalls']),
 ): {
   parts: readonly (string | RawObject)[]
   calls: readonly RawObject[]
   twice: number
 } {
-  const all = listOf(found['content'] ?? found['parts'])
+  const all = listOf(fields['content'] ?? fields['parts'])
   if (calls.length === 0) return { parts: all, calls, twice: 0 }
   const ids = idsOf(calls)
   const parts = all.filter((part) => {
@@ -347,20 +347,20 @@ function partsOf(
 }
 
 function googlePart(part: string | RawObject): object {
-  const found = objectOf(part)
-  const { text, thought, thoughtSignature } = found
+  const fields = objectOf(part)
+  const { text, thought, thoughtSignature } = fields
   if (typeof text === 'string')
     return {
       text,
       ...(thought === true ? { thought } : {}),
       ...(typeof thoughtSignature === 'string' ? { thoughtSignature } : {}),
     }
-  if (Object.keys(found).length > 0) return found
+  if (Object.keys(fields).length > 0) return fields
   return { text: typeof part === 'string' ? part : '{}' }
 }
 
-const thoughtsOf = (found: RawObject): object[] =>
-  listOf(found['thoughts']).map((thought) => {
+const thoughtsOf = (fields: RawObject): object[] =>
+  listOf(fields['thoughts']).map((thought) => {
     const { subject, description } = objectOf(thought)
     const words = [subject, description].map(stringOf).filter((text) => text !== '')
     const text = words.length > 0 ? words.join('\n') : thought
@@ -371,14 +371,14 @@ const LABELS = 'call labels'
 
 const isShown = (label: unknown): boolean => stringOf(label) !== ''
 
-function readReply(found: RawObject, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
+function readReply(fields: RawObject, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
   const { id, line } = origin
-  const all = writer.objectsIn(found['toolCalls'], 'not a call', line)
-  const { parts: said, calls, twice } = partsOf(found, all)
+  const all = writer.objectsIn(fields['toolCalls'], 'not a call', line)
+  const { parts: text, calls, twice } = partsOf(fields, all)
   for (let index = 0; index < twice; index += 1) writer.note('written twice: a call', line)
-  const converted = said.map(googlePart)
+  const converted = text.map(googlePart)
   const isThought = converted.some((part) => 'thought' in part)
-  const thoughts = thoughtsOf(found)
+  const thoughts = thoughtsOf(fields)
   if (isThought && thoughts.length > 0) writer.note('written twice: thoughts', line)
   const parts = [
     ...(isThought ? [] : thoughts),
@@ -388,15 +388,17 @@ function readReply(found: RawObject, origin: Origin & { readonly id: string }, w
   if (parts.length === 0) return writer.note('replies without content', line)
   const reply = fromGoogle({
     responseId: `reply-${id}`,
-    modelVersion: found['model'],
+    modelVersion: fields['model'],
     candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }],
-    usageMetadata: usageOf(objectOf(found['tokens'])),
+    usageMetadata: usageOf(objectOf(fields['tokens'])),
   } as Parameters<typeof fromGoogle>[0])
   // Calls that are only in the parts come first.
   const before = converted.filter((part) => 'functionCall' in part).length
   const count = before + calls.length
   const origins =
-    count === 0 ? [origin] : Array.from({ length: count }, (_, at) => ({ ...origin, id: `${id}.${at}` }))
+    count === 0
+      ? [origin]
+      : Array.from({ length: count }, (_, index) => ({ ...origin, id: `${id}.${index}` }))
   const done = calls.filter(isDone)
   const finished = idsOf(done)
   writer.reply(reply, origins, (callId) => finished.has(callId))
@@ -404,8 +406,8 @@ function readReply(found: RawObject, origin: Origin & { readonly id: string }, w
   for (const [index, call] of calls.entries()) {
     if (isShown(call['displayName']) || isShown(call['description'])) writer.note(LABELS, line)
     if (isDone(call)) {
-      const place = { line, id: `${id}.${before + index}-result`, time: call['timestamp'] }
-      readResult(call, ids, place, writer)
+      const position = { line, id: `${id}.${before + index}-result`, time: call['timestamp'] }
+      readResult(call, ids, position, writer)
     } else if (Array.isArray(call['result']) || typeof call['result'] === 'string')
       writer.note('results of unfinished calls', line)
   }
@@ -442,8 +444,8 @@ export function listOf(value: unknown): readonly (string | RawObject)[] {
   return all
     .filter((part) => part !== null && part !== undefined && part !== '')
     .map((part) => {
-      const found = objectOf(part)
-      return found === part ? found : typeof part === 'string' ? part : JSON.stringify(part)
+      const fields = objectOf(part)
+      return fields === part ? fields : typeof part === 'string' ? part : JSON.stringify(part)
     })
 }
 
@@ -471,8 +473,8 @@ function responseOf({ response, parts }: RawObject): Content[] {
   const fields = Object.keys(objectOf(response))
   const [field = ''] = fields
   const isPlain = fields.length === 1 && (field === 'output' || field === 'error')
-  const said = fields.length === 0 ? [] : contentOf(isPlain ? objectOf(response)[field] : response)
-  return [...said, ...contentOf(parts)]
+  const messages = fields.length === 0 ? [] : contentOf(isPlain ? objectOf(response)[field] : response)
+  return [...messages, ...contentOf(parts)]
 }
 
 /** The result of a call, and the fields that repeat it. */

@@ -229,8 +229,8 @@ function readCompaction(
   const line = typeof index === 'number' ? index + 1 : lines.get(stringOf(entry['firstKeptEntryId']))
   const sight = writer.inSight(origin.after)
   const from = line === undefined ? -1 : sight.findIndex(({ id }) => (firsts.get(id) ?? 0) >= line)
-  const kept = new Set(from < 0 ? [] : sight.slice(from).map(({ id }) => id))
-  writer.condense(kept, stringOf(entry['summary']), origin)
+  const stored = new Set(from < 0 ? [] : sight.slice(from).map(({ id }) => id))
+  writer.condense(stored, stringOf(entry['summary']), origin)
 }
 
 /** The events of a reply; null for one without content. O(size). */

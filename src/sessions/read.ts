@@ -79,19 +79,19 @@ export const MAX_DETECTED = 32
  * detectSession([{ kind: 'PauseEvent' }]) // null
  */
 export function detectSession(values: readonly (JsonValue | undefined)[]): SessionFormat | null {
-  const found = values.slice(0, MAX_DETECTED).map(objectOf)
-  const [first] = found.filter((one) => Object.keys(one).length > 0)
+  const fields = values.slice(0, MAX_DETECTED).map(objectOf)
+  const [first] = fields.filter((one) => Object.keys(one).length > 0)
   if (first === undefined || isEvent(first)) return null
   // The first messages of an array may be less specific than later ones.
-  return SIGNS.find(([, shows]) => found.some(shows))?.[0] ?? null
+  return SIGNS.find(([, shows]) => fields.some(shows))?.[0] ?? null
 }
 
 /** Whether a record is an event of this library. Chats of Gemini CLI have a kind too. */
-const isEvent = ({ kind, ...found }: RawObject): boolean =>
+const isEvent = ({ kind, ...fields }: RawObject): boolean =>
   typeof kind === 'string' &&
-  !('type' in found) &&
-  !('messages' in found) &&
-  (isEventKind(kind) || !('sessionId' in found))
+  !('type' in fields) &&
+  !('messages' in fields) &&
+  (isEventKind(kind) || !('sessionId' in fields))
 
 const CODEX: ReadonlySet<unknown> = new Set([
   'session_meta',
@@ -110,34 +110,43 @@ const CLAUDE: ReadonlySet<unknown> = new Set([
   'mode',
 ])
 
-const messagesIn = (found: RawObject): readonly RawObject[] => objectsOf(found['messages'])
+const messagesIn = (fields: RawObject): readonly RawObject[] => objectsOf(fields['messages'])
 
 const hasType = (content: unknown, ...types: readonly string[]): boolean =>
   objectsOf(content).some(({ type }) => types.includes(stringOf(type)))
 
 /** The first match counts, so specific signs come first. */
-const SIGNS: readonly (readonly [SessionFormat, (found: RawObject) => boolean])[] = [
-  ['atif', (found) => stringOf(found['schema_version']).startsWith('ATIF')],
-  ['claude-code', (found) => 'sessionId' in found && ('parentUuid' in found || CLAUDE.has(found['type']))],
-  ['claude-code', ({ type, ...found }) => CLAUDE.has(type) && ('leafUuid' in found || 'snapshot' in found)],
-  ['claude-code', (found) => Array.isArray(found['loglines'])],
-  ['codex', (found) => CODEX.has(found['type']) && typeof found['payload'] === 'object'],
-  ['pi', (found) => found['type'] === 'session' && typeof found['id'] === 'string' && !('messages' in found)],
+const SIGNS: readonly (readonly [SessionFormat, (fields: RawObject) => boolean])[] = [
+  ['atif', (fields) => stringOf(fields['schema_version']).startsWith('ATIF')],
+  [
+    'claude-code',
+    (fields) => 'sessionId' in fields && ('parentUuid' in fields || CLAUDE.has(fields['type'])),
+  ],
+  [
+    'claude-code',
+    ({ type, ...fields }) => CLAUDE.has(type) && ('leafUuid' in fields || 'snapshot' in fields),
+  ],
+  ['claude-code', (fields) => Array.isArray(fields['loglines'])],
+  ['codex', (fields) => CODEX.has(fields['type']) && typeof fields['payload'] === 'object'],
+  [
+    'pi',
+    (fields) => fields['type'] === 'session' && typeof fields['id'] === 'string' && !('messages' in fields),
+  ],
   [
     'gemini-cli',
-    (found) => 'sessionId' in found && ('projectHash' in found || Array.isArray(found['messages'])),
+    (fields) => 'sessionId' in fields && ('projectHash' in fields || Array.isArray(fields['messages'])),
   ],
   ['openai-responses', isResponses],
-  ['openai-chat', (found) => Array.isArray(found['choices'])],
+  ['openai-chat', (fields) => Array.isArray(fields['choices'])],
   ['ui-messages', isUI],
   ['anthropic', isAnthropic],
   ['openai-chat', isChat],
 ]
 
-function isResponses(found: RawObject): boolean {
-  const { type, role } = found
-  if (found['object'] === 'response' || Array.isArray(found['input'])) return true
-  if (typeof role === 'string') return hasType(found['content'], 'input_text', 'output_text', 'input_image')
+function isResponses(fields: RawObject): boolean {
+  const { type, role } = fields
+  if (fields['object'] === 'response' || Array.isArray(fields['input'])) return true
+  if (typeof role === 'string') return hasType(fields['content'], 'input_text', 'output_text', 'input_image')
   return ITEMS.has(type)
 }
 
@@ -148,28 +157,28 @@ const ITEMS: ReadonlySet<unknown> = new Set([
   'web_search_call',
 ])
 
-function isUI(found: RawObject): boolean {
-  if (typeof found['role'] === 'string') return hasParts(found) || 'toolInvocations' in found
-  return messagesIn(found).some(isUI)
+function isUI(fields: RawObject): boolean {
+  if (typeof fields['role'] === 'string') return hasParts(fields) || 'toolInvocations' in fields
+  return messagesIn(fields).some(isUI)
 }
 
 /** Gemini's own messages have parts too, but without types. */
 const hasParts = ({ parts }: RawObject): boolean =>
   objectsOf(parts).some(({ type }) => typeof type === 'string')
 
-function isAnthropic(found: RawObject): boolean {
-  if (found['type'] === 'message') return true
-  if (typeof found['role'] === 'string')
-    return hasType(found['content'], 'tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'document')
-  const messages = messagesIn(found)
-  return messages.length > 0 && (('max_tokens' in found && 'system' in found) || messages.some(isAnthropic))
+function isAnthropic(fields: RawObject): boolean {
+  if (fields['type'] === 'message') return true
+  if (typeof fields['role'] === 'string')
+    return hasType(fields['content'], 'tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'document')
+  const messages = messagesIn(fields)
+  return messages.length > 0 && (('max_tokens' in fields && 'system' in fields) || messages.some(isAnthropic))
 }
 
 const ROLES: ReadonlySet<unknown> = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
 
-function isChat(found: RawObject): boolean {
+function isChat(fields: RawObject): boolean {
   return (
-    (ROLES.has(found['role']) && ('content' in found || 'tool_calls' in found)) ||
-    messagesIn(found).some(isChat)
+    (ROLES.has(fields['role']) && ('content' in fields || 'tool_calls' in fields)) ||
+    messagesIn(fields).some(isChat)
   )
 }

@@ -93,9 +93,9 @@ export class SessionWriter {
    */
   inSight(from: Place | null = this.#head): Place[] {
     const path: Place[] = []
-    let place = from
-    for (; place !== null && place.remaining === null; place = place.before) path.push(place)
-    return [...(place?.remaining ?? []), ...path.toReversed()]
+    let position = from
+    for (; position !== null && position.remaining === null; position = position.before) path.push(position)
+    return [...(position?.remaining ?? []), ...path.toReversed()]
   }
 
   hasCall(id: string): boolean {
@@ -200,8 +200,8 @@ export class SessionWriter {
     let isPlaced = false
     const put = (event: Unplaced, { line, id, time, after }: Origin): string | null => {
       // After the first event of a reply, each follows the previous one.
-      const place = isPlaced || after === undefined ? {} : { after }
-      const eventId = this.add(event, { line, id, time, ...place })
+      const position = isPlaced || after === undefined ? {} : { after }
+      const eventId = this.add(event, { line, id, time, ...position })
       if (eventId !== null) isPlaced = true
       return eventId
     }
@@ -283,18 +283,18 @@ export class SessionWriter {
    * sight).
    */
   condense(
-    kept: ReadonlySet<string>,
+    stored: ReadonlySet<string>,
     summary: string,
     origin: Origin,
     where: 'front' | 'end' = 'front',
   ): void {
     const sight = this.inSight(origin.after)
     const hasSummary = summary.trim() !== ''
-    const remaining = sight.filter((one) => kept.has(one.id))
+    const remaining = sight.filter((one) => stored.has(one.id))
     const offset = where === 'front' ? 0 : remaining.filter(isSeen).length
     // An id that the file also uses for a summary counts once.
     const forgotten = new Set<string>()
-    for (const one of sight) if (!kept.has(one.id)) forgotten.add(one.id)
+    for (const one of sight) if (!stored.has(one.id)) forgotten.add(one.id)
     const id = this.add(
       {
         kind: 'Condensation',

@@ -26,7 +26,8 @@ import { Vector } from '../log/vector.ts'
 import { withResult, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'
 import { replyPlace } from '../view/reply-place.ts'
-import { type MessageUnit, orderAt } from '../view/unit.ts'
+import { type MessageUnit } from '../view/unit.ts'
+import { orderAt } from '../view/units.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
 /** A tool result that is not in the view (U3). The reason is null when only the whole path can decide it. */

@@ -171,7 +171,7 @@ export function canReduce(state: State, fact: Fact): boolean {
   const entry = place(log, fact, conversationId)
   const head = headAfter(log, entry).head
   // The new entry itself has no checkpoint yet.
-  const isLoaded = (at: typeof head) =>
-    at === null || at === entry || !(at instanceof SnapshotEntry) || at.hasBranch
+  const isLoaded = (index: typeof head) =>
+    index === null || index === entry || !(index instanceof SnapshotEntry) || index.hasBranch
   return isLoaded(entry.parent) && isLoaded(head)
 }

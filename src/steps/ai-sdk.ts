@@ -31,8 +31,8 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  * typeof step // 'function'
  */
 export function aiSdkStep(options: AiSdkStepOptions): Step {
-  const { streamText, tools: given = [], system: _, write: __, prove: ___, ...rest } = options
-  const { sorted, described: asked } = isList(given) ? ofLibrary(given) : ofSdk(given)
+  const { streamText, tools: toolOptions = [], system: _, write: __, prove: ___, ...rest } = options
+  const { sorted, described: requested } = isList(toolOptions) ? ofLibrary(toolOptions) : ofSdk(toolOptions)
   const version: Version = { current: 7 }
   return stepOf(
     {
@@ -44,7 +44,7 @@ export function aiSdkStep(options: AiSdkStepOptions): Step {
         // Errors are in the stream; the SDK would also print them.
         onError: () => undefined,
         ...rest,
-        ...toolFields(asked, writing.tools),
+        ...toolFields(requested, writing.tools),
         messages: toAiSdk(messages, writing),
         allowSystemInMessages: true,
       }),

@@ -34,8 +34,8 @@ export interface AnthropicStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function anthropicStep(options: AnthropicStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
-  const sorted = sortTools(given)
+  const { client, tools: toolOptions, system: _, stream = true, write: __, prove: ___, ...rest } = options
+  const sorted = sortTools(toolOptions)
   const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
@@ -84,7 +84,7 @@ function timeOf(mark: unknown): CacheTime | null {
 }
 
 /** Adds the container of the reply to the one with skills that the options pass. */
-function withContainer({ container, ...request }: AnthropicRequest, given: unknown): object {
+function withContainer({ container, ...request }: AnthropicRequest, input: unknown): object {
   if (container === undefined) return request
-  return { ...request, container: isObject(given) ? { ...given, id: container } : container }
+  return { ...request, container: isObject(input) ? { ...input, id: container } : container }
 }

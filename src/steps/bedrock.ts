@@ -32,7 +32,7 @@ export function bedrockStep(options: BedrockStepOptions): Step {
   const {
     client,
     model,
-    tools: given,
+    tools: toolOptions,
     system: _,
     stream = true,
     write: __,
@@ -40,7 +40,7 @@ export function bedrockStep(options: BedrockStepOptions): Step {
     toolConfig,
     ...rest
   } = options
-  const sorted = sortTools(given)
+  const sorted = sortTools(toolOptions)
   const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {

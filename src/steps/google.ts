@@ -34,7 +34,7 @@ export interface GoogleStepOptions extends StepOptions {
 export function googleStep(options: GoogleStepOptions): Step {
   const {
     client,
-    tools: given,
+    tools: toolOptions,
     system: _,
     stream = true,
     write: __,
@@ -43,7 +43,7 @@ export function googleStep(options: GoogleStepOptions): Step {
     ...rest
   } = options
   const { models } = client
-  const sorted = sortTools(given)
+  const sorted = sortTools(toolOptions)
   const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {
@@ -56,8 +56,8 @@ export function googleStep(options: GoogleStepOptions): Step {
         return { ...rest, contents, config: { ...config, ...front, ...toolList(writing) } }
       },
       send: (request, signal) => {
-        const { config: asked } = request as { readonly config: object }
-        const params = { ...request, config: { ...asked, abortSignal: signal } } as never
+        const { config: requested } = request as { readonly config: object }
+        const params = { ...request, config: { ...requested, abortSignal: signal } } as never
         return stream ? models.generateContentStream(params) : models.generateContent(params)
       },
       read: (reply, reading) => fromGoogle(reply as GoogleReply, reading),

@@ -35,9 +35,9 @@ export interface InteractionsStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function interactionsStep(options: InteractionsStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
+  const { client, tools: toolOptions, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const { interactions } = client
-  const sorted = sortTools(given)
+  const sorted = sortTools(toolOptions)
   const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {

@@ -43,7 +43,7 @@ export interface OpenAIChatStepOptions extends StepOptions {
 export function openaiChatStep(options: OpenAIChatStepOptions): Step {
   const {
     client,
-    tools: given,
+    tools: toolOptions,
     system: _,
     stream = true,
     write: __,
@@ -58,7 +58,7 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
       `Unknown server. Use one of ${Object.keys(SERVERS).join(', ')}.`,
     )
   const dialect = server === undefined ? {} : SERVERS[server]
-  const sorted = sortTools(given)
+  const sorted = sortTools(toolOptions)
   const tools = [...describe(sorted.described), ...sorted.providerTools]
   return stepOf(
     {

@@ -36,8 +36,8 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
-  const sorted = sortTools(given)
+  const { client, tools: toolOptions, system: _, stream = true, write: __, prove: ___, ...rest } = options
+  const sorted = sortTools(toolOptions)
   // Strict schemas are another dialect, without optional arguments.
   const describe = (tools: readonly ToolDescription[]): object[] =>
     tools.map((described) => ({

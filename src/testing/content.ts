@@ -146,7 +146,7 @@ export function openPart(): fc.Arbitrary<OpenPart> {
   return fc.oneof({ weight: 4, arbitrary: part }, { weight: 1, arbitrary: marked })
 }
 
-function damaged([part, place, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
+function damaged([part, position, value]: readonly [OpenPart, number, JsonValue]): OpenPart {
   const places: (readonly [holder: object, key: string])[] = []
   const copy = JSON.parse(JSON.stringify(part)) as JsonObject
   const look = (holder: object): void => {
@@ -157,7 +157,7 @@ function damaged([part, place, value]: readonly [OpenPart, number, JsonValue]): 
     if (!Array.isArray(holder)) places.push([holder, 'more'])
   }
   look(copy)
-  const [holder, key] = places[place % places.length] ?? [copy, 'more']
+  const [holder, key] = places[position % places.length] ?? [copy, 'more']
   setOwn(holder, key, value)
   return copy as OpenPart
 }

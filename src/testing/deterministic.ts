@@ -78,7 +78,7 @@ export interface ScheduledOptions {
 export function scheduled<T extends object>(
   target: T,
   turn: (label: string) => Promise<unknown>,
-  { atOnce = new Set(), told }: ScheduledOptions = {},
+  { atOnce = new Set(), told: report }: ScheduledOptions = {},
 ): T {
   return new Proxy(target, {
     get: (object, name) => {
@@ -89,7 +89,7 @@ export function scheduled<T extends object>(
         await turn(String(name))
         try {
           const result: unknown = await Reflect.apply(value, object, args)
-          told?.(String(name), args, result)
+          report?.(String(name), args, result)
           return result
         } finally {
           await turn(`${String(name)} done`)

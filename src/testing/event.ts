@@ -255,9 +255,9 @@ function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
   }
   const from = (source: fc.Arbitrary<Source>, role: 'user' | 'assistant') =>
     shape({ kind: kind('MessageEvent'), source, llm_message: anyMessage(role) }, optional)
-  const said = from(fc.constant('user'), 'user')
+  const text = from(fc.constant('user'), 'user')
   const others = from(fc.constantFrom('agent', 'agent', 'environment'), 'assistant')
-  return fc.boolean().chain((user) => (user ? said : others))
+  return fc.boolean().chain((user) => (user ? text : others))
 }
 
 const link = { tool_name: toolName(), tool_call_id: callId() }

@@ -79,19 +79,19 @@ function compareRecordings(before: string, after: string): readonly GoldenDiffer
   for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {
     const [old, now] = [was[seq], is[seq]]
     const { id = null, kind = null } = now ?? old ?? {}
-    const place = { seq, id, kind }
+    const position = { seq, id, kind }
     if (old === undefined || now === undefined || old.id !== now.id || old.kind !== now.kind) {
       const name = (line: Line | undefined): string | null =>
         line === undefined ? null : JSON.stringify([line.kind, line.id])
-      return [{ ...place, path: 'the event', before: name(old), after: name(now) }]
+      return [{ ...position, path: 'the event', before: name(old), after: name(now) }]
     }
     const [left, right] = [changesOf(old), changesOf(now)]
     const paths = [...new Set([...left.keys(), ...right.keys()])]
-    const found = paths.flatMap((path): GoldenDifference[] => {
+    const matches = paths.flatMap((path): GoldenDifference[] => {
       const [a, b] = [left.get(path) ?? null, right.get(path) ?? null]
-      return a === b ? [] : [{ ...place, path, before: a, after: b }]
+      return a === b ? [] : [{ ...position, path, before: a, after: b }]
     })
-    if (found.length > 0) return found
+    if (matches.length > 0) return matches
   }
   return []
 }
@@ -120,13 +120,13 @@ export async function golden<S, Kept = unknown>(
     await files.write(name, now)
     return
   }
-  const found = compareRecordings(before, now)
-  const [first] = found
+  const result = compareRecordings(before, now)
+  const [first] = result
   if (first === undefined) return
-  const shown = found
+  const shown = result
     .slice(0, SHOWN)
     .map(({ path, before: was, after: is }) => `  ${path}: ${cut(was)} -> ${cut(is)}`)
-  const more = found.length > SHOWN ? [`  and ${found.length - SHOWN} more`] : []
+  const more = result.length > SHOWN ? [`  and ${result.length - SHOWN} more`] : []
   const where = `position ${first.seq}, ${first.kind ?? 'a quarantined line'} ${JSON.stringify(first.id)}`
   throw new Error([`${name} differs at ${where}:`, ...shown, ...more].join('\n'))
 }
@@ -151,13 +151,13 @@ const linesOf = (text: string): readonly Line[] =>
 function leavesOf(value: unknown): ReadonlyMap<string, string> {
   const leaves = new Map<string, string>()
   const text = JSON.stringify(value, (_, inner: unknown) => jsonForm(inner)) ?? 'null'
-  const left: [string, unknown][] = [['$', JSON.parse(text)]]
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+  const remaining: [string, unknown][] = [['$', JSON.parse(text)]]
+  for (let next = remaining.pop(); next !== undefined; next = remaining.pop()) {
     const [path, inner] = next
     const entries = typeof inner === 'object' && inner !== null ? Object.entries(inner) : []
     if (entries.length === 0) leaves.set(path, JSON.stringify(inner))
     for (const [key, below] of entries.toReversed())
-      left.push([path + stepTo(key, Array.isArray(inner)), below])
+      remaining.push([path + stepTo(key, Array.isArray(inner)), below])
   }
   return leaves
 }

@@ -40,24 +40,24 @@ const wordless = (): fc.Arbitrary<Action> =>
 const wordy = (): fc.Arbitrary<Action> =>
   BODIES.ActionEvent().map((body) => ({ ...body, thought: [{ text: 'then this' }] }))
 
-const own = () =>
+const ownValue = () =>
   weighed<Call['callId']>([3, always({ as: 'fresh' })], [2, always({ as: 'text', text: 'c0' })])
-const same = (body = BODIES.ActionEvent()) => call(always({ as: 'same' }), body, own())
-const fresh = (body = BODIES.ActionEvent()) => call(always({ as: 'fresh' }), body, own())
+const same = (body = BODIES.ActionEvent()) => call(always({ as: 'same' }), body, ownValue())
+const fresh = (body = BODIES.ActionEvent()) => call(always({ as: 'fresh' }), body, ownValue())
 /** Calls of a new or the latest reply, with the event that they saw. */
 const freshAt = (back: fc.Arbitrary<Ref>) =>
-  call(always({ as: 'fresh' }), BODIES.ActionEvent(), own(), { after: asked(back) })
+  call(always({ as: 'fresh' }), BODIES.ActionEvent(), ownValue(), { after: requested(back) })
 const sameAt = (back: fc.Arbitrary<Ref>) =>
-  call(always({ as: 'same' }), wordless(), own(), { after: asked(back) })
+  call(always({ as: 'same' }), wordless(), ownValue(), { after: requested(back) })
 const backTo = (max: number, summary = false): fc.Arbitrary<Ref> =>
   fc.nat(max).map((n) => ({ to: 'back', n, summary }))
 
 const opens = () =>
-  call(always({ as: 'fresh' }), wordless(), own(), {
+  call(always({ as: 'fresh' }), wordless(), ownValue(), {
     end: weighed([4, waits(1, 2)], [1, always({ outcome: 'paused' })]),
   })
-const brings = () => call(always({ as: 'fresh' }), wordless(), own(), { end: waits(-2, -1) })
-const paused = (back: fc.Arbitrary<Ref>) => reply(asked(back), always({ outcome: 'paused' }))
+const brings = () => call(always({ as: 'fresh' }), wordless(), ownValue(), { end: waits(-2, -1) })
+const paused = (back: fc.Arbitrary<Ref>) => reply(requested(back), always({ outcome: 'paused' }))
 
 const underIdOf = (of: fc.Arbitrary<Ref>) =>
   fc.tuple(message(), of).map(([{ placing, saying }, ref]): Step => ({
@@ -74,7 +74,7 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [7, kind('MessageEvent')],
     [5, call(anyResponse())],
     [2, reply()],
-    [1, call(anyResponse(), BODIES.ActionEvent(), undefined, { after: asked() })],
+    [1, call(anyResponse(), BODIES.ActionEvent(), undefined, { after: requested() })],
     [6, anyAnswer()],
     [2, condensation()],
     [2, head()],
@@ -91,13 +91,20 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
   return weighed<readonly Step[]>(
     [20, one],
     [2, several(fresh(), same(), anyAnswer(), anyAnswer())],
-    [2, several(message(), message(), reply(asked(backTo(3))), reply(asked(backTo(4))))],
+    [2, several(message(), message(), reply(requested(backTo(3))), reply(requested(backTo(4))))],
     [
       2,
-      several(freshAt(backTo(0)), message(), sameAt(backTo(2)), latest(), latest(), reply(asked(backTo(5)))),
+      several(
+        freshAt(backTo(0)),
+        message(),
+        sameAt(backTo(2)),
+        latest(),
+        latest(),
+        reply(requested(backTo(5))),
+      ),
     ],
     [1, several(message(), freshAt(backTo(1)), latest(), message(), sameAt(backTo(4)), latest())],
-    [2, several(message(), message(), condensation(backTo(4), 1), reply(asked(backTo(4))))],
+    [2, several(message(), message(), condensation(backTo(4), 1), reply(requested(backTo(4))))],
     [
       1,
       several(
@@ -133,7 +140,7 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
       1,
       several(
         paused(backTo(0)),
-        weighed([1, paused(backTo(0))], [2, reply(asked(backTo(0)))]),
+        weighed([1, paused(backTo(0))], [2, reply(requested(backTo(0)))]),
         condensation(backTo(1), 1),
       ),
     ],
@@ -194,9 +201,9 @@ const call = (
   )
 
 /** The event that a reply saw: usually a recent fact, sometimes a later, unknown or invalid one. */
-const asked = (place = back()): fc.Arbitrary<Asked> =>
+const requested = (position = back()): fc.Arbitrary<Asked> =>
   weighed<Asked>(
-    [12, place],
+    [12, position],
     [1, summaryBack()],
     [2, always('later')],
     [2, always(true)],
@@ -219,7 +226,7 @@ const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
     [1, fc.constantFrom(1.5, '1', true, null, 2 ** 60).map((count) => ({ waits: count }))],
   )
 
-const reply = (after = asked(), end = ends()): fc.Arbitrary<Step> =>
+const reply = (after = requested(), end = ends()): fc.Arbitrary<Step> =>
   say(
     shape({
       say: always('reply'),
@@ -327,15 +334,15 @@ const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> =
   const offset = weighed<number | null>([8, fc.nat(9)], [1, fc.constantFrom(null, 99)])
   const body = fc
     .tuple(BODIES.Condensation(), offset, anyText())
-    .map(([each, at, summary]) => ({ ...each, summary_offset: at, summary }))
+    .map(([each, index, summary]) => ({ ...each, summary_offset: index, summary }))
   const list = fc.array(listed, { minLength, maxLength: Math.max(minLength, 4) })
   return say(shape({ say: always('condensation'), body, list }))
 }
 
-const head = (place = back()): fc.Arbitrary<Step> =>
+const head = (position = back()): fc.Arbitrary<Step> =>
   say(
     weighed<Ref | null | 7 | 'absent'>(
-      [9, place],
+      [9, position],
       [2, always(null)],
       [
         2,

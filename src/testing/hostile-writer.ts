@@ -23,11 +23,11 @@ export function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
         ? broken(written, placing, saying)
         : { ...said(written, saying), ...placed(written, placing) },
     )
-    const at = written.facts.length
+    const index = written.facts.length
     written.facts.push(fact)
-    written.ids.push(fact.id ?? ('quarantined' in fact ? null : deriveEventId('', at, fact)))
+    written.ids.push(fact.id ?? ('quarantined' in fact ? null : deriveEventId('', index, fact)))
     if ('kind' in fact && fact.kind === 'ActionEvent') {
-      written.calls.push({ at, callId: fact.tool_call_id, response: fact.llm_response_id })
+      written.calls.push({ at: index, callId: fact.tool_call_id, response: fact.llm_response_id })
     }
   }
   return written.facts
@@ -44,14 +44,14 @@ function position(written: Written, ref: Ref): number | null {
 
 function idOf(written: Written, ref: Ref): string {
   if (ref.to === 'text') return ref.text
-  const at = position(written, ref)
-  const id = (at === null ? null : written.ids[at]) ?? 'nowhere'
+  const index = position(written, ref)
+  const id = (index === null ? null : written.ids[index]) ?? 'nowhere'
   return ref.summary === true ? `${id}-summary` : id
 }
 
-function askedAt(written: Written, asked: Asked): string | true | null | 7 {
-  if (asked === 'later') return `e${written.facts.length + 1}`
-  return asked === null || asked === true || asked === 7 ? asked : idOf(written, asked)
+function askedAt(written: Written, requested: Asked): string | true | null | 7 {
+  if (requested === 'later') return `e${written.facts.length + 1}`
+  return requested === null || requested === true || requested === 7 ? requested : idOf(written, requested)
 }
 
 const recordOf = (
@@ -60,28 +60,29 @@ const recordOf = (
 ): JsonObject => ({ ...(after === undefined ? {} : { after: askedAt(written, after) }), ...end })
 
 function placed(written: Written, placing: Placing): Pick<Event, 'id' | 'timestamp' | 'parent_id'> {
-  const at = written.facts.length
+  const index = written.facts.length
   const { id, parent, time } = placing
-  const own = id.as === 'fresh' ? `e${at}` : id.as === 'ref' ? idOf(written, id.ref).slice(0, 200) : undefined
+  const ownId =
+    id.as === 'fresh' ? `e${index}` : id.as === 'ref' ? idOf(written, id.ref).slice(0, 200) : undefined
   return {
-    ...(own === undefined ? {} : { id: own }),
-    ...timeOf(at, time),
-    ...(parent.as === 'absent' ? {} : { parent_id: parentOf(written, parent, own ?? 'self') }),
+    ...(ownId === undefined ? {} : { id: ownId }),
+    ...timeOf(index, time),
+    ...(parent.as === 'absent' ? {} : { parent_id: parentOf(written, parent, ownId ?? 'self') }),
   }
 }
 
-function timeOf(at: number, time: Placing['time']): { readonly timestamp?: string } {
+function timeOf(timestamp: number, time: Placing['time']): { readonly timestamp?: string } {
   if (time === 'absent') return {}
   if (time === 'unreadable') return { timestamp: '2026-13-01T00:00:00Z' }
-  const second = time === 'next' ? at : time === 'same' ? 0 : 120 - at
+  const second = time === 'next' ? timestamp : time === 'same' ? 0 : 120 - timestamp
   const clock = `${String(Math.floor(second / 60)).padStart(2, '0')}:${String(second % 60).padStart(2, '0')}`
   return { timestamp: `2026-01-01T00:${clock}Z` }
 }
 
-function parentOf(written: Written, parent: Placing['parent'], own: string): string | null {
+function parentOf(written: Written, parent: Placing['parent'], ownValue: string): string | null {
   if (parent.as === 'null') return null
   if (parent.as === 'root') return ROOT
-  if (parent.as === 'self') return own
+  if (parent.as === 'self') return ownValue
   if (parent.as === 'ref') return idOf(written, parent.ref)
   return `e${written.facts.length + 2}`
 }
@@ -117,9 +118,9 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
       return { ...body, llm_message: { ...body.llm_message, reply } as typeof body.llm_message }
     }
     case 'result': {
-      const at = position(written, saying.call)
-      if (at !== null) written.ended.add(at)
-      const call = written.calls.find((each) => each.at === at)
+      const index = position(written, saying.call)
+      if (index !== null) written.ended.add(index)
+      const call = written.calls.find((each) => each.at === index)
       const link = { ...saying.body, tool_call_id: saying.callId ?? call?.callId ?? 'c-none' }
       if (link.kind === 'AgentErrorEvent') return link
       const actionId =

@@ -55,7 +55,7 @@ interface Counts {
 }
 
 const refs = (kind: 'thinking' | 'text' | 'call', count: number): JsonObject[] =>
-  Array.from({ length: count }, (_, at) => ({ [kind]: at }))
+  Array.from({ length: count }, (_, index) => ({ [kind]: index }))
 
 const recorded = (record: ReplyRecord): { readonly reply?: ReplyRecord } =>
   Object.keys(record).length === 0 ? {} : { reply: record }
@@ -185,23 +185,23 @@ class Server {
   #searched(searches: boolean, { thinking, texts, calls }: Counts): ReplyRecord {
     const last = this.#state.branch.view.units.last()
     const isBehind = last?.first === this.#waiting && !(last?.type === 'message' && isDerived(last))
-    const found = this.#waiting !== null && isBehind ? this.#search : null
+    const result = this.#waiting !== null && isBehind ? this.#search : null
     const search = `srvtoolu_${this.events.length}`
     if (searches) this.#search = search
     this.#waiting = null
-    if (!searches && found === null) return {}
+    if (!searches && result === null) return {}
     const parts: JsonObject[] = [
       ...refs('thinking', thinking),
-      ...(found === null
+      ...(result === null
         ? []
-        : [{ other: { type: 'web_search_tool_result', tool_use_id: found, content: [] } }]),
+        : [{ other: { type: 'web_search_tool_result', tool_use_id: result, content: [] } }]),
       ...refs('text', texts),
       ...(searches
         ? [{ other: { type: 'server_tool_use', id: search, name: 'web_search', input: { query: 'oak' } } }]
         : []),
       ...refs('call', calls),
     ]
-    const waits = Number(searches) - Number(found !== null)
+    const waits = Number(searches) - Number(result !== null)
     return { grammar: 'anthropic', parts, ...(waits === 0 ? {} : { waits }) }
   }
 
@@ -239,10 +239,10 @@ class Server {
   #respond({ calls, text, thinking: thoughts, confirm, searches, meanwhile }: Do<'respond'>): void {
     if (!this.#mayRespond()) return
     const response = `response-${this.events.length}`
-    const asked = this.#asked()
+    const requested = this.#asked()
     const thinking = this.#goesOn() ? [] : thoughts
     const counts = { thinking: thinking.length, texts: text === null ? 0 : 1, calls: calls.length }
-    const first = { ...asked, ...this.#searched(searches, counts) }
+    const first = { ...requested, ...this.#searched(searches, counts) }
     for (const [n, call] of calls.entries()) {
       // A reply without a record must be contiguous.
       if (meanwhile !== null && n === (this.#plan.recorded ? meanwhile.at : 0)) this.#hear(meanwhile)
@@ -261,7 +261,7 @@ class Server {
           name: call.tool,
           arguments: call.arguments,
           origin: 'completion',
-          ...recorded(n === 0 ? first : asked),
+          ...recorded(n === 0 ? first : requested),
         },
         llm_response_id: response,
       })
@@ -338,7 +338,7 @@ class Server {
   }
 
   /** Condenses events between two cut points, but never the system prompt or the loop of a pending batch. */
-  #condense({ from, to, summary, asked }: Do<'condense'>): void {
+  #condense({ from, to, summary, asked: requested }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)
     const picked = [from, to]
@@ -347,7 +347,7 @@ class Server {
     const [start = 0, end = 0] = picked
     const ids = [...viewEventsIn(view)].slice(start, end).map((item) => item.id)
     if (start === 0 || this.#isGoneOnWith(new Set(ids))) return
-    if (asked) this.#write({ kind: 'CondensationRequest' })
+    if (requested) this.#write({ kind: 'CondensationRequest' })
     this.#write({
       kind: 'Condensation',
       llm_response_id: `condenser-${this.events.length}`,
@@ -359,9 +359,10 @@ class Server {
   #isGoneOnWith(ids: ReadonlySet<string>): boolean {
     const units = [...this.#state.branch.view.units]
     const starts = stretchStarts(units)
-    const waiting = new Set(starts.filter((_, at) => isPending(units[at] as Unit)))
+    const waiting = new Set(starts.filter((_, index) => isPending(units[index] as Unit)))
     return units.some(
-      (unit, at) => waiting.has(starts[at] ?? -1) && [...unitEvents(unit)].some(({ id }) => ids.has(id)),
+      (unit, index) =>
+        waiting.has(starts[index] ?? -1) && [...unitEvents(unit)].some(({ id }) => ids.has(id)),
     )
   }
 

@@ -14,7 +14,7 @@ export interface ReplaySubject<S, Kept = unknown> {
   readonly project?: (state: S) => unknown
   /** Writes and reads a stored state. With both, the test also resumes from stored states. */
   readonly encode?: (state: S) => Kept
-  readonly decode?: (kept: Kept) => S
+  readonly decode?: (stored: Kept) => S
   readonly upcast?: (fact: Fact) => Fact
 }
 
@@ -75,10 +75,10 @@ function brokenBy<S, Kept>(facts: readonly Fact[], subject: ReplaySubject<S, Kep
 }
 
 /** @throws LawBroken for the first violated law. */
-function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S, Kept>): void {
+function checkReplayOf<S, Kept>(inputs: readonly Fact[], subject: ReplaySubject<S, Kept>): void {
   const { encode, decode } = subject
   const initial = frozen(withOwnMaps(subject.initial))
-  const facts = given.map((fact) => frozenCopy(fact))
+  const facts = inputs.map((fact) => frozenCopy(fact))
   const before = JSON.stringify(facts)
   const fold = (from: S, list: readonly Fact[]): S =>
     list.reduce((state, fact) => step(subject, state, fact), from)
@@ -86,15 +86,15 @@ function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S
 
   const states = [initial]
   const texts = [textOfState(initial)]
-  for (const [at, fact] of facts.entries()) {
-    const state = states[at] as S
+  for (const [index, fact] of facts.entries()) {
+    const state = states[index] as S
     const next = step(subject, state, fact)
     // Maps and sets cannot be frozen: only their text shows a change.
     same(
       'R3',
-      `the state after ${at} events, behind reduce of ${nameOf(fact)}`,
+      `the state after ${index} events, behind reduce of ${nameOf(fact)}`,
       textOfState(state),
-      texts[at],
+      texts[index],
     )
     states.push(next)
     texts.push(textOfState(next))
@@ -103,17 +103,17 @@ function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S
   same('R5', 'a second fold', textOfState(fold(initial, facts)), last)
   const readAgain = JSON.parse(before) as readonly Fact[]
   same('R5', 'a fold of facts that were written and read again', textOfState(fold(initial, readAgain)), last)
-  for (const at of cuts(facts.length)) {
-    const [state, rest] = [states[at] as S, facts.slice(at)]
-    same('R1', `the fold of the rest after ${at} events`, textOfState(fold(state, rest)), last)
-    checkWays(subject, facts, initial, state, at)
+  for (const index of cuts(facts.length)) {
+    const [state, rest] = [states[index] as S, facts.slice(index)]
+    same('R1', `the fold of the rest after ${index} events`, textOfState(fold(state, rest)), last)
+    checkWays(subject, facts, initial, state, index)
     if (encode === undefined || decode === undefined) continue
-    const kept = total('R7', `a state kept after ${at} events`, () => frozen(decode(encode(state))))
-    same('R7', `a state that was kept after ${at} events`, textOfState(kept), texts[at])
-    same('R7', `the fold on from a state kept after ${at} events`, textOfState(fold(kept, rest)), last)
+    const stored = total('R7', `a state kept after ${index} events`, () => frozen(decode(encode(state))))
+    same('R7', `a state that was kept after ${index} events`, textOfState(stored), texts[index])
+    same('R7', `the fold on from a state kept after ${index} events`, textOfState(fold(stored, rest)), last)
   }
-  for (const [at, state] of states.entries())
-    same('R3', `the state after ${at} events, read again`, textOfState(state), texts[at])
+  for (const [index, state] of states.entries())
+    same('R3', `the state after ${index} events, read again`, textOfState(state), texts[index])
   same('R3', 'the facts', JSON.stringify(facts), before)
 }
 
@@ -146,9 +146,9 @@ function checkWays<S, Kept>(
   facts: readonly Fact[],
   initial: S,
   from: S,
-  at: number,
+  index: number,
 ): void {
-  const rest = facts.slice(at)
+  const rest = facts.slice(index)
   const lists = [rest, rest.slice(1), rest.toReversed()]
   const ways = lists.map((list) => ({ list, state: from }))
   for (let n = 0; n < rest.length; n += 1) {
@@ -158,8 +158,13 @@ function checkWays<S, Kept>(
     }
   }
   for (const { list, state } of ways) {
-    const alone = [...facts.slice(0, at), ...list].reduce((one, fact) => step(subject, one, fact), initial)
-    same('R6', `one of three ways on from ${at} events`, readingOf(subject, state), readingOf(subject, alone))
+    const alone = [...facts.slice(0, index), ...list].reduce((one, fact) => step(subject, one, fact), initial)
+    same(
+      'R6',
+      `one of three ways on from ${index} events`,
+      readingOf(subject, state),
+      readingOf(subject, alone),
+    )
   }
 }
 
@@ -228,20 +233,20 @@ const MOST_TRIES = 2_000
  * @param fails whether a list fails in the same way
  */
 function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean): readonly T[] {
-  let left = list
+  let remaining = list
   let tries = 0
-  for (let size = Math.ceil(left.length / 2); size >= 1 && left.length > 1;) {
+  for (let size = Math.ceil(remaining.length / 2); size >= 1 && remaining.length > 1;) {
     let isFewer = false
-    for (let at = 0; at < left.length && tries < MOST_TRIES;) {
-      const fewer = [...left.slice(0, at), ...left.slice(at + size)]
+    for (let index = 0; index < remaining.length && tries < MOST_TRIES;) {
+      const fewer = [...remaining.slice(0, index), ...remaining.slice(index + size)]
       tries += 1
-      if (fewer.length < left.length && fails(fewer)) {
-        left = fewer
+      if (fewer.length < remaining.length && fails(fewer)) {
+        remaining = fewer
         isFewer = true
-      } else at += size
+      } else index += size
     }
     if (tries >= MOST_TRIES || (size === 1 && !isFewer)) break
     size = size === 1 ? 1 : Math.ceil(size / 2)
   }
-  return left
+  return remaining
 }

@@ -38,12 +38,12 @@ export const frozenCopy = <T>(value: T): T => frozenInPlace(JSON.parse(JSON.stri
  * its new parts.
  */
 export function frozenInPlace<T>(value: T): T {
-  const left: unknown[] = [value]
-  while (left.length > 0) {
-    const next = left.pop()
+  const remaining: unknown[] = [value]
+  while (remaining.length > 0) {
+    const next = remaining.pop()
     if (typeof next !== 'object' || next === null || Object.isFrozen(next) || !isPlain(next)) continue
     Object.freeze(next)
-    for (const inner of Object.values(next)) left.push(inner)
+    for (const inner of Object.values(next)) remaining.push(inner)
   }
   return value
 }

@@ -17,7 +17,7 @@ interface Range {
 }
 
 /** What a condensation does to a view. */
-export interface CondensationPlan {
+export interface ResolvedCondensation {
   readonly removed: readonly Range[]
   /** Index of the unit before which its summary is inserted; null without one. */
   readonly summaryIndex: number | null
@@ -31,11 +31,11 @@ export interface CondensationPlan {
  * between them, a listed one can cost O(their number).
  * @param log the log of the view, at any later length
  */
-export function planCondensation(
+export function resolveCondensation(
   { units, length }: View,
   { event }: EventEntry<Condensation>,
   log: Log,
-): CondensationPlan {
+): ResolvedCondensation {
   const hits = listedUnits(units, event.forgotten_event_ids ?? [], log)
   const removed: Range[] = []
   for (const { index } of hits) {
@@ -54,14 +54,14 @@ export function planCondensation(
 
 /** Returns the view after a condensation. Costs as `planCondensation`. */
 export function condense(view: View, entry: EventEntry<Condensation>, log: Log): View {
-  const { removed, summaryIndex } = planCondensation(view, entry, log)
+  const { removed, summaryIndex } = resolveCondensation(view, entry, log)
   if (removed.length === 0 && summaryIndex === null) return { ...view, unhandledCondensationRequest: false }
   const { units } = view
   let { length } = view
-  let kept = Units.empty()
+  let stored = Units.empty()
   let from = 0
   const keepTo = (to: number): void => {
-    if (to > from) kept = kept.concat(units.range(from, to))
+    if (to > from) stored = stored.concat(units.range(from, to))
     from = Math.max(from, to)
   }
   let isInserted = summaryIndex === null
@@ -69,10 +69,10 @@ export function condense(view: View, entry: EventEntry<Condensation>, log: Log):
     if (!isInserted && (summaryIndex as number) <= range.from) {
       keepTo(summaryIndex as number)
       const next = nextKept(units, removed, summaryIndex as number)
-      const unit = summaryUnit(entry, kept.last(), next)
+      const unit = summaryUnit(entry, stored.last(), next)
       // A condensation's entry is placed like any other: the summary can be listed by its id.
       entry.unit = unit
-      kept = kept.push(unit)
+      stored = stored.push(unit)
       length += 1
       isInserted = true
     }
@@ -83,12 +83,12 @@ export function condense(view: View, entry: EventEntry<Condensation>, log: Log):
     }
     from = range.to
   }
-  return { units: kept, length, unhandledCondensationRequest: false }
+  return { units: stored, length, unhandledCondensationRequest: false }
 }
 
 /** Returns the units that a condensation removed from the view above it, in order. Costs as `planCondensation`. */
 export const removedUnits = (above: View, entry: EventEntry<Condensation>, log: Log): Unit[] =>
-  planCondensation(above, entry, log).removed.flatMap(({ from, to }) => above.units.slice(from, to))
+  resolveCondensation(above, entry, log).removed.flatMap(({ from, to }) => above.units.slice(from, to))
 
 interface Hit {
   readonly index: number
@@ -164,7 +164,8 @@ export function indexOfSummary(units: Units, entry: Entry): number {
 
 /** The whole stretch of a unit. O(its units · log view). */
 function stretchAround(units: Units, index: number): Range {
-  const isStart = (at: number): boolean => hasStart(units.stretchBefore(at), flowOf(units.get(at) as Unit))
+  const isStart = (index: number): boolean =>
+    hasStart(units.stretchBefore(index), flowOf(units.get(index) as Unit))
   let from = index
   while (from > 0 && !isStart(from)) from -= 1
   return { from, to: units.nextStart(index + 1) }
@@ -174,8 +175,8 @@ function stretchAround(units: Units, index: number): Range {
 function indexAtOffset(units: Units, hits: readonly Hit[], offset: number): number {
   let listed = 0
   for (const { index, events } of hits) {
-    const found = units.indexAfter(offset + listed)
-    if (found <= index) return found
+    const result = units.indexAfter(offset + listed)
+    if (result <= index) return result
     listed += events
   }
   return units.indexAfter(offset + listed)

@@ -71,9 +71,9 @@ export const sumFlows = (flows: readonly Flow[]): Flow => flows.reduce(sum, NO_F
 function sum(one: Flow, other: Flow): Flow {
   if (one === NO_FLOW) return other
   const joinsAt = (loop: boolean, paused: boolean): number => {
-    const own = one.joins[keyOf(loop, paused)] as number
+    const ownValue = one.joins[keyOf(loop, paused)] as number
     const needed = other.joins[keyOf(one.loop ?? loop, one.paused ?? paused)] as number
-    return Math.max(own, needed <= one.floor ? 0 : needed - one.added)
+    return Math.max(ownValue, needed <= one.floor ? 0 : needed - one.added)
   }
   return {
     loop: other.loop ?? one.loop,

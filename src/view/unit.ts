@@ -5,19 +5,12 @@ import type { ActionEvent, ToolResultEvent, Event } from '../event/types.ts'
 import type { EventEntry, UnitOrder } from '../log/entry.ts'
 import type { PendingCallIndex } from '../log/open-calls.ts'
 import type { Vector } from '../log/vector.ts'
-import type { Units } from './units.ts'
 
 /** One event of the view. A derived summary is an item without a position in the log. */
 export interface ViewItem<E extends Event = Event> {
   readonly id: string
   readonly event: E
 }
-
-/** Order of a unit with its first event at this position, inserted before the unit at an index. O(log n). */
-export const orderAt = (units: Units, index: number, first: number): UnitOrder => ({
-  rank: index === units.length ? first : (units.get(index - 1)?.rank ?? -1),
-  first,
-})
 
 /** A system prompt, a message or a summary (U1). */
 export interface MessageUnit extends UnitOrder {

@@ -390,3 +390,9 @@ export function unitsOf(list: Iterable<Unit>): Units {
   for (const unit of list) units = units.push(unit)
   return units
 }
+
+/** Order of a unit with its first event at this position, inserted before the unit at an index. O(log n). */
+export const orderAt = (units: Units, index: number, first: number): UnitOrder => ({
+  rank: index === units.length ? first : (units.get(index - 1)?.rank ?? -1),
+  first,
+})

@@ -224,8 +224,8 @@ describe('a conversation over AG-UI', () => {
     // The page knows of the subagents before the call that waits for them has a result.
     expect(types.indexOf('SUBAGENT_STARTED')).toBeLessThan(types.indexOf('TOOL_CALL_RESULT'))
     for (const event of seen) expect(EventSchemas.safeParse(event)).toMatchObject({ success: true })
-    const said = agent.messages.filter((message) => 'subagentRunId' in message)
-    expect(said.map(({ role }) => role)).toEqual(['user', 'reasoning', 'assistant', 'user', 'activity'])
+    const messages = agent.messages.filter((message) => 'subagentRunId' in message)
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'reasoning', 'assistant', 'user', 'activity'])
     await engine.close()
   })
 

@@ -99,7 +99,7 @@ describe('the LangGraph saver', () => {
         const expected = await Promise.all(
           values.map(async (each) => saver.serde.loadsTyped(...(await saver.serde.dumpsTyped(each)))),
         )
-        expect(await Promise.all(configs.map((at) => valueOf(saver, at)))).toEqual(expected)
+        expect(await Promise.all(configs.map((index) => valueOf(saver, index)))).toEqual(expected)
       }),
       { numRuns: 100 },
     )

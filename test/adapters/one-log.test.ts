@@ -117,9 +117,9 @@ it('begins under the Claude Agent SDK, continues under OpenAI Agents, ends under
   expect(lines?.slice(1).every(({ parentUuid }) => uuids.has(parentUuid as string))).toBe(true)
 
   // One branch, on which all have spoken.
-  const said = (await conversation.messages()).filter(({ role }) => role === 'user')
+  const messages = (await conversation.messages()).filter(({ role }) => role === 'user')
   expect(
-    said.map(({ content }) => content.flatMap((part) => (isTextPart(part) ? part.text : [])).join('')),
+    messages.map(({ content }) => content.flatMap((part) => (isTextPart(part) ? part.text : [])).join('')),
   ).toEqual(['Read the file.', 'And in Rome?', 'Thank you.', 'What was it?'])
   const { items } = await conversation.search({ limit: 100 })
   expect(checkLog(items.map(({ fact }) => fact))).toEqual([])

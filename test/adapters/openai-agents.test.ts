@@ -324,16 +324,16 @@ describe('a session over a conversation', () => {
             await session.replaceHistoryWithCompaction?.(change.items)
             list = [...change.items]
           } else {
-            const kept = list.slice(0, Math.max(0, list.length - change.count))
+            const stored = list.slice(0, Math.max(0, list.length - change.count))
             const transaction = {
               type: 'replace_suffix',
-              expectedSuffix: list.slice(kept.length),
+              expectedSuffix: list.slice(stored.length),
               replacement: change.items,
             } as const
             const args = { operationId: `op-${(operation += 1)}`, transaction }
             await session.applyHistoryTransaction(args)
             await session.applyHistoryTransaction(args)
-            list = [...kept, ...change.items]
+            list = [...stored, ...change.items]
           }
           expect(await session.getItems()).toEqual(list)
         }

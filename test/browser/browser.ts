@@ -30,7 +30,7 @@ export interface Watched {
   /** Errors, refused loads and messages of the console that are warnings or worse. */
   readonly troubles: readonly string[]
   /** Every address that was asked for. */
-  readonly asked: readonly string[]
+  readonly requests: readonly string[]
 }
 
 /** Opens a page of its own, of a desktop's size unless another is given. */
@@ -46,13 +46,13 @@ export async function openPage(
   const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en-GB' })
   const page = await context.newPage()
   const troubles: string[] = []
-  const asked: string[] = []
+  const requests: string[] = []
   page.on('pageerror', (error) => troubles.push(error.message))
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) troubles.push(message.text())
   })
-  page.on('request', (request) => asked.push(request.url()))
-  return { page, troubles, asked }
+  page.on('request', (request) => requests.push(request.url()))
+  return { page, troubles, requests }
 }
 
 /** The source of axe, which looks for what keeps people out of a page. */

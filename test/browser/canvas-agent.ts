@@ -22,15 +22,15 @@ export const step: Step = async function* ({ state, approved, signal }) {
     for (const call of approved) yield result(call)
     return
   }
-  const asked = JSON.stringify(state.branch.lastUserMessage?.event?.llm_message.content ?? [])
+  const requests = JSON.stringify(state.branch.lastUserMessage?.event?.llm_message.content ?? [])
   const last = state.log.head?.event?.kind
-  if (asked.includes('tool') && last === 'MessageEvent') {
+  if (requests.includes('tool') && last === 'MessageEvent') {
     yield call(ROUND())
     return
   }
   const words = last === 'ObservationEvent' ? ['Done', ' it.'] : WORDS
-  for (const [at, content] of words.entries()) {
-    if (at === 2 && asked.includes('slow')) await gate(signal)
+  for (const [index, content] of words.entries()) {
+    if (index === 2 && requests.includes('slow')) await gate(signal)
     yield { kind: 'StreamingDeltaEvent', source: 'agent', content }
   }
   yield says(words.join(''))

@@ -19,7 +19,7 @@ let canvas: Canvas
 let browser: Browser
 let page: Page
 /** What the page has told its user of errors. */
-let told: string[]
+let reports: string[]
 
 beforeAll(async () => {
   writeFileSync(OWN, longLog())
@@ -38,13 +38,13 @@ beforeEach(async () => {
   canvas.closeGate()
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: 'en-GB' })
   page = await context.newPage()
-  told = []
+  reports = []
   // The page asks other hosts for fonts and measures its use: none can be reached from here.
   await page.route(
     ({ hostname }) => hostname !== '127.0.0.1',
     (route) => route.abort(),
   )
-  await page.exposeFunction('tell', (text: string) => told.push(text))
+  await page.exposeFunction('tell', (text: string) => reports.push(text))
   await page.addInitScript(() => {
     new MutationObserver(() => {
       for (const toast of document.querySelectorAll('[data-rht-toaster] [role=status]'))
@@ -60,7 +60,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await page.context().close()
-  expect(new Set(told.filter((text) => text !== 'Creating conversation…'))).toEqual(new Set())
+  expect(new Set(reports.filter((text) => text !== 'Creating conversation…'))).toEqual(new Set())
 })
 
 const box = (): Locator => page.locator('[contenteditable=true], textarea').first()

@@ -11,4 +11,4 @@ const PLACES = [
 
 /** The browser's file; null where there is none. */
 export const findBrowser = (): string | null =>
-  PLACES.find((place) => place !== undefined && existsSync(place)) ?? null
+  PLACES.find((backend) => backend !== undefined && existsSync(backend)) ?? null

@@ -72,7 +72,7 @@ const placeOf = async (page: Page): Promise<number> => Number(await page.inputVa
 
 describe('a page that opens without a server', () => {
   it('shows at each place what the command says, and asks for nothing', async () => {
-    const { page, troubles, asked } = await opened([SAMPLE])
+    const { page, troubles, requests } = await opened([SAMPLE])
     expect(await status(page)).toBe('waiting for confirmation')
     const view = JSON.parse(await colloquy('view', SAMPLE, '--json')) as { readonly view: readonly string[] }
     const shown = await page.locator('#panel .unit:not(.pending) .item').count()
@@ -87,12 +87,12 @@ describe('a page that opens without a server', () => {
     await page.click('#tab-sent')
     for (const form of ['anthropic', 'openai-chat', 'google']) {
       await page.selectOption('#panel select', form)
-      const said = JSON.parse(await colloquy('messages', SAMPLE, '--format', form, '--json'))
-      const messages = said.messages.messages ?? said.messages.contents ?? said.messages
+      const text = JSON.parse(await colloquy('messages', SAMPLE, '--format', form, '--json'))
+      const messages = text.messages.messages ?? text.messages.contents ?? text.messages
       await page.getByText(`${messages.length} messages`, { exact: true }).waitFor()
     }
     expect(troubles).toEqual([])
-    expect(asked.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
+    expect(requests.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
   })
 
   it('links to an event, finds by words and kinds, says why, and tries what would be', async () => {
@@ -150,16 +150,16 @@ describe('a page that opens without a server', () => {
         source: 'agent',
       },
     ])
-    const { page, troubles, asked } = await opened([log])
+    const { page, troubles, requests } = await opened([log])
     for (const tab of ['view', 'sent', 'event', 'why', 'cost', 'what-if']) {
       await page.click(`#tab-${tab}`)
-      for (const place of ['1', '3', '6']) await page.fill('.scrub input', place)
+      for (const position of ['1', '3', '6']) await page.fill('.scrub input', position)
     }
     await page.click('#tab-view')
     expect(await page.getByText('<img src=x onerror=').count()).toBeGreaterThan(0)
     expect(await page.evaluate('window.done')).toBe(undefined)
     expect(await page.locator('img, iframe, object').count()).toBe(0)
-    expect(asked.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
+    expect(requests.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
     expect(troubles).toEqual([])
     expect(readFileSync(join(folder, 'page.html'), 'utf8')).not.toContain('SECRET')
   })
@@ -173,16 +173,16 @@ describe('a page that opens without a server', () => {
         (title) => document.querySelector('h1')?.textContent === title,
         `${name.replaceAll(/\W+/g, '-')}.jsonl`,
       )
-      const found = page.locator('.found li').first()
-      expect(await found.textContent(), name).toMatch(says)
-      expect(await found.isVisible()).toBe(true)
+      const result = page.locator('.found li').first()
+      expect(await result.textContent(), name).toMatch(says)
+      expect(await result.isVisible()).toBe(true)
     }
     expect(troubles).toEqual([])
   })
 
   it('counts what the conversations took that stand beside the one that started them', async () => {
     const reply = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
-    const said = (id: string, input: number) => ({
+    const text = (id: string, input: number) => ({
       kind: 'MessageEvent',
       id,
       source: 'agent',
@@ -197,7 +197,7 @@ describe('a page that opens without a server', () => {
       ['other', null],
     ] as const) {
       await store.createConversation({ id, parentConversationId: parent })
-      const lines = [say(`${id}-1`, 'Go'), said(`${id}-2`, 1000)].map((line) => JSON.stringify(line))
+      const lines = [say(`${id}-1`, 'Go'), text(`${id}-2`, 1000)].map((line) => JSON.stringify(line))
       await store.append(
         id,
         lines.map((line) => loadLine(line).fact),
@@ -225,12 +225,12 @@ describe('a page that opens without a server', () => {
       await session.send('Runtime.evaluate', { expression: AXE })
       for (const tab of ['view', 'sent', 'event', 'why', 'cost', 'what-if']) {
         await page.click(`#tab-${tab}`)
-        const found = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as readonly {
+        const result = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as readonly {
           readonly id: string
           readonly impact: string
           readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
         }[]
-        const bad = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        const bad = result.filter(({ impact }) => impact === 'serious' || impact === 'critical')
         expect(
           bad.map(({ id, nodes }) => [id, tab, colorScheme, nodes[0]?.html, nodes[0]?.failureSummary]),
         ).toEqual([])
@@ -248,13 +248,13 @@ async function serving(
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { ...process.env, ...env },
   })
-  const url = await new Promise<string>((found, reject) => {
+  const url = await new Promise<string>((result, reject) => {
     let out = ''
     child.once('exit', () => reject(new Error(`ended: ${out}`)))
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text
       const address = / at (http:\S+)\n/.exec(out)?.[1]
-      if (address !== undefined) found(address)
+      if (address !== undefined) result(address)
     })
   })
   return { url, end: () => void child.kill() }
@@ -291,7 +291,7 @@ describe('a page that is served', () => {
       COLLOQUY_SESSION_API_KEYS: 'the-key',
     })
     try {
-      const { page, asked } = await openPage(browser)
+      const { page, requests } = await openPage(browser)
       await page.goto(`${url}/inspect`)
       await page.fill('input[type=password]', 'another')
       await page.click('button[type=submit]')
@@ -314,7 +314,7 @@ describe('a page that is served', () => {
       await page.locator('.hits mark', { hasText: 'you there' }).waitFor()
       await page.locator('.hits button.link').first().click()
       await page.waitForFunction(() => location.hash.includes('event='))
-      expect(asked.filter((address) => address.includes('the-key'))).toEqual([])
+      expect(requests.filter((address) => address.includes('the-key'))).toEqual([])
     } finally {
       end()
     }

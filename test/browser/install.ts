@@ -37,9 +37,9 @@ function run(command: string, args: readonly string[], cwd = HERE): string {
 }
 
 function installPackages(): void {
-  const asked = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+  const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules', '.installed-lock')
-  if (existsSync(mark) && readFileSync(mark, 'utf8') === asked) return
+  if (existsSync(mark) && readFileSync(mark, 'utf8') === requests) return
   run('npm', ['ci', '--no-audit', '--no-fund'])
   cpSync(join(HERE, 'package-lock.json'), mark)
 }

@@ -5,37 +5,37 @@ export function longLog(): string {
   const lines: object[] = [
     { kind: 'SystemPromptEvent', id: 'system', source: 'agent', system_prompt: { text: 'Help.' }, tools: [] },
   ]
-  for (let at = 0; lines.length < 343; at += 1) {
+  for (let index = 0; lines.length < 343; index += 1) {
     const tool_call = {
-      id: `call-${at}`,
+      id: `call-${index}`,
       name: 'terminal',
       arguments: '{"command":"ls"}',
       origin: 'completion',
     }
-    const ends = { tool_name: 'terminal', tool_call_id: `call-${at}` }
+    const ends = { tool_name: 'terminal', tool_call_id: `call-${index}` }
     lines.push(
       {
         kind: 'MessageEvent',
-        id: `user-${at}`,
+        id: `user-${index}`,
         source: 'user',
-        llm_message: { role: 'user', content: [{ type: 'text', text: `Question ${at}` }] },
+        llm_message: { role: 'user', content: [{ type: 'text', text: `Question ${index}` }] },
       },
       {
         kind: 'ActionEvent',
-        id: `action-${at}`,
+        id: `action-${index}`,
         source: 'agent',
         thought: [],
         action: { kind: 'TerminalAction', command: 'ls' },
         ...ends,
         tool_call,
-        llm_response_id: `reply-${at}`,
+        llm_response_id: `reply-${index}`,
       },
       {
         kind: 'ObservationEvent',
-        id: `result-${at}`,
+        id: `result-${index}`,
         source: 'environment',
         ...ends,
-        action_id: `action-${at}`,
+        action_id: `action-${index}`,
         observation: {
           kind: 'TerminalObservation',
           content: [{ type: 'text', text: 'readme.md' }],

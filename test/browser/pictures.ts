@@ -23,9 +23,9 @@ execFileSync(process.execPath, [
   html,
 ])
 const browser = await startBrowser()
-for (const { name, place, tab } of PICTURES) {
+for (const { name, place: position, tab } of PICTURES) {
   const { page } = await openPage(browser, { colorScheme: 'light', width: 1280, height: 760 })
-  await page.goto(`file://${html}#at=${place}`)
+  await page.goto(`file://${html}#at=${position}`)
   await page.click(`#tab-${tab}`)
   await page.waitForTimeout(500)
   const path = join(ROOT, `docs/inspector-${name}.webp`)

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Condensation } from '../../src/event/index.ts'
 import { loadLine, reduce, replay, viewEvents } from '../../src/index.ts'
 import { readFileSync } from 'node:fs'
-import { type Answer, answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+import { type Answer, answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
 
 interface CondenseAnswer extends Answer {
   readonly condensation: (Condensation & { readonly id: string }) | null
@@ -14,7 +14,7 @@ interface CondenseAnswer extends Answer {
 }
 
 const messages = (count: number): object[] =>
-  Array.from({ length: count }, (_, at) => said(`m${at}`, `word ${at}`))
+  Array.from({ length: count }, (_, index) => output(`m${index}`, `word ${index}`))
 
 /** What condense answers about events. */
 async function condensed(events: readonly object[], ...argv: string[]): Promise<CondenseAnswer> {
@@ -60,9 +60,9 @@ describe('condense', () => {
     [5, 6],
     [6, 7],
     [7, 8],
-  ])('may be told to keep few: %i of %i', async (most, count) => {
-    const { view } = await condensed(messages(count), '--max-events', String(most))
-    expect(view.length).toBeLessThan(most)
+  ])('may be told to keep few: %i of %i', async (limit, count) => {
+    const { view } = await condensed(messages(count), '--max-events', String(limit))
+    expect(view.length).toBeLessThan(limit)
     expect(view.at(-1)).toBe(`m${count - 1}`)
   })
 
@@ -98,7 +98,7 @@ describe('condense', () => {
   })
 
   it('looks from another branch', async () => {
-    const log = [...messages(9), said('other', 'a fork', { parent_id: 'm1' })]
+    const log = [...messages(9), output('other', 'a fork', { parent_id: 'm1' })]
     expect((await condensed(log, '--max-events', '8')).view_before).toBe(3)
     expect((await condensed(log, '--max-events', '8', '--leaf', 'm8')).view_before).toBe(9)
   })
@@ -134,7 +134,7 @@ describe('condense', () => {
 
 describe('messages with a budget', () => {
   const log = [
-    said('u', 'Go.'),
+    output('u', 'Go.'),
     called('a', 'ls'),
     answered('o', 'a', 'x'.repeat(4000)),
     called('b', 'ls'),

@@ -21,10 +21,10 @@ export interface Kept {
 }
 
 /** A whole conversation. The reasons for a line in quarantine are left out: they are found anew. */
-export async function kept(store: Store, id: string): Promise<Kept> {
-  const found = await store.getConversation(id)
-  if (found === null) throw new Error(`no conversation ${id}`)
-  const { updatedAt: _when, ...record } = found
+export async function stored(store: Store, id: string): Promise<Kept> {
+  const stored = await store.getConversation(id)
+  if (stored === null) throw new Error(`no conversation ${id}`)
+  const { updatedAt: _when, ...record } = stored
   const log = await store.read(id, { limit: 100_000 })
   return { record, log: log.map(entry) }
 }

@@ -6,12 +6,12 @@ import { describe, expect, it } from 'vitest'
 import { openZip } from '../../src/cli/input/zip.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
 import { fill, inFile } from './database.ts'
-import { called, colloquy, exported, folder, said } from './world.ts'
+import { called, colloquy, exported, folder, output } from './world.ts'
 
 const KEY = 'sk-ant-api03-0123456789abcdef'
 
 const facts: readonly Fact[] = [
-  said('m', `use ${KEY}`),
+  output('m', `use ${KEY}`),
   {
     kind: 'MessageEvent',
     source: 'user',
@@ -30,12 +30,12 @@ const facts: readonly Fact[] = [
 ].map((value) => loadValue(value).fact)
 
 async function filled(): Promise<(name?: string) => string> {
-  const at = folder({})
-  await fill(at('x.db'), 'c 1', facts)
-  await inFile(at('x.db'), (store) =>
+  const index = folder({})
+  await fill(index('x.db'), 'c 1', facts)
+  await inFile(index('x.db'), (store) =>
     store.updateConversation('c 1', { title: `On ${KEY}`, metadata: { token: 'x1y2' } }),
   )
-  return at
+  return index
 }
 
 /** The text of a file, or of all files in a directory or a zip. */
@@ -69,16 +69,18 @@ describe('export --redact', () => {
   it.each(['jsonl', 'directory', 'zip'])(
     'in a %s that gives the same conversation when it is imported',
     async (layout) => {
-      const at = await filled()
-      const path = at(layout === 'zip' ? 'out.zip' : layout === 'jsonl' ? 'out.jsonl' : 'out')
-      const { code } = await exported(at, '--format', layout, '--output', path, '--redact')
+      const index = await filled()
+      const path = index(layout === 'zip' ? 'out.zip' : layout === 'jsonl' ? 'out.jsonl' : 'out')
+      const { code } = await exported(index, '--format', layout, '--output', path, '--redact')
       expect(code).toBe(0)
       const text = await textIn(path)
       expect(text).toContain('[redacted]')
       expect(text).not.toMatch(/sk-ant|hunter2|x1y2/)
-      await colloquy(['import', path, '--db', at('y.db'), '--conversation', 'c 1'])
+      await colloquy(['import', path, '--db', index('y.db'), '--conversation', 'c 1'])
       const places = (db: string) =>
-        inFile(at(db), async (store) => (await store.read('c 1')).map(({ id, parentId }) => [id, parentId]))
+        inFile(index(db), async (store) =>
+          (await store.read('c 1')).map(({ id, parentId }) => [id, parentId]),
+        )
       expect(await places('y.db')).toEqual(await places('x.db'))
     },
   )

@@ -5,22 +5,22 @@ import { describe, expect, it } from 'vitest'
 import { LAYOUTS } from '../../src/cli/commands.ts'
 import { eventFileName } from '../../src/cli/export.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
-import { fill, inFile, kept } from './database.ts'
-import { called, colloquy, exported, folder, lines, said } from './world.ts'
+import { fill, inFile, stored } from './database.ts'
+import { called, colloquy, exported, folder, lines, output } from './world.ts'
 
 const SECRET = 'gAAAAABsecretsecretsecret'
 
 const facts: readonly Fact[] = [
-  said('m', 'hi \u009b2J \u202e'),
+  output('m', 'hi \u009b2J \u202e'),
   { id: 'x', kind: 'Odd' },
   called('a', 'ls', { responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SECRET } }),
 ].map((value) => loadValue(value).fact)
 
 /** A folder with a database of one conversation, `c 1`. */
 async function filled(): Promise<(name?: string) => string> {
-  const at = folder({})
-  await fill(at('x.db'), 'c 1', facts)
-  return at
+  const index = folder({})
+  await fill(index('x.db'), 'c 1', facts)
+  return index
 }
 
 /** All names in a folder but those of its database, beside which SQLite keeps files of its own. */
@@ -43,55 +43,55 @@ describe('standard output', () => {
   })
 
   it('that is a terminal gets nothing that drives it, and the same events', async () => {
-    const at = folder({})
+    const index = folder({})
     const broken: Fact = { quarantined: true, raw: '{"\u001b[2J', issues: [], id: 'q' }
     // Without an id it would be written as it is.
     const bare: Fact = { quarantined: true, raw: '{\u001b[3J', issues: [] }
-    await fill(at('x.db'), 'c 1', [...facts, broken, bare])
-    const { out } = await colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1'], { tty: true })
+    await fill(index('x.db'), 'c 1', [...facts, broken, bare])
+    const { out } = await colloquy(['export', '--db', index('x.db'), '--conversation', 'c 1'], { tty: true })
     // oxlint-disable-next-line no-control-regex -- they are what must not be there
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
-    writeFileSync(at('copied.jsonl'), out)
-    await colloquy(['import', at('copied.jsonl'), '--db', at('y.db'), '--conversation', 'c 1'])
+    writeFileSync(index('copied.jsonl'), out)
+    await colloquy(['import', index('copied.jsonl'), '--db', index('y.db'), '--conversation', 'c 1'])
     const [before, after] = await Promise.all(
-      ['x.db', 'y.db'].map((db) => inFile(at(db), (store) => kept(store, 'c 1'))),
+      ['x.db', 'y.db'].map((db) => inFile(index(db), (store) => stored(store, 'c 1'))),
     )
     expect(after?.log).toEqual(before?.log)
   })
 
   it('gets a log of any length', async () => {
-    const at = folder({})
+    const index = folder({})
     await fill(
-      at('x.db'),
+      index('x.db'),
       'c 1',
       Array.from({ length: 500 }, (_, i): Fact => ({ kind: 'PauseEvent', id: `p${i}` })),
     )
-    const { out } = await exported(at)
+    const { out } = await exported(index)
     expect(out.split('\n')).toHaveLength(501)
   })
 })
 
 describe('a path', () => {
   it.each(LAYOUTS)('is written as a whole, and never over another: %s', async (layout) => {
-    const at = await filled()
-    const argv = ['--format', layout, '--output', at('out')]
-    const { code, out, err } = await exported(at, ...argv)
+    const index = await filled()
+    const argv = ['--format', layout, '--output', index('out')]
+    const { code, out, err } = await exported(index, ...argv)
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    expect(out).toBe(`${at('out')}  3 events of c 1\n`)
-    const before = namesIn(at())
-    const again = await exported(at, ...argv)
+    expect(out).toBe(`${index('out')}  3 events of c 1\n`)
+    const before = namesIn(index())
+    const again = await exported(index, ...argv)
     expect(again).toMatchObject({ code: 1, out: '' })
     expect(again.err).toMatch(/^colloquy: [^\n]*already exists[^\n]*--force\n$/)
-    expect((await exported(at, ...argv, '--force')).code).toBe(0)
+    expect((await exported(index, ...argv, '--force')).code).toBe(0)
     // No other name is left, hidden or not.
-    expect(namesIn(at())).toEqual(before)
+    expect(namesIn(index())).toEqual(before)
   })
 
   it('of an empty directory is taken', async () => {
-    const at = await filled()
-    mkdirSync(at('out'))
-    expect((await exported(at, '--format', 'directory', '--output', at('out'))).code).toBe(0)
-    expect(readdirSync(at('out/events'))).toEqual([
+    const index = await filled()
+    mkdirSync(index('out'))
+    expect((await exported(index, '--format', 'directory', '--output', index('out'))).code).toBe(0)
+    expect(readdirSync(index('out/events'))).toEqual([
       'event-00000-m.json',
       'event-00001-x.json',
       'event-00002-a.json',
@@ -99,13 +99,13 @@ describe('a path', () => {
   })
 
   it('of a directory with anything else in it is left alone, --force or not', async () => {
-    const at = await filled()
-    mkdirSync(at('out'))
-    writeFileSync(at('out/thesis.txt'), 'years of work')
-    const { code, err } = await exported(at, '--format', 'directory', '--output', at('out'), '--force')
+    const index = await filled()
+    mkdirSync(index('out'))
+    writeFileSync(index('out/thesis.txt'), 'years of work')
+    const { code, err } = await exported(index, '--format', 'directory', '--output', index('out'), '--force')
     expect(code).toBe(1)
     expect(err).toContain('contains thesis.txt')
-    expect(readFileSync(at('out/thesis.txt'), 'utf8')).toBe('years of work')
+    expect(readFileSync(index('out/thesis.txt'), 'utf8')).toBe('years of work')
   })
 
   it.each([
@@ -113,53 +113,53 @@ describe('a path', () => {
     { argv: ['--format', 'directory', '--output', 'x.db', '--force'], says: 'is already a file' },
     { argv: ['--output', 'none/out.jsonl'], says: 'its folder does not exist' },
   ])('that cannot be written is one line: $says', async ({ argv, says }) => {
-    const at = await filled()
-    mkdirSync(at('dir'))
-    const before = namesIn(at())
+    const index = await filled()
+    mkdirSync(index('dir'))
+    const before = namesIn(index())
     const { code, out, err } = await exported(
-      at,
-      ...argv.map((word, i) => (argv[i - 1] === '--output' ? at(word) : word)),
+      index,
+      ...argv.map((word, i) => (argv[i - 1] === '--output' ? index(word) : word)),
     )
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
     expect(err).toContain(says)
-    expect(namesIn(at())).toEqual(before)
+    expect(namesIn(index())).toEqual(before)
   })
 
   it('goes by its name where no format is given', async () => {
-    const at = await filled()
+    const index = await filled()
     for (const [name, begin] of [
       ['out.zip', 'PK'],
       ['OUT.ZIP', 'PK'],
       ['out.jsonl', '{"'],
       ['out.log', '{"'],
     ] as const) {
-      expect(await exported(at, '--output', at(name))).toMatchObject({ code: 0, err: '' })
-      expect(readFileSync(at(name), 'latin1').slice(0, 2)).toBe(begin)
+      expect(await exported(index, '--output', index(name))).toMatchObject({ code: 0, err: '' })
+      expect(readFileSync(index(name), 'latin1').slice(0, 2)).toBe(begin)
     }
-    for (const [argv, said] of [
-      [['--output', at('out.json')], /--output PATH\.jsonl/],
-      [['--output', at('b.zip'), '--format', 'jsonl'], /--output PATH\.jsonl/],
+    for (const [argv, text] of [
+      [['--output', index('out.json')], /--output PATH\.jsonl/],
+      [['--output', index('b.zip'), '--format', 'jsonl'], /--output PATH\.jsonl/],
     ] as const) {
-      const { code, err } = await exported(at, ...argv)
-      expect([code, said.test(err)]).toEqual([2, true])
+      const { code, err } = await exported(index, ...argv)
+      expect([code, text.test(err)]).toEqual([2, true])
     }
   })
 
   it('is not there when the export failed half way', async () => {
-    const at = await filled()
-    await inFile(at('x.db'), async (store) => {
+    const index = await filled()
+    await inFile(index('x.db'), async (store) => {
       await store.append('c 1', [{ kind: 'PauseEvent', id: 'late' }], { mode: 'import' })
     })
     const { DatabaseSync } = await import('node:sqlite')
-    const database = new DatabaseSync(at('x.db'))
+    const database = new DatabaseSync(index('x.db'))
     database.exec(`UPDATE colloquy_event SET body = '{' WHERE place & 2147483647 = 3`)
     database.close()
     for (const layout of LAYOUTS) {
-      const { code, err } = await exported(at, '--format', layout, '--output', at('out'))
+      const { code, err } = await exported(index, '--format', layout, '--output', index('out'))
       expect(code).toBe(1)
       expect(err).toMatch(/^colloquy: [^\n]*position 3[^\n]*\n$/)
-      expect(namesIn(at())).toEqual([])
+      expect(namesIn(index())).toEqual([])
     }
   })
 })
@@ -167,13 +167,13 @@ describe('a path', () => {
 describe('documents', () => {
   it('say what has changed since they were read', async () => {
     const meta = { id: '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f', title: 'Old', metrics: { cost: 0.5 } }
-    const at = folder({
+    const index = folder({
       'c/meta.json': JSON.stringify(meta),
       'c/base_state.json': JSON.stringify({ agent: { kind: 'Agent' }, leaf_event_id: 'm' }),
-      'c/event-00000-m.json': lines(said('m', 'hi')),
+      'c/event-00000-m.json': lines(output('m', 'hi')),
     })
-    await colloquy(['import', at('c'), '--db', at('x.db')])
-    await inFile(at('x.db'), async (store) => {
+    await colloquy(['import', index('c'), '--db', index('x.db')])
+    await inFile(index('x.db'), async (store) => {
       await store.updateConversation('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', { title: 'New', public: true })
       await store.append('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', [{ kind: 'PauseEvent', id: 'p' }], {
         mode: 'import',
@@ -182,26 +182,26 @@ describe('documents', () => {
     const argv = [
       'export',
       '--db',
-      at('x.db'),
+      index('x.db'),
       '--conversation',
       meta.id,
       '--format',
       'directory',
       '--output',
-      at('out'),
+      index('out'),
     ]
     expect((await colloquy(argv)).code).toBe(0)
-    const read = (name: string): unknown => JSON.parse(readFileSync(at(`out/${name}`), 'utf8'))
+    const read = (name: string): unknown => JSON.parse(readFileSync(index(`out/${name}`), 'utf8'))
     expect(read('meta.json')).toMatchObject({ ...meta, title: 'New', public: true })
     expect(read('base_state.json')).toEqual({
       agent: { kind: 'Agent' },
       leaf_event_id: 'p',
       head_is_empty: false,
     })
-    await colloquy(['import', at('out'), '--db', at('y.db')])
+    await colloquy(['import', index('out'), '--db', index('y.db')])
     const [before, after] = await Promise.all(
       ['x.db', 'y.db'].map((db) =>
-        inFile(at(db), (store) => kept(store, '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f')),
+        inFile(index(db), (store) => stored(store, '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f')),
       ),
     )
     expect(after).toEqual(before)

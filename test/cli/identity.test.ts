@@ -15,7 +15,7 @@ import { hostileLog, jsonObject } from '../../src/testing/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { linesOf, recordedLogs } from '../recorded.ts'
 import { RUNS } from '../../properties/run.ts'
-import { kept } from './database.ts'
+import { stored } from './database.ts'
 import { colloquy } from './world.ts'
 import { character } from '../../src/testing/text.ts'
 
@@ -61,13 +61,13 @@ async function travel(
   expect(JSON.parse(out)).toMatchObject({ conversation: id, created: true, head: null, notes: [] })
   const store = to.open()
   try {
-    const [before, after] = [await kept(from, id), await kept(store, id)]
+    const [before, after] = [await stored(from, id), await stored(store, id)]
     expect(after.log).toEqual(before.log)
     // Lines carry events only.
     if (layout !== 'jsonl') expect(after.record).toEqual(before.record)
     else expect(after.record).toMatchObject({ version: before.record.version, headId: before.record.headId })
     expect(JSON.parse((await colloquy(back)).out)).toMatchObject({ added: 0, created: false })
-    expect(await kept(store, id)).toEqual(after)
+    expect(await stored(store, id)).toEqual(after)
   } finally {
     await store.close()
     rmSync(output, { recursive: true })
@@ -107,11 +107,11 @@ const raw = fc.oneof(fc.string({ unit: character(), maxLength: 12 }), fc.constan
 
 const line = fc
   .tuple(raw, fc.constantFrom('json_invalid', 'unicode_error', 'union_tag_invalid'), fc.boolean())
-  .map(([raw, type, own]): Fact => {
+  .map(([raw, type, ownValue]): Fact => {
     const fact = loadLine(raw).fact
     const issues = [{ loc: [], msg: 'Not an event.', type }]
     // As a loader gives it, or as one did that found more in it, or less.
-    return own && isQuarantined(fact)
+    return ownValue && isQuarantined(fact)
       ? { ...fact, issues }
       : { quarantined: true, raw, issues, id: `q${raw.length}` }
   })
@@ -200,7 +200,7 @@ const logs = recordedLogs()
 
 describe.skipIf(logs.length === 0)('recorded logs', () => {
   // What is in a log matters to no layout more than to another: each log takes one.
-  it.each(logs.map((log, at) => ({ ...log, layout: LAYOUTS[at % LAYOUTS.length] as Layout })))(
+  it.each(logs.map((log, index) => ({ ...log, layout: LAYOUTS[index % LAYOUTS.length] as Layout })))(
     '$file comes back: $layout',
     async ({ layout, ...log }) => {
       const facts = linesOf(log).map((text) => loadLine(text).fact)

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { colloquy, folder, lines, said } from './world.ts'
+import { colloquy, folder, lines, output } from './world.ts'
 import { makeZip } from './zip.ts'
 import { PAUSE, imported, conversation } from './imported.ts'
 
@@ -11,8 +11,8 @@ const HEX = '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f'
 const UUID = '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f'
 
 /** A folder with the files in its subfolder c. */
-const inC = (given: Readonly<Record<string, string>>) =>
-  folder(Object.fromEntries(Object.entries(given).map(([name, text]) => [`c/${name}`, text])))
+const inC = (input: Readonly<Record<string, string>>) =>
+  folder(Object.fromEntries(Object.entries(input).map(([name, text]) => [`c/${name}`, text])))
 
 /** More tags than a record takes. */
 const MANY = Object.fromEntries(Array.from({ length: 120 }, (_, nth) => [`t${nth}`, 'x']))
@@ -30,8 +30,8 @@ describe('a directory', () => {
   }
   const base = { id: UUID, agent: { llm: { model: 'm', api_key: 'sk-secret' } }, execution_status: 'idle' }
   const events = {
-    'events/event-00000-m.json': JSON.stringify(said('m', 'hi')),
-    'events/event-00001-n.json': JSON.stringify(said('n', 'more')),
+    'events/event-00000-m.json': JSON.stringify(output('m', 'hi')),
+    'events/event-00001-n.json': JSON.stringify(output('n', 'more')),
     'events/event-00002-p.json': JSON.stringify(PAUSE),
   }
   const files = (baseState: object = base, rest: object = {}): Record<string, string> => ({
@@ -42,14 +42,14 @@ describe('a directory', () => {
   })
 
   it('becomes the conversation that its documents describe', async () => {
-    const at = inC(
+    const index = inC(
       files(base, { 'events/.eventlog.lock': '', 'owner_lease.json': '{}', 'observations/big.txt': 'x' }),
     )
-    const { code, report } = await imported([at('c'), '--db', at('x.db'), '--conversation', 'other'])
+    const { code, report } = await imported([index('c'), '--db', index('x.db'), '--conversation', 'other'])
     expect({ code, report }).toMatchObject({ code: 0, report: { conversation: UUID, added: 3, head: null } })
     expect(report.notes.join('\n')).toContain('--conversation is not used')
     expect(report.notes.join('\n')).toContain('left out: observations')
-    expect((await conversation(at('x.db'), UUID)).record).toEqual({
+    expect((await conversation(index('x.db'), UUID)).record).toEqual({
       id: UUID,
       title: 'Fix the build',
       public: false,
@@ -67,17 +67,17 @@ describe('a directory', () => {
   })
 
   it('moves HEAD to where base_state.json has it, once', async () => {
-    const at = inC(files({ ...base, leaf_event_id: 'm', head_is_empty: false }))
-    const argv = [at('c'), '--db', at('x.db')]
+    const index = inC(files({ ...base, leaf_event_id: 'm', head_is_empty: false }))
+    const argv = [index('c'), '--db', index('x.db')]
     const first = await imported(argv)
     expect(first.report).toMatchObject({ events: 3, added: 4, present: 0, head: { value: 'm', added: true } })
-    const before = await conversation(at('x.db'), UUID)
+    const before = await conversation(index('x.db'), UUID)
     expect(before.record).toMatchObject({ version: 4, headId: 'm' })
     expect(await imported(argv)).toMatchObject({
       code: 0,
       report: { events: 3, added: 0, present: 3, head: { value: 'm', added: false } },
     })
-    expect(await conversation(at('x.db'), UUID)).toEqual(before)
+    expect(await conversation(index('x.db'), UUID)).toEqual(before)
     const { out } = await colloquy(['import', ...argv])
     expect(out).toContain('HEAD at m, by base_state.json')
   })
@@ -93,19 +93,19 @@ describe('a directory', () => {
   ])('replays to what base_state.json says: $says', async ({ says, head, version, note = '', update }) => {
     const state = { id: 'u', kind: 'ConversationStateUpdateEvent', key: 'x', value: 1, parent_id: update }
     const more = update === undefined ? {} : { 'events/event-00003-u.json': JSON.stringify(state) }
-    const at = inC(files({ ...base, ...says }, more))
-    const { report } = await imported([at('c'), '--db', at('x.db')])
+    const index = inC(files({ ...base, ...says }, more))
+    const { report } = await imported([index('c'), '--db', index('x.db')])
     expect(report.notes.join()).toContain(note)
-    expect((await conversation(at('x.db'), UUID)).record).toMatchObject({ headId: head, version })
+    expect((await conversation(index('x.db'), UUID)).record).toMatchObject({ headId: head, version })
   })
 
   it('leaves HEAD to a conversation that has gone on since', async () => {
-    const at = inC(files({ ...base, leaf_event_id: 'm' }))
-    const db = at('x.db')
+    const index = inC(files({ ...base, leaf_event_id: 'm' }))
+    const db = index('x.db')
     await colloquy(['import', '-', '--db', db, '--conversation', UUID], {
-      stdin: lines(said('m', 'hi'), said('n', 'more'), PAUSE, said('q', 'on')),
+      stdin: lines(output('m', 'hi'), output('n', 'more'), PAUSE, output('q', 'on')),
     })
-    const { report } = await imported([at('c'), '--db', db])
+    const { report } = await imported([index('c'), '--db', db])
     expect(report).toMatchObject({ added: 0, head: null })
     expect(report.notes.join()).toContain('has continued since')
     expect((await conversation(db, UUID)).record).toMatchObject({ version: 4, headId: 'q' })
@@ -113,37 +113,37 @@ describe('a directory', () => {
 
   it('is written back as it was', async () => {
     for (const says of [{}, { leaf_event_id: 'p', head_is_empty: false }]) {
-      const at = inC(files({ ...base, ...says }))
-      await imported([at('c'), '--db', at('x.db')])
+      const index = inC(files({ ...base, ...says }))
+      await imported([index('c'), '--db', index('x.db')])
       const argv = [
         'export',
         '--db',
-        at('x.db'),
+        index('x.db'),
         '--conversation',
         HEX,
         '--format',
         'directory',
         '--output',
-        at('out'),
+        index('out'),
       ]
       expect((await colloquy(argv)).code).toBe(0)
-      expect(readdirSync(at('out')).toSorted()).toEqual(['base_state.json', 'events', 'meta.json'])
+      expect(readdirSync(index('out')).toSorted()).toEqual(['base_state.json', 'events', 'meta.json'])
       for (const [name, text] of Object.entries(files({ ...base, ...says })))
-        expect(readFileSync(at(`out/${name}`), 'utf8')).toBe(text)
+        expect(readFileSync(index(`out/${name}`), 'utf8')).toBe(text)
     }
   })
 
   it('may be a bare folder of events, called by the folder above', async () => {
-    const at = folder(
+    const index = folder(
       Object.fromEntries(Object.entries(events).map(([name, text]) => [`${HEX}/${name}`, text])),
     )
-    const { report } = await imported([at(`${HEX}/events`), '--db', at('x.db')])
+    const { report } = await imported([index(`${HEX}/events`), '--db', index('x.db')])
     expect(report).toMatchObject({ conversation: UUID, added: 3 })
   })
 
   it('with documents that cannot be read still has its events', async () => {
-    const at = inC({ ...files(), 'meta.json': '{"id', 'base_state.json': '[]' })
-    const { code, report } = await imported([at('c'), '--db', at('x.db'), '--conversation', 'c'])
+    const index = inC({ ...files(), 'meta.json': '{"id', 'base_state.json': '[]' })
+    const { code, report } = await imported([index('c'), '--db', index('x.db'), '--conversation', 'c'])
     expect({ code, report }).toMatchObject({ code: 0, report: { conversation: 'c', added: 3 } })
     expect(report.notes).toEqual([
       'meta.json is not a JSON object, and is ignored',
@@ -154,16 +154,16 @@ describe('a directory', () => {
 
 describe('a zip', () => {
   const hosted = {
-    'event_000001_b.json': JSON.stringify(said('b', 'two'), null, 2),
-    'event_000000_a.json': JSON.stringify(said('a', 'one'), null, 2),
+    'event_000001_b.json': JSON.stringify(output('b', 'two'), null, 2),
+    'event_000000_a.json': JSON.stringify(output('a', 'one'), null, 2),
     'meta.json': JSON.stringify({ id: HEX, title: 'Hosted', created_at: '2026-01-01T00:00:00Z' }, null, 2),
   }
 
   it('of the hosted service has its events at the root', async () => {
-    const at = folder({ 'x.zip': makeZip(hosted) })
-    const { report } = await imported([at('x.zip'), '--db', at('x.db')])
+    const index = folder({ 'x.zip': makeZip(hosted) })
+    const { report } = await imported([index('x.zip'), '--db', index('x.db')])
     expect(report).toMatchObject({ conversation: UUID, added: 2, notes: [] })
-    const { record, log } = await conversation(at('x.db'), UUID)
+    const { record, log } = await conversation(index('x.db'), UUID)
     expect(record).toMatchObject({ title: 'Hosted', createdAt: '2026-01-01T00:00:00.000000Z', headId: 'b' })
     expect(log).toMatchObject([{ id: 'a' }, { id: 'b', parentId: 'a' }])
   })
@@ -172,55 +172,55 @@ describe('a zip', () => {
     const files = {
       [`${HEX}/meta.json`]: JSON.stringify({ id: HEX, title: 'Served' }),
       [`${HEX}/base_state.json`]: JSON.stringify({ id: UUID, leaf_event_id: 'a' }),
-      [`${HEX}/events/event-00000-a.json`]: JSON.stringify(said('a', 'one')),
-      [`${HEX}/events/event-00001-b.json`]: JSON.stringify(said('b', 'two')),
+      [`${HEX}/events/event-00000-a.json`]: JSON.stringify(output('a', 'one')),
+      [`${HEX}/events/event-00001-b.json`]: JSON.stringify(output('b', 'two')),
       [`${HEX}/acp/state.json`]: '{}',
     }
-    const at = folder({ trajectory: makeZip(files) })
-    const { report } = await imported([at('trajectory'), '--db', at('x.db')])
+    const index = folder({ trajectory: makeZip(files) })
+    const { report } = await imported([index('trajectory'), '--db', index('x.db')])
     expect(report).toMatchObject({ conversation: UUID, added: 3, head: { value: 'a', added: true } })
     expect(report.notes).toEqual([`left out: ${HEX}/acp/state.json`])
   })
 
   it('is also read by the commands over files', async () => {
-    const at = folder({ 'x.zip': makeZip(hosted) })
-    const { code, out } = await colloquy(['replay', at('x.zip'), '--json'])
+    const index = folder({ 'x.zip': makeZip(hosted) })
+    const { code, out } = await colloquy(['replay', index('x.zip'), '--json'])
     expect({ code, answer: JSON.parse(out) }).toMatchObject({ code: 0, answer: { events: 2, head: 'b' } })
   })
 
   it('without documents is called by its folder, or its own name', async () => {
     const event = JSON.stringify(PAUSE)
-    const at = folder({
+    const index = folder({
       'a.zip': makeZip({ 'run 7/events/event-00000-p.json': event }),
       'b.zip': makeZip({ 'event_000000_p.json': event }),
     })
-    expect((await imported([at('a.zip'), '--db', at('x.db')])).report.conversation).toBe('run 7')
-    expect((await imported([at('b.zip'), '--db', at('x.db')])).report.conversation).toBe('b')
+    expect((await imported([index('a.zip'), '--db', index('x.db')])).report.conversation).toBe('run 7')
+    expect((await imported([index('b.zip'), '--db', index('x.db')])).report.conversation).toBe('b')
   })
 
   it('goes on where it broke off', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 500 }, (_, i) => [
         `c/events/event-${String(i).padStart(5, '0')}-m${i}.json`,
-        JSON.stringify(said(`m${i}`, 'word '.repeat(4000))),
+        JSON.stringify(output(`m${i}`, 'word '.repeat(4000))),
       ]),
     )
     const whole = makeZip(many)
     // One byte in the middle of the archive is another: the file that it belongs to has a wrong checksum.
     const broken = Buffer.from(whole)
-    const at = folder({})
+    const index = folder({})
     const where = whole.indexOf('event-00400-m400.json') + 40
     broken[where] = (broken[where] as number) ^ 0xff
-    writeFileSync(at('c.zip'), broken)
-    const failed = await imported([at('c.zip'), '--db', at('x.db')])
+    writeFileSync(index('c.zip'), broken)
+    const failed = await imported([index('c.zip'), '--db', index('x.db')])
     expect(failed).toMatchObject({ code: 1, report: { error: { code: 'not_a_zip' } } })
-    const { record: half } = await conversation(at('x.db'), 'c')
+    const { record: half } = await conversation(index('x.db'), 'c')
     expect(half.version).toBeGreaterThan(0)
     expect(half.version).toBeLessThan(400)
-    writeFileSync(at('c.zip'), whole)
-    const { report } = await imported([at('c.zip'), '--db', at('x.db')])
+    writeFileSync(index('c.zip'), whole)
+    const { report } = await imported([index('c.zip'), '--db', index('x.db')])
     expect(report).toMatchObject({ conversation: 'c', events: 500, present: half.version })
-    const { record } = await conversation(at('x.db'), 'c')
+    const { record } = await conversation(index('x.db'), 'c')
     expect(record).toMatchObject({ version: 500, headId: 'm499' })
   })
 })

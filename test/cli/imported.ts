@@ -1,7 +1,7 @@
 /** What comes of an import, and what it said. */
 
 import { expect } from 'vitest'
-import { inFile, kept } from './database.ts'
+import { inFile, stored } from './database.ts'
 import { colloquy } from './world.ts'
 
 export const PAUSE = { id: 'p', kind: 'PauseEvent' }
@@ -22,4 +22,4 @@ export async function imported(
   return { code, err, report: JSON.parse(out) }
 }
 
-export const conversation = (file: string, id: string) => inFile(file, (store) => kept(store, id))
+export const conversation = (file: string, id: string) => inFile(file, (store) => stored(store, id))

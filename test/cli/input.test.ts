@@ -1,7 +1,7 @@
 /** Files of every form are read alike, and bad ones answered with one clear line. */
 
 import { describe, expect, it } from 'vitest'
-import { answers, colloquy, folder, lines, said, type TreeAnswer } from './world.ts'
+import { answers, colloquy, folder, lines, output, type TreeAnswer } from './world.ts'
 
 const A = '{"id":"a","kind":"PauseEvent"}'
 const B = '{"id":"b","kind":"InterruptEvent"}'
@@ -87,7 +87,7 @@ describe('the form of a file', () => {
 
   it('keeps brackets, quotes and commas inside strings', async () => {
     const text = ']},{[ \\" \\\\'
-    const file = folder({ 'a.json': `[${JSON.stringify(said('a', text))},[1,[2]],"x,]"]` })('a.json')
+    const file = folder({ 'a.json': `[${JSON.stringify(output('a', text))},[1,[2]],"x,]"]` })('a.json')
     const { all } = await answers(['messages', file])
     expect(all[0].messages[0]?.content[0]?.text).toBe(text)
     expect((await answers(['check', file])).all[0]).toMatchObject({ events: 3, valid: 1 })
@@ -95,7 +95,7 @@ describe('the form of a file', () => {
 
   it('counts a line that is longer than any chunk as one', async () => {
     const long = 'x'.repeat(3_000_000)
-    const file = folder({ 'a.jsonl': lines(said('a', long), said('b', 'short')) })('a.jsonl')
+    const file = folder({ 'a.jsonl': lines(output('a', long), output('b', 'short')) })('a.jsonl')
     expect(await ids(file)).toEqual(['a', 'b'])
   })
 })
@@ -133,17 +133,17 @@ describe('a directory', () => {
   }
 
   it('is read in the order of the numbers, and other names are left alone', async () => {
-    const at = folder(files)
-    expect(await ids(at())).toEqual(['a', 'b', 'c', 'z'])
-    const { all } = await answers(['check', at()])
+    const index = folder(files)
+    expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
+    const { all } = await answers(['check', index()])
     expect(all[0].issues).toMatchObject([{ line: 100_000, kind: 'Odd' }])
   })
 
   it('may hold them in its subfolder events', async () => {
-    const at = folder(
+    const index = folder(
       Object.fromEntries(Object.entries(files).map(([name, text]) => [`events/${name}`, text])),
     )
-    expect(await ids(at())).toEqual(['a', 'b', 'c', 'z'])
+    expect(await ids(index())).toEqual(['a', 'b', 'c', 'z'])
   })
 
   it('prefers its own', async () => {
@@ -160,8 +160,8 @@ describe('a directory', () => {
   })
 
   it('with a file that is no JSON sets that one aside', async () => {
-    const at = folder({ 'event-00001-a.json': A, 'event-00002-b.json': '{"id":' })
-    const { code, all, err } = await answers(['check', at()])
+    const index = folder({ 'event-00001-a.json': A, 'event-00002-b.json': '{"id":' })
+    const { code, all, err } = await answers(['check', index()])
     expect(code).toBe(1)
     expect(all[0]).toMatchObject({
       events: 2,
@@ -281,8 +281,8 @@ describe('a file that cannot be read', () => {
     ['no name', '', 'not_found'],
     ['a NUL in the name', 'a\0b', 'unreadable'],
   ])('%s', async (_, name, code) => {
-    const at = folder({ 'a.jsonl': A })
-    const file = name === '' ? '' : at(name)
+    const index = folder({ 'a.jsonl': A })
+    const file = name === '' ? '' : index(name)
     const { all, err, code: exit } = await answers(['replay', file])
     expect({ exit, error: all[0].error?.code }).toEqual({ exit: 1, error: code })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)

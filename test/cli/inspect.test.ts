@@ -8,7 +8,7 @@ import { replayed, usageAt, usageIn } from '../../src/inspector/model/replayed.t
 import type { Fact } from '../../src/index.ts'
 import { agent, user } from '../build.ts'
 import { inFile } from './database.ts'
-import { colloquy, folder, lines, said } from './world.ts'
+import { colloquy, folder, lines, output } from './world.ts'
 
 const KEY = `sk-ant-api03-${'AbCdEfGh1234567890'.repeat(5)}-ABCDEFAA`
 
@@ -33,14 +33,14 @@ const call = (id: string, tool: string, command: unknown) => ({
 
 describe('inspect --redact', () => {
   it('masks what is secret in the title of a stored conversation, and of one that it has started', async () => {
-    const at = folder({})
-    await inFile(at('a.db'), async (store) => {
+    const index = folder({})
+    await inFile(index('a.db'), async (store) => {
       await store.createConversation({ id: 'c', title: `Use ${KEY}` })
       await store.createConversation({ id: 'd', title: `Go on with ${KEY}`, parentConversationId: 'c' })
     })
     const page = async (...more: readonly string[]): Promise<string> => {
-      const to = at(`${more.length}.html`)
-      const argv = ['inspect', '--db', at('a.db'), '--conversation', 'c', '--html', to, ...more]
+      const to = index(`${more.length}.html`)
+      const argv = ['inspect', '--db', index('a.db'), '--conversation', 'c', '--html', to, ...more]
       expect(await colloquy(argv)).toMatchObject({ code: 0, err: '' })
       return readFileSync(to, 'utf8')
     }
@@ -57,12 +57,12 @@ describe('inspect --redact', () => {
       { kind: 'PauseEvent', [KEY]: 1 },
       { [KEY]: 1 },
     ]
-    const at = folder({ 'log.jsonl': lines(log) })
+    const index = folder({ 'log.jsonl': lines(log) })
     const page = async (to: string, ...more: readonly string[]): Promise<string> => {
-      expect(await colloquy(['inspect', at('log.jsonl'), '--html', at(to), ...more])).toMatchObject({
+      expect(await colloquy(['inspect', index('log.jsonl'), '--html', index(to), ...more])).toMatchObject({
         code: 0,
       })
-      return readFileSync(at(to), 'utf8')
+      return readFileSync(index(to), 'utf8')
     }
     expect((await page('all.html')).split(KEY).length).toBeGreaterThan(4)
     const clean = await page('clean.html', '--redact')
@@ -80,11 +80,11 @@ describe('inspect --redact', () => {
       summary: `Debug ${KEY}`,
       messages: [{ id: '1', timestamp: startTime, type: 'user', content: 'hi' }],
     }
-    const at = folder({ 'session.json': JSON.stringify(session) })
+    const index = folder({ 'session.json': JSON.stringify(session) })
     const page = async (to: string, ...more: readonly string[]): Promise<string> => {
-      const done = await colloquy(['inspect', at('session.json'), '--html', at(to), ...more])
+      const done = await colloquy(['inspect', index('session.json'), '--html', index(to), ...more])
       expect(done).toMatchObject({ code: 0, err: '' })
-      return readFileSync(at(to), 'utf8')
+      return readFileSync(index(to), 'utf8')
     }
     expect(await page('all.html')).toContain(KEY)
     expect(await page('clean.html', '--redact')).not.toContain(KEY)
@@ -93,27 +93,27 @@ describe('inspect --redact', () => {
 
 describe('inspect --html', () => {
   it('names the file that it cannot write, not what it reads', async () => {
-    const at = folder({ 'a.jsonl': lines(said('m', 'hi')), 'there.html': '' })
+    const index = folder({ 'a.jsonl': lines(output('m', 'hi')), 'there.html': '' })
     for (const [name, says] of [
       ['there.html', 'already exists; use another name, or add --force'],
       ['none/x.html', 'cannot be written: its folder does not exist'],
     ] as const) {
-      const { code, out, err } = await colloquy(['inspect', at('a.jsonl'), '--html', at(name)])
-      expect([code, out, err]).toEqual([1, '', `colloquy: ${at(name)}: ${says}\n`])
+      const { code, out, err } = await colloquy(['inspect', index('a.jsonl'), '--html', index(name)])
+      expect([code, out, err]).toEqual([1, '', `colloquy: ${index(name)}: ${says}\n`])
     }
   })
 })
 
 describe('inspect --db', () => {
   it('says that older conversations are left out', async () => {
-    const at = folder({})
-    await inFile(at('a.db'), async (store) => {
+    const index = folder({})
+    await inFile(index('a.db'), async (store) => {
       const many = Array.from({ length: 2000 }, (_, n) => store.createConversation({ id: `c${n}` }))
       await Promise.all(many)
     })
-    expect((await colloquy(['inspect', '--db', at('a.db')])).err).toBe('')
-    await inFile(at('a.db'), (store) => store.createConversation({ id: 'one more' }))
-    const { code, err } = await colloquy(['inspect', '--db', at('a.db')])
+    expect((await colloquy(['inspect', '--db', index('a.db')])).err).toBe('')
+    await inFile(index('a.db'), (store) => store.createConversation({ id: 'one more' }))
+    const { code, err } = await colloquy(['inspect', '--db', index('a.db')])
     expect(code).toBe(0)
     expect(err).toContain('shows the newest 2,000; --conversation ID for another')
   })
@@ -144,15 +144,17 @@ describe('the cost of a conversation', () => {
 
 describe('the lines of a file', () => {
   it('are named where the library counts positions', async () => {
-    const at = folder({ 'a.jsonl': `\n${lines(said('a', 'one'), said('b', 'two'), said('a', 'three'))}` })
-    const file = at('a.jsonl')
+    const index = folder({
+      'a.jsonl': `\n${lines(output('a', 'one'), output('b', 'two'), output('a', 'three'))}`,
+    })
+    const file = index('a.jsonl')
     const { out } = await colloquy(['why', file, '4'])
     expect(out).toContain('the event on line 2 already has its id')
     expect(out).toContain('id "a" already exists on line 2')
     expect((await colloquy(['why', file])).out).toContain('is the id of the event on line 2 already')
     const checked = await colloquy(['check', file, '--laws'])
     expect(checked.out).toContain('"a" is the id of the event on line 2 already')
-    const orphan = folder({ 'b.jsonl': lines(said('a', 'one', { parent_id: 'b' }), said('b', 'two')) })
+    const orphan = folder({ 'b.jsonl': lines(output('a', 'one', { parent_id: 'b' }), output('b', 'two')) })
     expect((await colloquy(['check', orphan('b.jsonl'), '--laws'])).out).toContain(
       'is later in the log, on line 2',
     )

@@ -1,20 +1,20 @@
 /** The `--json` contract of `check`, field by field. */
 
 import { describe, expect, it } from 'vitest'
-import { answered, answers, called, colloquy, folder, lines, said } from './world.ts'
+import { answered, answers, called, colloquy, folder, lines, output } from './world.ts'
 
 const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
 describe('check', () => {
   it('counts events and gives issues with line, kind, loc, msg and type only', async () => {
-    const at = folder({
+    const index = folder({
       'a.jsonl': `${lines(PAUSE, { id: 'x', kind: 'Odd' })}\n${lines({ id: 'y', kind: 'PauseEvent', extra: 1 })}`,
     })
-    const { code, all, err } = await answers(['check', at('a.jsonl')])
+    const { code, all, err } = await answers(['check', index('a.jsonl')])
     expect({ code, err }).toEqual({ code: 1, err: '' })
     const [answer] = all
     expect(Object.keys(answer)).toEqual(['file', 'events', 'valid', 'issues', 'warnings'])
-    expect(answer).toMatchObject({ file: at('a.jsonl'), events: 3, valid: 1 })
+    expect(answer).toMatchObject({ file: index('a.jsonl'), events: 3, valid: 1 })
     for (const issue of answer.issues)
       expect(Object.keys(issue)).toEqual(['line', 'kind', 'loc', 'msg', 'type'])
     expect(answer.issues[0]).toMatchObject({ line: 2, kind: 'Odd', loc: ['kind'], type: 'union_tag_invalid' })
@@ -28,8 +28,8 @@ describe('check', () => {
   })
 
   it('exits with 0 when every event loads, also in an older shape or with a repeated id', async () => {
-    const old = said('m', 'hi', { activated_microagents: ['a'] })
-    const at = folder({
+    const old = output('m', 'hi', { activated_microagents: ['a'] })
+    const index = folder({
       'a.jsonl': lines(old, PAUSE, PAUSE, {
         id: 'q',
         kind: 'PauseEvent',
@@ -37,10 +37,10 @@ describe('check', () => {
         parent_id: 'nobody',
       }),
     })
-    const { code, all } = await answers(['check', at('a.jsonl')])
+    const { code, all } = await answers(['check', index('a.jsonl')])
     expect({ code, all }).toEqual({
       code: 0,
-      all: [{ file: at('a.jsonl'), events: 4, valid: 4, issues: [], warnings: [] }],
+      all: [{ file: index('a.jsonl'), events: 4, valid: 4, issues: [], warnings: [] }],
     })
   })
 })
@@ -52,7 +52,7 @@ describe('check --laws', () => {
     ['a stray result', [answered('o', 'a', 'x')], 'P4', 1],
     [
       'a second result on another branch than that of HEAD',
-      [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y'), said('m', 'x', { parent_id: '__root__' })],
+      [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y'), output('m', 'x', { parent_id: '__root__' })],
       'P4',
       3,
     ],
@@ -73,9 +73,9 @@ describe('check --laws', () => {
     'exits with 1 for %s, and names its law; without it that is a note',
     async (_, log, law, line) => {
       const file = folder({ 'a.jsonl': typeof log === 'string' ? log : lines(...log) })('a.jsonl')
-      const told = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
-      expect(told.code).toBe(1)
-      expect(told.all[0].laws).toContainEqual({
+      const reports = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
+      expect(reports.code).toBe(1)
+      expect(reports.all[0].laws).toContainEqual({
         law,
         line,
         id: expect.any(String),
@@ -108,12 +108,20 @@ describe('check --laws', () => {
 
   it('writes one document for all files as JUnit', async () => {
     const evil = 'a"<&\u202e'
-    const at = folder({
+    const index = folder({
       'a b.jsonl': lines(answered(evil, 'x', 'x'), PAUSE, PAUSE),
       'good.jsonl': lines(PAUSE),
     })
     const report = (form: string) =>
-      colloquy(['check', '--laws', '--format', form, at('a b.jsonl'), at('good.jsonl'), at('none.jsonl')])
+      colloquy([
+        'check',
+        '--laws',
+        '--format',
+        form,
+        index('a b.jsonl'),
+        index('good.jsonl'),
+        index('none.jsonl'),
+      ])
     const { code, out, err } = await report('junit')
     expect([code, err]).toEqual([1, expect.stringContaining('none.jsonl')])
     expect(out).toContain('tests="3" failures="2"')
@@ -124,7 +132,7 @@ describe('check --laws', () => {
   })
 
   it('exits with 0 for what a correct server writes, in whatever shape', async () => {
-    const old = said('m', 'hi', { activated_microagents: ['a'] })
+    const old = output('m', 'hi', { activated_microagents: ['a'] })
     const file = folder({ 'a.jsonl': lines(old, call, answered('o', 'a', 'x')) })('a.jsonl')
     const { code, all } = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
     expect([code, all.map(({ laws }) => laws)]).toEqual([0, [[]]])

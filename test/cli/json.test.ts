@@ -1,7 +1,7 @@
 /** The `--json` contract of every command but `check`, field by field. */
 
 import { describe, expect, it } from 'vitest'
-import { answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
 
 const PAUSE = { id: 'p', kind: 'PauseEvent' }
 
@@ -38,8 +38,8 @@ describe('replay', () => {
       detail: 'it broke',
       kind: 'ConversationErrorEvent',
     }
-    const at = folder({ 'a.jsonl': lines(said('m', 'hi'), failure) })
-    const { all } = await answers(['replay', at('a.jsonl')])
+    const index = folder({ 'a.jsonl': lines(output('m', 'hi'), failure) })
+    const { all } = await answers(['replay', index('a.jsonl')])
     expect(all[0]).toMatchObject({
       status: 'error',
       error: { code: 'Boom', detail: 'it broke', event_id: 'f' },
@@ -48,23 +48,25 @@ describe('replay', () => {
 
   it('lists open calls in log order, forgotten ones too', async () => {
     const forget = { id: 'c', llm_response_id: 'r', forgotten_event_ids: ['b'], kind: 'Condensation' }
-    const at = folder({ 'a.jsonl': lines(said('m', 'hi'), called('b', 'ls'), called('a', 'pwd'), forget) })
-    expect((await answers(['replay', at('a.jsonl')])).all[0].pending).toEqual(['b', 'a'])
+    const index = folder({
+      'a.jsonl': lines(output('m', 'hi'), called('b', 'ls'), called('a', 'pwd'), forget),
+    })
+    expect((await answers(['replay', index('a.jsonl')])).all[0].pending).toEqual(['b', 'a'])
   })
 
   it('--at tells the state as it was', async () => {
-    const at = folder({
-      'a.jsonl': lines(said('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done'), PAUSE),
+    const index = folder({
+      'a.jsonl': lines(output('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done'), PAUSE),
     })
-    const { code, all } = await answers(['replay', at('a.jsonl'), '--at', 'a'])
+    const { code, all } = await answers(['replay', index('a.jsonl'), '--at', 'a'])
     expect(code).toBe(0)
     expect(all[0]).toMatchObject({ events: 2, status: 'running', head: 'a', pending: ['a'], branches: 1 })
   })
 
   it('has null for HEAD before every event, and no branch in an empty file', async () => {
     const move = { id: 'h', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' }
-    const at = folder({ 'a.jsonl': lines(PAUSE, move), 'empty.jsonl': '' })
-    const { code, all } = await answers(['replay', at('a.jsonl'), at('empty.jsonl')])
+    const index = folder({ 'a.jsonl': lines(PAUSE, move), 'empty.jsonl': '' })
+    const { code, all } = await answers(['replay', index('a.jsonl'), index('empty.jsonl')])
     expect(code).toBe(0)
     expect(all).toMatchObject([
       { events: 2, head: null, branches: 1 },
@@ -75,7 +77,7 @@ describe('replay', () => {
 
 describe('view', () => {
   const log = lines(
-    said('m', 'hi'),
+    output('m', 'hi'),
     called('a', 'ls'),
     answered('o', 'a', 'done'),
     answered('o2', 'a', 'done again'),
@@ -93,12 +95,12 @@ describe('view', () => {
   )
 
   it('lists ids in order with derived summaries, pending and dropped answers apart', async () => {
-    const at = folder({ 'a.jsonl': log })
-    const { code, all } = await answers(['view', at('a.jsonl')])
+    const index = folder({ 'a.jsonl': log })
+    const { code, all } = await answers(['view', index('a.jsonl')])
     expect(code).toBe(0)
     expect(all).toEqual([
       {
-        file: at('a.jsonl'),
+        file: index('a.jsonl'),
         view: ['c-summary', 'a', 'o'],
         pending: ['b'],
         dropped: [
@@ -120,8 +122,8 @@ describe('view', () => {
   })
 
   it('--leaf looks from another event', async () => {
-    const at = folder({ 'a.jsonl': log })
-    const { all } = await answers(['view', at('a.jsonl'), '--leaf', 'a'])
+    const index = folder({ 'a.jsonl': log })
+    const { all } = await answers(['view', index('a.jsonl'), '--leaf', 'a'])
     expect(all[0]).toMatchObject({ view: ['m'], pending: ['a'], dropped: [], cut_points: [0, 1] })
   })
 })
@@ -160,37 +162,39 @@ describe('messages', () => {
   })
 
   it('has the same fields without a system prompt', async () => {
-    const at = folder({ 'a.jsonl': lines(said('m', 'hi')) })
+    const index = folder({ 'a.jsonl': lines(output('m', 'hi')) })
     expect(
-      (await answers(['messages', at('a.jsonl'), '--format', 'anthropic'])).all[0].messages,
+      (await answers(['messages', index('a.jsonl'), '--format', 'anthropic'])).all[0].messages,
     ).toMatchObject({ system: [] })
     expect(
-      (await answers(['messages', at('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
+      (await answers(['messages', index('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
     ).toMatchObject({ instructions: null })
-    expect((await answers(['messages', at('a.jsonl'), '--format', 'google'])).all[0].messages).toMatchObject({
+    expect(
+      (await answers(['messages', index('a.jsonl'), '--format', 'google'])).all[0].messages,
+    ).toMatchObject({
       systemInstruction: null,
     })
   })
 
   it('has no neutral message for an empty view, and an error in a provider’s grammar', async () => {
-    const at = folder({ 'a.jsonl': lines(PAUSE) })
+    const index = folder({ 'a.jsonl': lines(PAUSE) })
     for (const format of FORMATS) {
-      const { code, all } = await answers(['messages', at('a.jsonl'), '--format', format])
+      const { code, all } = await answers(['messages', index('a.jsonl'), '--format', format])
       if (format === 'neutral')
-        expect({ code, all }).toEqual({ code: 0, all: [{ file: at('a.jsonl'), messages: [] }] })
+        expect({ code, all }).toEqual({ code: 0, all: [{ file: index('a.jsonl'), messages: [] }] })
       else expect({ code, error: all[0].error?.code }).toEqual({ code: 1, error: 'empty_view' })
     }
   })
 
   it('--leaf writes another branch', async () => {
-    const at = folder({
+    const index = folder({
       'a.jsonl': lines(
-        said('m', 'one'),
-        said('n', 'two', { parent_id: 'm' }),
-        said('o', 'three', { parent_id: 'm' }),
+        output('m', 'one'),
+        output('n', 'two', { parent_id: 'm' }),
+        output('o', 'three', { parent_id: 'm' }),
       ),
     })
-    const { all } = await answers(['messages', at('a.jsonl'), '--leaf', 'n'])
+    const { all } = await answers(['messages', index('a.jsonl'), '--leaf', 'n'])
     expect(JSON.stringify(all[0].messages)).toMatch(/one.*two/)
     expect(JSON.stringify(all[0].messages)).not.toContain('three')
   })
@@ -198,21 +202,21 @@ describe('messages', () => {
 
 describe('tree', () => {
   it('gives roots, and every event that stands with its effective parent', async () => {
-    const at = folder({
+    const index = folder({
       'a.jsonl': lines(
-        said('m', 'one'),
+        output('m', 'one'),
         { id: 'u', key: 'x', value: 1, kind: 'ConversationStateUpdateEvent' },
-        said('n', 'two'),
+        output('n', 'two'),
         { id: 'odd', kind: 'Odd', parent_id: 'm' },
         { id: 7 },
-        said('r', 'a root', { parent_id: '__root__' }),
-        said('r', 'again'),
+        output('r', 'a root', { parent_id: '__root__' }),
+        output('r', 'again'),
       ),
     })
-    const { code, all } = await answers(['tree', at('a.jsonl')])
+    const { code, all } = await answers(['tree', index('a.jsonl')])
     expect(code).toBe(0)
     expect(all[0]).toEqual({
-      file: at('a.jsonl'),
+      file: index('a.jsonl'),
       roots: ['m', 'r'],
       events: [
         { id: 'm', kind: 'MessageEvent', parent: null, on_head_path: false },
@@ -227,36 +231,36 @@ describe('tree', () => {
 
 describe('several files', () => {
   it('are answered in the order given, the bad ones with an error, and the worst exit code counts', async () => {
-    const at = folder({ 'good.jsonl': lines(PAUSE), 'bad.jsonl': 'oops\n' })
+    const index = folder({ 'good.jsonl': lines(PAUSE), 'bad.jsonl': 'oops\n' })
     const { code, all, err } = await answers([
       'replay',
-      at('good.jsonl'),
-      at('none.jsonl'),
-      at('bad.jsonl'),
-      at('good.jsonl'),
+      index('good.jsonl'),
+      index('none.jsonl'),
+      index('bad.jsonl'),
+      index('good.jsonl'),
     ])
     expect(code).toBe(1)
     expect(all.map((answer) => [answer.file, answer.error?.code ?? null])).toEqual([
-      [at('good.jsonl'), null],
-      [at('none.jsonl'), 'not_found'],
-      [at('bad.jsonl'), 'not_json'],
-      [at('good.jsonl'), null],
+      [index('good.jsonl'), null],
+      [index('none.jsonl'), 'not_found'],
+      [index('bad.jsonl'), 'not_json'],
+      [index('good.jsonl'), null],
     ])
     expect(all[1]).toEqual({
-      file: at('none.jsonl'),
+      file: index('none.jsonl'),
       error: { code: 'not_found', message: expect.any(String) },
     })
     expect(err.split('\n')).toHaveLength(3)
   })
 
   it('an unknown event is an error of the file that lacks it', async () => {
-    const at = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': lines({ id: 'q', kind: 'PauseEvent' }) })
+    const index = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': lines({ id: 'q', kind: 'PauseEvent' }) })
     for (const argv of [
       ['replay', '--at'],
       ['view', '--leaf'],
       ['messages', '--leaf'],
     ]) {
-      const { code, all, err } = await answers([...argv, 'q', at('a.jsonl'), at('b.jsonl')])
+      const { code, all, err } = await answers([...argv, 'q', index('a.jsonl'), index('b.jsonl')])
       expect(code).toBe(1)
       expect(all.map((answer) => answer.error?.code ?? null)).toEqual(['unknown_event', null])
       expect(err).toMatch(/^colloquy: .*a\.jsonl: no event "q" in this conversation\n$/)
@@ -266,8 +270,8 @@ describe('several files', () => {
 
 it('prints nothing that could drive a terminal or break the line, and the same values', async () => {
   const text = '\u001b[2J\u009b31m\u007f\u2028\u202e\ufeff end'
-  const at = folder({ 'a.jsonl': lines(said('m', text)) })
-  const { all } = await answers(['messages', at('a.jsonl')])
+  const index = folder({ 'a.jsonl': lines(output('m', text)) })
+  const { all } = await answers(['messages', index('a.jsonl')])
   expect(all[0].messages[0]?.content[0]?.text).toBe(text)
-  expect((await colloquy(['messages', at('a.jsonl'), '--json'])).out).toMatch(/^[\x20-\x7e]+\n$/)
+  expect((await colloquy(['messages', index('a.jsonl'), '--json'])).out).toMatch(/^[\x20-\x7e]+\n$/)
 })

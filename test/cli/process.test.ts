@@ -5,8 +5,8 @@ import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, inject, it } from 'vitest'
-import { inFile, kept } from './database.ts'
-import { colloquy, folder, lines, type Outcome, SAMPLE, said } from './world.ts'
+import { inFile, stored } from './database.ts'
+import { colloquy, folder, lines, type Outcome, SAMPLE, output } from './world.ts'
 
 /** As it is started unbuilt; `prints and exits` tries that once, with the command that names a file of its own; all others start what was built of it. */
 const SOURCE = resolve(import.meta.dirname, '../../src/cli/main.ts')
@@ -46,7 +46,7 @@ function start(
 const many = () =>
   folder(
     Object.fromEntries(
-      Array.from({ length: 30 }, (_, i) => [`all/c${i}.jsonl`, lines(said('m', `hello ${i}`))]),
+      Array.from({ length: 30 }, (_, i) => [`all/c${i}.jsonl`, lines(output('m', `hello ${i}`))]),
     ),
   )
 
@@ -84,15 +84,15 @@ describe('the process', () => {
   })
 
   it('says which Node it needs where there is no SQLite in it', async () => {
-    const at = folder({ 'a.jsonl': lines(said('m', 'hi')) })
-    await colloquy(['import', at('a.jsonl'), '--db', at('x.db')])
+    const index = folder({ 'a.jsonl': lines(output('m', 'hi')) })
+    await colloquy(['import', index('a.jsonl'), '--db', index('x.db')])
     const { engines } = JSON.parse(readFileSync(resolve(MAIN, '../../../package.json'), 'utf8'))
     const least = /^>=(\d+\.\d+)$/.exec(engines.node)?.[1]
     const says = `needs Node ${least} or newer; this is ${process.versions.node}`
-    const db = ['--db', at('x.db')]
+    const db = ['--db', index('x.db')]
     const commands = [
       ['conversations', ...db],
-      ['import', at('a.jsonl'), '--db', at('new.db')],
+      ['import', index('a.jsonl'), '--db', index('new.db')],
       ['serve', '--port', '0', ...db],
       ['conversations', ...db, '--json'],
     ]
@@ -102,7 +102,7 @@ describe('the process', () => {
     for (const { code, err } of outcomes) expect([code, err]).toEqual([1, `colloquy ${says}\n`])
     expect(outcomes.map(({ out }) => out).slice(0, -1)).toEqual(['', '', ''])
     expect(JSON.parse(outcomes.at(-1)?.out ?? '')).toMatchObject({ error: { message: says } })
-    expect(existsSync(at('new.db'))).toBe(false)
+    expect(existsSync(index('new.db'))).toBe(false)
   })
 
   it.each(['20.19.5', '22.12.0'])('says which Node it needs before it loads what %s has not', async (old) => {
@@ -113,7 +113,7 @@ describe('the process', () => {
   })
 
   it('reads standard input', async () => {
-    const log = lines(said('m', 'hi'))
+    const log = lines(output('m', 'hi'))
     expect(await start(['tree', '-', '--json'], { stdin: log })).toEqual(
       await colloquy(['tree', '-', '--json'], { stdin: log }),
     )
@@ -127,7 +127,7 @@ describe('the process', () => {
 
   it('ends quietly when nobody reads on', async () => {
     const file = folder({
-      'a.jsonl': lines(...Array.from({ length: 6_000 }, (_, i) => said(`m${i}`, 'hello '.repeat(10)))),
+      'a.jsonl': lines(...Array.from({ length: 6_000 }, (_, i) => output(`m${i}`, 'hello '.repeat(10)))),
     })('a.jsonl')
     const commands = [
       ['tree', file],
@@ -149,20 +149,20 @@ describe('the process', () => {
   })
 
   it('imports, searches and exports, and says nothing on the side', async () => {
-    const at = folder({})
-    const stored = ['--db', at('x.db'), '--conversation', 'sample']
-    const made = await start(['import', SAMPLE, '--db', at('x.db')])
+    const index = folder({})
+    const stored = ['--db', index('x.db'), '--conversation', 'sample']
+    const made = await start(['import', SAMPLE, '--db', index('x.db')])
     expect(made).toMatchObject({ code: 0, err: '' })
     expect(made.out).toContain('47 events, 47 added')
     for (const argv of [
       ['search', ...stored, '--kind', 'MessageEvent', '--limit', '2', '--json'],
       ['export', ...stored],
-      ['export', ...stored, '--format', 'zip', '--output', at('x.db')],
+      ['export', ...stored, '--format', 'zip', '--output', index('x.db')],
     ])
       expect(await start(argv)).toEqual(await colloquy(argv))
-    const zip = ['export', ...stored, '--format', 'zip', '--output', at('sample.zip')]
+    const zip = ['export', ...stored, '--format', 'zip', '--output', index('sample.zip')]
     expect(await start(zip)).toMatchObject({ code: 0, err: '' })
-    const back = await start(['import', at('sample.zip'), '--db', at('zip.db'), '--json'])
+    const back = await start(['import', index('sample.zip'), '--db', index('zip.db'), '--json'])
     expect(back.err).toBe('')
     expect(JSON.parse(back.out)).toMatchObject({ conversation: 'sample', added: 47 })
   })
@@ -182,7 +182,7 @@ describe('the process', () => {
   })
 
   it('exports as much as is read', async () => {
-    const log = lines(...Array.from({ length: 6_000 }, (_, i) => said(`m${i}`, 'hello '.repeat(10))))
+    const log = lines(...Array.from({ length: 6_000 }, (_, i) => output(`m${i}`, 'hello '.repeat(10))))
     const db = folder({})('x.db')
     await colloquy(['import', '-', '--db', db, '--conversation', 'c'], { stdin: log })
     const { code, out, err } = await start(['export', '--db', db, '--conversation', 'c'], { closeAfter: 1 })
@@ -191,39 +191,39 @@ describe('the process', () => {
   })
 
   it('imports all of a folder when nobody reads its reports on', async () => {
-    const at = many()
-    const { code, out, err } = await start(['import', at('all'), '--db', at('x.db')], { closeAfter: 1 })
+    const index = many()
+    const { code, out, err } = await start(['import', index('all'), '--db', index('x.db')], { closeAfter: 1 })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out.split('\n').length).toBeLessThan(60)
-    expect(await listed(at('x.db'))).toBe(30)
+    expect(await listed(index('x.db'))).toBe(30)
   })
 
   it.skipIf(!existsSync('/dev/full'))('tells a full disk once, as none of its inputs', async () => {
-    const at = many()
-    const told = 'colloquy: standard output cannot be written: the disk is full (ENOSPC)\n'
+    const index = many()
+    const report = 'colloquy: standard output cannot be written: the disk is full (ENOSPC)\n'
     for (const argv of [
       ['replay', SAMPLE, SAMPLE],
       ['tree', SAMPLE, SAMPLE, '--json'],
-      ['import', at('all'), '--db', at('x.db')],
-      ['conversations', '--db', at('x.db')],
-      ['export', '--db', at('x.db'), '--conversation', 'c1'],
+      ['import', index('all'), '--db', index('x.db')],
+      ['conversations', '--db', index('x.db')],
+      ['export', '--db', index('x.db'), '--conversation', 'c1'],
     ])
-      expect([argv, full(argv)]).toEqual([argv, { status: 1, stderr: told }])
-    expect(await listed(at('x.db'))).toBe(30)
+      expect([argv, full(argv)]).toEqual([argv, { status: 1, stderr: report }])
+    expect(await listed(index('x.db'))).toBe(30)
   })
 
   it('imports the rest after it was killed', async () => {
     const total = 10_000
-    const log = lines(...Array.from({ length: total }, (_, i) => said(`m${i}`, 'hello '.repeat(100))))
-    const at = folder({ 'c.jsonl': log })
-    const argv = ['import', at('c.jsonl'), '--db', at('x.db')]
+    const log = lines(...Array.from({ length: total }, (_, i) => output(`m${i}`, 'hello '.repeat(100))))
+    const index = folder({ 'c.jsonl': log })
+    const argv = ['import', index('c.jsonl'), '--db', index('x.db')]
     const victim = spawn(process.execPath, [MAIN, ...argv], { stdio: 'ignore' })
     const gone = new Promise((done) => victim.once('exit', done))
-    const written = () => statSync(at('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
+    const written = () => statSync(index('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
     while (written() < 1_000_000 && victim.exitCode === null) await sleep(2)
     victim.kill('SIGKILL')
     await gone
-    const half = await inFile(at('x.db'), (store) => store.getConversation('c'))
+    const half = await inFile(index('x.db'), (store) => store.getConversation('c'))
     expect(half?.version).toBeGreaterThan(0)
     expect(half?.version).toBeLessThan(total)
     const { code, out } = await start([...argv, '--json'])
@@ -231,9 +231,9 @@ describe('the process', () => {
       code: 0,
       report: { events: total, present: half?.version, created: false },
     })
-    const { record } = await inFile(at('x.db'), (store) => kept(store, 'c'))
+    const { record } = await inFile(index('x.db'), (store) => stored(store, 'c'))
     expect(record).toMatchObject({ version: total, headId: `m${total - 1}` })
-    const exported = await start(['export', '--db', at('x.db'), '--conversation', 'c'])
+    const exported = await start(['export', '--db', index('x.db'), '--conversation', 'c'])
     expect(exported.out === log).toBe(true)
   })
 })

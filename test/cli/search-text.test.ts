@@ -12,12 +12,12 @@ const message = (id: string, text: string, second: number) => ({
 })
 
 it('text is found once the database has an index, a page at a time', async () => {
-  const at = folder({
+  const index = folder({
     'one.jsonl': lines(message('m1', 'Deploy the crème', 1), message('m2', 'nothing here', 2)),
     'two.jsonl': lines(message('m3', 'deploy, then deploy again', 3)),
   })
-  for (const name of ['one', 'two']) await colloquy(['import', at(`${name}.jsonl`), '--db', at('x.db')])
-  const argv = ['search-text', '--db', at('x.db')]
+  for (const name of ['one', 'two']) await colloquy(['import', index(`${name}.jsonl`), '--db', index('x.db')])
+  const argv = ['search-text', '--db', index('x.db')]
   const refused = await colloquy([...argv, '--query', 'deploy'])
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('create it once with --index')])
   const first = await colloquy([...argv, '--query', 'deploy', '--index', '--json'])

@@ -2,14 +2,14 @@
 
 import { describe, expect, it } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
-import { answered, called, colloquy, folder, lines, said } from './world.ts'
+import { answered, called, colloquy, folder, lines, output } from './world.ts'
 
 const SECRET = 'gAAAAABsecretsecretsecret'
 const item = { id: 'rs_1', summary: ['thought'], encrypted_content: SECRET, status: 'completed' }
 const quoted = JSON.stringify({ deep: [{ encrypted_content: SECRET }] })
 
 const EVENTS = [
-  said('m', `my log says ${quoted}`),
+  output('m', `my log says ${quoted}`),
   called('a', quoted, {
     responses_reasoning_item: item,
     action: { kind: 'CustomAction', command: quoted, nested: { encrypted_content: SECRET } },

@@ -13,8 +13,8 @@ it.each([
   ['a name', `export const step = ${STEP}`],
   ['the default', `export default ${STEP}`],
 ])('takes the step under %s', async (_, code) => {
-  const place = folder({ 'agent.mjs': code })
-  const { url, stop } = await served(['--agent', 'agent.mjs'], { cwd: place() })
+  const path = folder({ 'agent.mjs': code })
+  const { url, stop } = await served(['--agent', 'agent.mjs'], { cwd: path() })
   const started = await fetch(`${url}/api/v1/app-conversations/stream-start`, {
     method: 'POST',
     body: JSON.stringify({ initial_message: { content: [{ text: 'Hello' }] } }),
@@ -32,15 +32,15 @@ it.each([
   ['thrown.mjs', 'throw new Error("no key")', /cannot be loaded: no key/],
   ['run.mjs', 'export default () => []; export const run = 1', /no object of options/],
 ])('refuses %s', async (name, code, why) => {
-  const place = folder(code === null ? {} : { [name]: code })
+  const path = folder(code === null ? {} : { [name]: code })
   const { code: exit, err } = await colloquy([
     'serve',
     '--port',
     '0',
     '--db',
-    place('a.db'),
+    path('a.db'),
     '--agent',
-    place(name),
+    path(name),
   ])
   expect(exit).toBe(1)
   expect(err).toMatch(why)

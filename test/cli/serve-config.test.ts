@@ -35,44 +35,44 @@ interface Task {
 /** The sandbox when it has come to a status. */
 const reached = (url: string, id: string, status: string): Promise<Sandbox> =>
   until(async () => {
-    const [found] = await ask<Sandbox[]>(`${url}/api/v1/sandboxes?id=${id}`)
-    return found?.status === status ? found : null
+    const [matches] = await ask<Sandbox[]>(`${url}/api/v1/sandboxes?id=${id}`)
+    return matches?.status === status ? matches : null
   })
 
 describe('colloquy serve, with nothing said', () => {
   it('keeps all that it has in the folder it is started in, and makes no folder before there is a sandbox', async () => {
-    const place = folder({})
-    const server = await served([], { cwd: place() })
-    expect(readdirSync(place()).filter((name) => !name.startsWith('colloquy.db'))).toEqual([])
+    const path = folder({})
+    const server = await served([], { cwd: path() })
+    expect(readdirSync(path()).filter((name) => !name.startsWith('colloquy.db'))).toEqual([])
     const { id } = await ask<Task>(`${server.url}/api/v1/app-conversations`, 'POST', {})
     const task = await until(async () => {
-      const [found] = await ask<Task[]>(`${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`)
-      return found?.status === 'READY' ? found : null
+      const [matches] = await ask<Task[]>(`${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`)
+      return matches?.status === 'READY' ? matches : null
     })
-    expect(readdirSync(place('colloquy-sandboxes'))).toEqual([task.sandbox_id])
+    expect(readdirSync(path('colloquy-sandboxes'))).toEqual([task.sandbox_id])
     const { code, out } = await server.stop('SIGTERM')
     expect(code).toBe(0)
-    expect(out).toContain(`sandboxes are processes of this machine, in ${place('colloquy-sandboxes')}\n`)
+    expect(out).toContain(`sandboxes are processes of this machine, in ${path('colloquy-sandboxes')}\n`)
     expect(out).toContain(`API keys of models are not stored (${SECRET} seals them)\n`)
-    expect(readdirSync(place()).toSorted()).toEqual(['colloquy-sandboxes', 'colloquy.db'])
+    expect(readdirSync(path()).toSorted()).toEqual(['colloquy-sandboxes', 'colloquy.db'])
   })
 
   it('has no workspace, no editor, and keeps no API key', async () => {
-    const place = folder({})
-    const { url } = await served([], { cwd: place() })
-    const makes = `${url}/api/file/create_directory?path=${place('new')}`
+    const path = folder({})
+    const { url } = await served([], { cwd: path() })
+    const makes = `${url}/api/file/create_directory?path=${path('new')}`
     expect((await fetch(makes, { method: 'POST' })).status).toBe(403)
     expect(await ask(`${url}/api/vscode/url`)).toEqual({ url: null })
     const profile = { method: 'POST', body: JSON.stringify({ llm: { model: 'm', api_key: 'the-key' } }) }
     expect((await fetch(`${url}/api/profiles/p`, profile)).status).toBe(409)
-    expect(existsSync(place('new'))).toBe(false)
+    expect(existsSync(path('new'))).toBe(false)
   })
 
   it('ends when its port is in use', async () => {
-    const place = folder({})
-    const { url } = await served([], { cwd: place() })
+    const path = folder({})
+    const { url } = await served([], { cwd: path() })
     const { port } = new URL(url)
-    const second = served(['--db', 'b.db', '--port', port], { cwd: place() })
+    const second = served(['--db', 'b.db', '--port', port], { cwd: path() })
     await expect(second).rejects.toThrow(
       `ended: colloquy: port ${port} of 127.0.0.1 is in use: use --port PORT, or 0 for any\n`,
     )
@@ -88,24 +88,24 @@ describe('colloquy serve, configured', () => {
         { id: 'empty', command: null },
       ]
       const file = { sandbox_specs: specs, sandbox_directory: 'boxes', max_sandboxes: 2 }
-      const place = folder({ 'etc/serve.json': JSON.stringify(file) })
-      const server = await served(['--db', place('x.db'), '--config', place('etc/serve.json')])
+      const path = folder({ 'etc/serve.json': JSON.stringify(file) })
+      const server = await served(['--db', path('x.db'), '--config', path('etc/serve.json')])
       const sandboxes = `${server.url}/api/v1/sandboxes`
       const known = await ask<{ items: object[] }>(`${server.url}/api/v1/sandbox-specs/search`)
       expect(known.items).toMatchObject([{ id: 'server', working_dir: 'w' }, { id: 'empty' }])
       const { id } = await ask<Sandbox>(sandboxes, 'POST')
       const { exposed_urls: urls } = await reached(server.url, id, 'RUNNING')
-      const told = await ask<{ cwd: string; env: string[] }>(urls?.[0]?.url ?? '')
-      expect(told.cwd).toBe(place(`etc/boxes/${id}/w`))
-      expect(told.env).toContain('GIVEN')
+      const reports = await ask<{ cwd: string; env: string[] }>(urls?.[0]?.url ?? '')
+      expect(reports.cwd).toBe(path(`etc/boxes/${id}/w`))
+      expect(reports.env).toContain('GIVEN')
       const others = [await ask<Sandbox>(sandboxes, 'POST'), await ask<Sandbox>(sandboxes, 'POST')]
       await reached(server.url, id, 'PAUSED')
       await reached(server.url, others[1]?.id ?? '', 'RUNNING')
-      expect(processesIn(place()).length).toBeGreaterThan(0)
+      expect(processesIn(path()).length).toBeGreaterThan(0)
       const { code } = await server.stop(signal)
       expect(code).toBe(signal === 'SIGKILL' ? null : 0)
-      await until(() => processesIn(place()).length === 0)
-      expect(existsSync(place(`etc/boxes/${id}/w`))).toBe(true)
+      await until(() => processesIn(path()).length === 0)
+      expect(existsSync(path(`etc/boxes/${id}/w`))).toBe(true)
     },
   )
 
@@ -120,8 +120,8 @@ describe('colloquy serve, configured', () => {
       kinds: ['MessageEvent'],
       retry_delay: 10,
     }
-    const place = folder({ 'c.json': JSON.stringify({ webhooks: [webhook] }) })
-    const server = await served(['--db', place('x.db'), '--config', place('c.json')], {
+    const path = folder({ 'c.json': JSON.stringify({ webhooks: [webhook] }) })
+    const server = await served(['--db', path('x.db'), '--config', path('c.json')], {
       env: { HOOK: HOOK_SECRET },
     })
     await ask(`${server.url}/api/conversations`, 'POST', { conversation_id: 'c' })
@@ -143,8 +143,8 @@ describe('colloquy serve, configured', () => {
 
   it('logs a start that comes to nothing, with the reason of its sandbox', async () => {
     const specs = [{ id: 'none', command: ['no-such-program-of-mine'], health: '/alive' }]
-    const place = folder({ 'c.json': JSON.stringify({ sandbox_specs: specs }) })
-    const server = await served(['--db', place('x.db'), '--config', place('c.json')])
+    const path = folder({ 'c.json': JSON.stringify({ sandbox_specs: specs }) })
+    const server = await served(['--db', path('x.db'), '--config', path('c.json')])
     const { id } = await ask<{ id: string }>(`${server.url}/api/v1/app-conversations`, 'POST', {})
     const tasks = `${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`
     await until(async () => (await ask<{ status: string }[]>(tasks))[0]?.status === 'ERROR')
@@ -167,8 +167,8 @@ describe('colloquy serve, configured', () => {
       cache_bytes: 1,
       live: { max_total: 1 },
     }
-    const place = folder({ 'c.json': JSON.stringify(file), 'work/a.txt': '' })
-    const args = ['--db', place('x.db'), '--config', place('c.json'), '--workspace', place('work')]
+    const location = folder({ 'c.json': JSON.stringify(file), 'work/a.txt': '' })
+    const args = ['--db', location('x.db'), '--config', location('c.json'), '--workspace', location('work')]
     const env = { TOKEN: 'the-token', [SECRET]: 'a secret of some length' }
     const first = await served(args, { env })
     const post = async (path: string, body: object): Promise<number> =>
@@ -176,21 +176,21 @@ describe('colloquy serve, configured', () => {
     expect(await ask(`${first.url}/api/vscode/url`)).toEqual({
       url: 'http://localhost:8443/code/?tkn=the-token&folder=workspace',
     })
-    expect(await post(`/api/file/create_directory?path=${place('work/b/c')}`, {})).toBe(200)
-    expect(await post(`/api/file/create_directory?path=${place('other')}`, {})).toBe(403)
-    expect([existsSync(place('work/b/c')), existsSync(place('other'))]).toEqual([true, false])
+    expect(await post(`/api/file/create_directory?path=${location('work/b/c')}`, {})).toBe(200)
+    expect(await post(`/api/file/create_directory?path=${location('other')}`, {})).toBe(403)
+    expect([existsSync(location('work/b/c')), existsSync(location('other'))]).toEqual([true, false])
     expect(await post('/api/profiles/one', { llm: { model: 'm', api_key: 'sk-the-api-key' } })).toBe(201)
     expect(await post('/api/profiles/two', { llm: { model: 'm' } })).toBe(409)
     expect(await post('/api/conversations', { title: 'x'.repeat(1_000) })).toBe(413)
     expect(await post('/api/conversations', { conversation_id: 'c' })).toBe(201)
     expect(await inMemory(first.url)).toBe('1')
     const stream = `${first.url}/api/conversations/c/events/stream`
-    const held = await fetch(stream)
-    expect([held.status, (await fetch(stream)).status]).toEqual([200, 429])
+    const current = await fetch(stream)
+    expect([current.status, (await fetch(stream)).status]).toEqual([200, 429])
     const { out } = await first.stop('SIGTERM')
-    expect(out).toContain(`clients may create directories in ${place('work')}\n`)
+    expect(out).toContain(`clients may create directories in ${location('work')}\n`)
     expect(out).toContain(`API keys of models are stored, sealed with ${SECRET}\n`)
-    expect(readFileSync(place('x.db'), 'latin1')).not.toContain('sk-the-api-key')
+    expect(readFileSync(location('x.db'), 'latin1')).not.toContain('sk-the-api-key')
     const second = await served(args, { env: { ...env, [SECRET]: 'another secret than before' } })
     expect((await fetch(`${second.url}/api/profiles/one`)).status).toBe(409)
     const third = await served([...args, '--memory', '16'], { env })
@@ -209,27 +209,27 @@ const texts = async (url: string): Promise<readonly [own: string, shared: string
 
 describe('a service that redacts', () => {
   const TOKEN = 'sk-ant-REALKEY0123456789abcdef'
-  const said = { content: [{ type: 'text', text: `The key is ${TOKEN}.` }] }
+  const text = { content: [{ type: 'text', text: `The key is ${TOKEN}.` }] }
   it.each([
     [['--redact'], '{}', true],
     [[], '{"redact":["stored"]}', true],
     [[], '{"redact":["public"]}', false],
   ])('with %j and %s masks what it should', async (flags, file, stored) => {
-    const place = folder({ 'c.json': file })
-    const args = ['--db', place('x.db'), '--config', place('c.json'), ...flags]
+    const path = folder({ 'c.json': file })
+    const args = ['--db', path('x.db'), '--config', path('c.json'), ...flags]
     const { url, stop } = await served(args, {})
     const api = `${url}/api/conversations`
     expect(await sendJson(api, 'POST', { conversation_id: 'c', title: `On ${TOKEN}` })).toBe(201)
-    expect(await sendJson(`${api}/c/events`, 'POST', said)).toBeLessThan(300)
+    expect(await sendJson(`${api}/c/events`, 'POST', text)).toBeLessThan(300)
     expect(await sendJson(`${url}/api/v1/app-conversations/c`, 'PATCH', { public: true })).toBe(200)
-    const [own, shared] = await texts(url)
-    expect([own.includes('REALKEY'), own.includes('The key is')]).toEqual([!stored, true])
+    const [ownUrl, shared] = await texts(url)
+    expect([ownUrl.includes('REALKEY'), ownUrl.includes('The key is')]).toEqual([!stored, true])
     expect(shared).not.toContain('REALKEY')
     expect(shared).toContain('The key is [redacted].')
     await stop('SIGTERM')
     for (const end of ['', '-wal'])
-      if (existsSync(place(`x.db${end}`)))
-        if (stored) expect(readFileSync(place(`x.db${end}`), 'latin1')).not.toContain('REALKEY')
+      if (existsSync(path(`x.db${end}`)))
+        if (stored) expect(readFileSync(path(`x.db${end}`), 'latin1')).not.toContain('REALKEY')
   })
 })
 
@@ -249,8 +249,8 @@ it.each([
   ['plain', null, 'plain-sandboxes'],
   ['postgres://u@h/d', null, 'colloquy-sandboxes'],
   ['postgres://u@h/d', 'work', 'work/colloquy-sandboxes'],
-])('the sandboxes of %s, with the workspace %s, are in %s', (db, workspace, found) => {
-  expect(sandboxFolder(addressOf(db), workspace ?? undefined)).toBe(resolve(found))
+])('the sandboxes of %s, with the workspace %s, are in %s', (db, workspace, result) => {
+  expect(sandboxFolder(addressOf(db), workspace ?? undefined)).toBe(resolve(result))
 })
 
 it('the help page names every field of the file', async () => {

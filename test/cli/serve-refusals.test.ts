@@ -98,21 +98,21 @@ describe('a file that is refused', () => {
       { webhooks: [HOOK, { ...HOOK, url: `${HOOK.url}?a=1` }] },
     ],
   ])('%s', async (says, file) => {
-    const place = folder({ 'c.json': typeof file === 'string' ? file : JSON.stringify(file) })
-    const argv = ['serve', '--port', '0', '--db', place('x.db'), '--config', place('c.json')]
+    const path = folder({ 'c.json': typeof file === 'string' ? file : JSON.stringify(file) })
+    const argv = ['serve', '--port', '0', '--db', path('x.db'), '--config', path('c.json')]
     const { code, out, err } = await colloquy(argv, { env: { SHORT: 'pass-word' } })
     expect([code, out]).toEqual([1, ''])
     expect(err.trimEnd().split('\n')).toHaveLength(1)
-    expect(err.slice(0, -1)).toContain(`colloquy: ${place('c.json')}: ${says}`)
+    expect(err.slice(0, -1)).toContain(`colloquy: ${path('c.json')}: ${says}`)
     expect(err).not.toMatch(/pass-word/)
-    expect(readdirSync(place())).toEqual(['c.json'])
+    expect(readdirSync(path())).toEqual(['c.json'])
   })
 
   it('is told all that is wrong with it, a line for each', async () => {
-    const place = folder({
+    const path = folder({
       'c.json': JSON.stringify({ a: 1, b: 2, max_body_bytes: 0, ...hook({ max_batch_events: 0 }) }),
     })
-    const { code, err } = await colloquy(['serve', '--config', place('c.json')])
+    const { code, err } = await colloquy(['serve', '--config', path('c.json')])
     expect(code).toBe(1)
     expect(err.match(/c\.json: (\S+): /g)).toEqual(
       ['webhooks[0].max_batch_events', 'max_body_bytes', 'a', 'b'].map((field) => `c.json: ${field}: `),
@@ -158,15 +158,15 @@ describe('what else is refused', () => {
       `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help serve)`,
     ],
   ])('%s', async (_what, args, env, code, says) => {
-    const place = folder({ 'a.txt': '' })
-    mkdirSync(place('work'))
-    const named = args.map((word) => (/^[a-z]/.test(word) ? place(word) : word))
-    const outcome = await colloquy(['serve', '--port', '0', '--db', place('x.db'), ...named], { env })
+    const path = folder({ 'a.txt': '' })
+    mkdirSync(path('work'))
+    const named = args.map((word) => (/^[a-z]/.test(word) ? path(word) : word))
+    const outcome = await colloquy(['serve', '--port', '0', '--db', path('x.db'), ...named], { env })
     expect(outcome).toEqual({
       code,
       out: '',
-      err: `colloquy: ${says.replace(/(none\S*?|a\.txt|work)(?=:)/, (name) => place(name))}\n`,
+      err: `colloquy: ${says.replace(/(none\S*?|a\.txt|work)(?=:)/, (name) => path(name))}\n`,
     })
-    expect(readdirSync(place()).toSorted()).toEqual(['a.txt', 'work'])
+    expect(readdirSync(path()).toSorted()).toEqual(['a.txt', 'work'])
   })
 })

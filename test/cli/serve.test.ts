@@ -4,17 +4,17 @@ import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../postgres/database.ts'
 import { KEYS, served } from './served.ts'
-import { colloquy, folder, said, lines, SAMPLE } from './world.ts'
+import { colloquy, folder, output, lines, SAMPLE } from './world.ts'
 
 describe('colloquy serve', () => {
   it('serves a database that other commands write, keeps what it is given, and ends when it is asked', async () => {
-    const place = folder({ 'one.jsonl': lines(said('u1', 'Hello')) })
-    const db = place('events.db')
-    expect((await colloquy(['import', place('one.jsonl'), '--db', db])).code).toBe(0)
+    const path = folder({ 'one.jsonl': lines(output('u1', 'Hello')) })
+    const db = path('events.db')
+    expect((await colloquy(['import', path('one.jsonl'), '--db', db])).code).toBe(0)
     const first = await served(['--db', db])
-    const own = `${first.url}/api/v1/conversation/one/events/search`
-    const found = await fetch(own)
-    expect([found.status, await found.json()]).toMatchObject([
+    const ownUrl = `${first.url}/api/v1/conversation/one/events/search`
+    const response = await fetch(ownUrl)
+    expect([response.status, await response.json()]).toMatchObject([
       200,
       { items: [{ id: 'u1' }], next_page_id: null },
     ])
@@ -30,7 +30,7 @@ describe('colloquy serve', () => {
       { level: 'info', message: 'request', path: '/api/v1/conversation/one/events/search', status: 200 },
       { level: 'info', message: 'request', path: '/api/conversations', status: 201 },
     ])
-    expect(log[0]?.request_id).toBe(found.headers.get('x-request-id'))
+    expect(log[0]?.request_id).toBe(response.headers.get('x-request-id'))
     const second = await served(['--db', db])
     expect((await fetch(`${second.url}/api/v1/conversation/two/events/count`)).status).toBe(200)
     expect((await second.stop('SIGINT')).code).toBe(0)
@@ -54,8 +54,8 @@ describe('colloquy serve', () => {
   })
 
   it('closes sockets with a code when it ends', async () => {
-    const place = folder({})
-    const server = await served(['--db', place('events.db')])
+    const path = folder({})
+    const server = await served(['--db', path('events.db')])
     await fetch(`${server.url}/api/conversations`, {
       method: 'POST',
       body: JSON.stringify({ conversation_id: 'c' }),
@@ -69,8 +69,8 @@ describe('colloquy serve', () => {
   })
 
   it('asks for one of the keys that are set, and tells nobody of them', async () => {
-    const place = folder({})
-    const server = await served(['--db', place('events.db'), '--host', '0.0.0.0'], {
+    const path = folder({})
+    const server = await served(['--db', path('events.db'), '--host', '0.0.0.0'], {
       env: { [KEYS]: 'first-key, second-key ,' },
     })
     const ask = async (key: string): Promise<number> =>
@@ -84,10 +84,10 @@ describe('colloquy serve', () => {
   })
 
   it('says in one line that its port is in use', async () => {
-    const place = folder({})
-    const { url } = await served(['--db', place('a.db')])
+    const path = folder({})
+    const { url } = await served(['--db', path('a.db')])
     const { port } = new URL(url)
-    const { code, out, err } = await colloquy(['serve', '--db', place('b.db'), '--port', port])
+    const { code, out, err } = await colloquy(['serve', '--db', path('b.db'), '--port', port])
     expect([code, out, err]).toEqual([
       1,
       '',

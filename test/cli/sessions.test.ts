@@ -31,13 +31,13 @@ const asLines = (values: readonly unknown[]): string =>
 
 describe('a session as a FILE', () => {
   it('is told by what stands in it, in a file of lines, an array, a document and a pipe', async () => {
-    const at = folder({
+    const index = folder({
       'c.jsonl': asLines(claudeCode(TALK)),
       'x.txt': asLines(codex(TALK)),
       'array.json': JSON.stringify(openaiChat(TALK)),
       'request.json': JSON.stringify({ model: 'm', messages: openaiChat(TALK) }),
     })
-    const files = ['c.jsonl', 'x.txt', 'array.json', 'request.json'].map((name) => at(name))
+    const files = ['c.jsonl', 'x.txt', 'array.json', 'request.json'].map((name) => index(name))
     const { code, all } = await answers<{ file: string; session: { format: string }; events: number }>([
       'replay',
       ...files,
@@ -56,29 +56,29 @@ describe('a session as a FILE', () => {
   })
 
   it('is what --from says, and events when it says so', async () => {
-    const at = folder({ 'a.json': JSON.stringify(openaiChat(TALK).slice(0, 1)) })
+    const index = folder({ 'a.json': JSON.stringify(openaiChat(TALK).slice(0, 1)) })
     const one = await answers<{ file: string; session: { format: string } }>([
       'view',
-      at('a.json'),
+      index('a.json'),
       '--from',
       'anthropic',
     ])
     expect(one.all[0].session.format).toBe('anthropic')
-    const events = await colloquy(['check', at('a.json'), '--from', 'events'])
+    const events = await colloquy(['check', index('a.json'), '--from', 'events'])
     expect(events).toMatchObject({ code: 1, out: expect.stringContaining('cannot be loaded') })
-    const wrong = await colloquy(['check', at('a.json'), '--from', 'cursor'])
+    const wrong = await colloquy(['check', index('a.json'), '--from', 'cursor'])
     expect(wrong).toMatchObject({
       code: 2,
       err: expect.stringContaining("unknown --from 'cursor': use one of events, claude-code"),
     })
-    const stored = await colloquy(['check', '--db', at('x.db'), '--conversation', 'c', '--from', 'pi'])
+    const stored = await colloquy(['check', '--db', index('x.db'), '--conversation', 'c', '--from', 'pi'])
     expect(stored).toMatchObject({ code: 2, err: expect.stringContaining('--from applies to a FILE') })
   })
 
   it('tells what says nothing new, and what nothing is known of', async () => {
     const odd = { type: 'hologram', sessionId: 's', uuid: 'u', parentUuid: null }
-    const at = folder({ 'c.jsonl': asLines([...claudeCode(TALK), odd]) })
-    const { out, code } = await colloquy(['check', at('c.jsonl')])
+    const index = folder({ 'c.jsonl': asLines([...claudeCode(TALK), odd]) })
+    const { out, code } = await colloquy(['check', index('c.jsonl')])
     expect(code).toBe(1)
     expect(out).toContain('written twice: a block of a reply')
     expect(out).toContain('Unknown record type "hologram".')
@@ -89,24 +89,24 @@ const item = (payload: object) => ({ type: 'response_item', payload })
 
 describe('a rollout of Codex', () => {
   it('has a call and its result where the agent has searched for tools', async () => {
-    const asked = {
+    const requests = {
       type: 'tool_search_call',
       call_id: 'c1',
       execution: 'local',
       arguments: { query: 'maps' },
     }
-    const found = [{ type: 'function_group', name: 'maps' }]
+    const result = [{ type: 'function_group', name: 'maps' }]
     const lines = [
       { type: 'session_meta', payload: { id: 's' } },
-      item(asked),
-      item({ type: 'tool_search_output', call_id: 'c1', status: 'completed', tools: found }),
+      item(requests),
+      item({ type: 'tool_search_output', call_id: 'c1', status: 'completed', tools: result }),
       // This one was executed by the provider, and is a part of its reply.
-      item({ ...asked, call_id: 'c2' }),
+      item({ ...requests, call_id: 'c2' }),
       item({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'found' }] }),
     ]
-    const at = folder({ 'r.jsonl': asLines(lines) })
-    expect((await colloquy(['check', '--laws', at('r.jsonl')])).code).toBe(0)
-    const { out } = await colloquy(['messages', '--format', 'anthropic', at('r.jsonl')])
+    const index = folder({ 'r.jsonl': asLines(lines) })
+    expect((await colloquy(['check', '--laws', index('r.jsonl')])).code).toBe(0)
+    const { out } = await colloquy(['messages', '--format', 'anthropic', index('r.jsonl')])
     expect(out).toContain('"name": "tool_search"')
     expect(out).toContain('function_group')
     expect(out).toContain('[tool_search_call: ')
@@ -115,20 +115,20 @@ describe('a rollout of Codex', () => {
 
 describe('convert', () => {
   it('writes a trajectory that is read again, and spans without words unless they are asked for', async () => {
-    const at = folder({ 'c.jsonl': asLines(claudeCode(TALK)) })
-    const { out } = await colloquy(['convert', at('c.jsonl')])
+    const index = folder({ 'c.jsonl': asLines(claudeCode(TALK)) })
+    const { out } = await colloquy(['convert', index('c.jsonl')])
     const again = folder({ 't.json': out })
     const { all } = await answers<{ file: string; session: { format: string; id: string } }>([
       'replay',
       again('t.json'),
     ])
     expect(all[0].session).toMatchObject({ format: 'atif', id: 's' })
-    const bare = await colloquy(['convert', '--to', 'otel', at('c.jsonl')])
+    const bare = await colloquy(['convert', '--to', 'otel', index('c.jsonl')])
     expect(bare.out).toContain('"execute_tool bash"')
     expect(bare.out).not.toContain('there are two')
-    const whole = await colloquy(['convert', '--to', 'otel', '--content', at('c.jsonl')])
+    const whole = await colloquy(['convert', '--to', 'otel', '--content', index('c.jsonl')])
     expect(whole.out).toContain('there are two')
-    const wrong = await colloquy(['convert', '--to', 'csv', at('c.jsonl')])
+    const wrong = await colloquy(['convert', '--to', 'csv', index('c.jsonl')])
     expect(wrong).toMatchObject({
       code: 2,
       out: '',
@@ -142,13 +142,13 @@ describe('a reply whose calls wait', () => {
     const call = { type: 'function', function: { name: 'sh', arguments: '{}' } }
     const tool_calls = ['a', 'b'].map((id) => ({ id, ...call }))
     const message = { role: 'assistant', content: null, tool_calls }
-    const at = folder({ 'reply.json': JSON.stringify({ choices: [{ message }] }) })
+    const index = folder({ 'reply.json': JSON.stringify({ choices: [{ message }] }) })
     const why = 'call "a" of "sh" and 1 more wait for a result'
-    const neutral = await colloquy(['messages', at('reply.json')])
+    const neutral = await colloquy(['messages', index('reply.json')])
     expect([neutral.code, neutral.err]).toEqual([0, ''])
     expect(neutral.out).toContain(`0 messages\n  ${why}`)
     for (const more of [[], ['--json']]) {
-      const sent = await colloquy(['messages', '--format', 'anthropic', at('reply.json'), ...more])
+      const sent = await colloquy(['messages', '--format', 'anthropic', index('reply.json'), ...more])
       expect([sent.code, sent.err]).toEqual([
         1,
         expect.stringContaining(`there is nothing to send: ${why}, and`),
@@ -164,12 +164,12 @@ describe('importing sessions', () => {
       isSidechain: true,
       agentId: 'helper',
     }))
-    const renamed = side.map((line, at) => ({
+    const renamed = side.map((line, index) => ({
       ...line,
-      uuid: `side-${at}`,
-      parentUuid: at === 0 ? null : `side-${at - 1}`,
+      uuid: `side-${index}`,
+      parentUuid: index === 0 ? null : `side-${index - 1}`,
     }))
-    const at = folder({
+    const index = folder({
       'all/p/one.jsonl': asLines([...claudeCode(TALK), ...renamed]),
       'all/q/chat.json': JSON.stringify(openaiChat(TALK)),
       'all/r/chat.json': JSON.stringify(openaiChat([...TALK, ...TALK])),
@@ -177,28 +177,28 @@ describe('importing sessions', () => {
       'all/r/only.json': JSON.stringify([...openaiChat(TALK), 7]),
       'all/r/none.json': '',
     })
-    const first = await colloquy(['import', '--db', at('x.db'), at('all')])
+    const first = await colloquy(['import', '--db', index('x.db'), index('all')])
     expect(first.out).toContain('5 files read, 1 file with something wrong, 1 file with quarantined lines')
     expect(first.err).toContain(
       'notes.json: the file contains an object, not an array of events nor a session',
     )
-    const listed = await colloquy(['conversations', '--db', at('x.db'), '--json'])
+    const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
     const { items } = JSON.parse(listed.out) as { items: { id: string; parent_conversation_id?: string }[] }
     expect(items.map(({ id }) => id).toSorted()).toEqual(['only', 'q-chat', 'r-chat', 's', 's-helper'])
-    const empty = await colloquy(['import', '--db', at('x.db'), folder({})('.')])
+    const empty = await colloquy(['import', '--db', index('x.db'), folder({})('.')])
     expect(empty.err).toContain('nor a session (.jsonl or .json) to import')
-    const again = await colloquy(['import', '--db', at('x.db'), at('all')])
+    const again = await colloquy(['import', '--db', index('x.db'), index('all')])
     expect(again.out.match(/, 0 added/g)).toHaveLength(5)
     // A file is called the same by itself, where its name is its own.
-    const alone = await colloquy(['import', '--db', at('x.db'), at('all/r/only.json')])
+    const alone = await colloquy(['import', '--db', index('x.db'), index('all/r/only.json')])
     expect(alone.out).toContain(', 0 added')
   })
 
   it('tells two files of one name apart', async () => {
     const other = JSON.stringify([{ role: 'user', content: 'another' }])
-    const at = folder({ 'a/chat.json': JSON.stringify(openaiChat(TALK)), 'b/chat.json': other })
-    await colloquy(['import', '--db', at('x.db'), at('a/chat.json')])
-    const { code, err } = await colloquy(['import', '--db', at('x.db'), at('b/chat.json')])
+    const index = folder({ 'a/chat.json': JSON.stringify(openaiChat(TALK)), 'b/chat.json': other })
+    await colloquy(['import', '--db', index('x.db'), index('a/chat.json')])
+    const { code, err } = await colloquy(['import', '--db', index('x.db'), index('b/chat.json')])
     expect([code, err]).toEqual([
       1,
       expect.stringContaining('has there, so it was imported from another file;'),
@@ -212,10 +212,10 @@ describe('importing a session that has grown', () => {
     const outcomes = new Set<string>()
     for (let cut = 1; cut < lines.length; cut += 1) {
       const parts = { 'cut.jsonl': lines.slice(0, cut).join('\n'), 'whole.jsonl': lines.join('\n') }
-      const at = folder(parts)
-      const into = ['import', '--db', at('x.db'), '--conversation', 'c']
-      await colloquy([...into, at('cut.jsonl')])
-      const { code, out, err } = await colloquy([...into, at('whole.jsonl')])
+      const index = folder(parts)
+      const into = ['import', '--db', index('x.db'), '--conversation', 'c']
+      await colloquy([...into, index('cut.jsonl')])
+      const { code, out, err } = await colloquy([...into, index('whole.jsonl')])
       if (code === 0) expect(out).toContain('continued')
       else
         expect(err).toMatch(
@@ -229,20 +229,20 @@ describe('importing a session that has grown', () => {
 
 describe('importing a folder with empty files', () => {
   it('makes no conversation of them, and names them', async () => {
-    const at = folder({
+    const index = folder({
       'all/chat.json': JSON.stringify(openaiChat(TALK)),
       'all/p/empty.jsonl': '',
       'all/blank.jsonl': '\ufeff\n \t\n',
       'all/blank.json': ' \n',
     })
     for (const more of [[], ['--json']]) {
-      const { code, err } = await colloquy(['import', '--db', at('x.db'), at('all'), ...more])
+      const { code, err } = await colloquy(['import', '--db', index('x.db'), index('all'), ...more])
       expect(code).toBe(0)
       expect(err).toBe(
-        `colloquy: ${at('all')}: left out 3 empty files: blank.json, blank.jsonl, ${join('p', 'empty.jsonl')}\n`,
+        `colloquy: ${index('all')}: left out 3 empty files: blank.json, blank.jsonl, ${join('p', 'empty.jsonl')}\n`,
       )
     }
-    const listed = await colloquy(['conversations', '--db', at('x.db'), '--json'])
+    const listed = await colloquy(['conversations', '--db', index('x.db'), '--json'])
     expect(JSON.parse(listed.out).items).toHaveLength(1)
   })
 })
@@ -260,7 +260,7 @@ describe.skipIf(files.length === 0)(title, () => {
   it.each(files)('%s reads twice alike, and is valid in every grammar', (name) => {
     const text = readFileSync(join(SESSIONS, name), 'utf8')
     const raws = name.endsWith('.jsonl') ? text.split('\n').filter((line) => line !== '') : [text]
-    const records = () => raws.map((raw, at) => ({ line: at + 1, raw, value: valueOf(raw) }))
+    const records = () => raws.map((raw, index) => ({ line: index + 1, raw, value: valueOf(raw) }))
     const session = readSession(records())
     expect(readSession(records())).toEqual(session)
     for (const { facts } of [session, ...session.children]) {

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { FORMATS } from '../../src/cli/commands.ts'
 import { progressOn } from '../../src/cli/print/io.ts'
 import { width } from '../../src/cli/print/text.ts'
-import { answered, called, colloquy, folder, lines, said, SAMPLE } from './world.ts'
+import { answered, called, colloquy, folder, lines, output, SAMPLE } from './world.ts'
 
 const ESCAPE = '\u001b'
 const COMMANDS = ['check', 'replay', 'view', 'messages', 'tree', 'stuck', 'why'] as const
@@ -76,7 +76,7 @@ describe('the width of the terminal', () => {
 describe('event text', () => {
   const evil = `${ESCAPE}]0;title\u0007${ESCAPE}[2J\u009b31m\u202eevil\u2028\nnext`
   const events = [
-    said(`id${'\u202e'}`, evil),
+    output(`id${'\u202e'}`, evil),
     called('a', evil, { summary: evil, tool_name: evil, llm_response_id: evil }),
     { id: 'e', tool_name: evil, tool_call_id: evil, error: evil, kind: 'AgentErrorEvent' },
     called('b', evil),
@@ -119,12 +119,12 @@ describe('event text', () => {
 describe('tree', () => {
   it('draws a branch beside the line that it leaves, and marks HEAD', async () => {
     const out = await shown('tree', [
-      said('a', 'first'),
-      said('b', 'left alone'),
+      output('a', 'first'),
+      output('b', 'left alone'),
       { id: 'u', key: 'leaf_event_id', value: 'a', kind: 'ConversationStateUpdateEvent' },
       pause('x', 'b'),
-      said('c', 'second try', { parent_id: 'a' }),
-      said('d', 'a new root', { parent_id: '__root__' }),
+      output('c', 'second try', { parent_id: 'a' }),
+      output('d', 'a new root', { parent_id: '__root__' }),
       { id: 'v', key: 'leaf_event_id', value: 'c', kind: 'ConversationStateUpdateEvent' },
     ])
     expect(out.split('\n').map((line) => line.replace(/ +(.)$/, ' $1'))).toEqual([
@@ -170,7 +170,7 @@ describe('tree', () => {
 
   it('without HEAD says so', async () => {
     const out = await shown('tree', [
-      said('a', 'x'),
+      output('a', 'x'),
       { id: 'u', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' },
     ])
     expect(out).toContain('HEAD is before every event')
@@ -181,7 +181,7 @@ describe('view', () => {
   it('brackets batches, marks cuts, and lists what is pending and what was left out', async () => {
     const batch = { llm_response_id: 'r' }
     const out = await shown('view', [
-      said('m', 'do it'),
+      output('m', 'do it'),
       called('a', 'ls', batch),
       called('b', 'pwd', batch),
       answered('oa', 'a', 'one\nfiles'),
@@ -215,7 +215,7 @@ describe('view', () => {
 describe('replay', () => {
   it('tells what was repaired, by line', async () => {
     const out = await shown('replay', [
-      said('m', 'hi', { activated_microagents: ['x'] }),
+      output('m', 'hi', { activated_microagents: ['x'] }),
       { id: 'm', kind: 'PauseEvent' },
       { id: 'n', parent_id: 'nobody', kind: 'PauseEvent', timestamp: 'noon' },
       { id: 'q', kind: 'Odd' },
@@ -245,15 +245,17 @@ describe('replay', () => {
   })
 
   it('says when it looks back', async () => {
-    expect(await shown('replay', [said('a', 'x'), said('b', 'y')], '--at', 'a')).toContain('as it was at a')
+    expect(await shown('replay', [output('a', 'x'), output('b', 'y')], '--at', 'a')).toContain(
+      'as it was at a',
+    )
   })
 })
 
 describe('check', () => {
   it('tells good from bad, and notes what replaying would repair', async () => {
-    expect(await shown('check', [said('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
+    expect(await shown('check', [output('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
     expect((await colloquy(['check', '-'])).out).toBe('-  0 events  nothing to check: there is no event\n')
-    const out = await shown('check', [said('a', 'x'), said('a', 'y'), { kind: 'PauseEvent', extra: 1 }])
+    const out = await shown('check', [output('a', 'x'), output('a', 'y'), { kind: 'PauseEvent', extra: 1 }])
     expect(out).toContain('3 events  ✗ 1 cannot be loaded')
     expect(out).toMatch(/line 3 {2}PauseEvent {2}extra {2}Unknown field/)
     expect(out).toContain('note: line 2  repeated id')
@@ -263,7 +265,7 @@ describe('check', () => {
 describe('messages', () => {
   it('shows a transcript, long texts cut', async () => {
     const out = await shown('messages', [
-      said('m', Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n')),
+      output('m', Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n')),
       called('a', 'ls', {
         thought: [{ text: 'looking' }],
         thinking_blocks: [{ type: 'thinking', thinking: 'hmm', signature: 's' }],
@@ -279,7 +281,7 @@ describe('messages', () => {
   })
 
   it('shows a provider’s request as indented JSON', async () => {
-    const log = folder({ 'log.jsonl': lines(said('m', 'hi')) })('log.jsonl')
+    const log = folder({ 'log.jsonl': lines(output('m', 'hi')) })('log.jsonl')
     const argv = ['messages', log, '--format', 'openai-chat']
     const { out } = await colloquy(argv, { tty: true, env: { NO_COLOR: '1' } })
     const [heading, ...json] = out.split('\n')
@@ -291,7 +293,7 @@ describe('messages', () => {
   it.each(FORMATS.filter((format) => format !== 'neutral'))(
     'pipes a request to %s as one JSON document',
     async (format) => {
-      const log = [said('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done')]
+      const log = [output('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done')]
       const file = folder({ 'log.jsonl': lines(...log) })('log.jsonl')
       const argv = ['messages', '--format', format, file]
       const { code, out, err } = await colloquy(argv)

@@ -35,15 +35,15 @@ describe('what has no answer', () => {
     { argv: ['import', 'c.jsonl', '--db', 'c.jsonl/x.db'], code: 'not_found' },
     { argv: ['import', 'c.jsonl', '--db', 'folder.db'], code: 'unreadable' },
   ])('$argv is one line, $code', async ({ argv, code }) => {
-    const at = folder({
+    const index = folder({
       'c.jsonl': lines({ id: 'p', kind: 'PauseEvent' }),
       'text.db': 'no database, but some text that is long enough to be looked at. '.repeat(20),
       'empty.db': '',
       'folder.db/x': '',
     })
-    await colloquy(['import', at('c.jsonl'), '--db', at('x.db')])
-    const before = readdirSync(at()).filter((name) => !name.startsWith('x.db'))
-    const words = argv.map((word, i) => (/\.(db|jsonl)$/.test(word) && i > 0 ? at(word) : word))
+    await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
+    const before = readdirSync(index()).filter((name) => !name.startsWith('x.db'))
+    const words = argv.map((word, i) => (/\.(db|jsonl)$/.test(word) && i > 0 ? index(word) : word))
     const { code: exit, out, err } = await colloquy([...words, '--json'])
     expect(exit).toBe(1)
     expect(JSON.parse(out)).toMatchObject({ error: { code } })
@@ -51,8 +51,8 @@ describe('what has no answer', () => {
     expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+\n$/)
     expect((await colloquy(words)).out).toBe('')
     // Reading makes no database, and harms none.
-    expect(readdirSync(at()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
-    expect(existsSync(at('none.db'))).toBe(false)
+    expect(readdirSync(index()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
+    expect(existsSync(index('none.db'))).toBe(false)
   })
 })
 
@@ -106,8 +106,8 @@ describe('the password of a URL', () => {
     expect(code).toBe(1)
     expect(err).toContain('password authentication failed')
     expect(err).not.toContain('wr0ng')
-    const at = folder({ 'p.jsonl': lines(...['a', 'b'].map((id) => ({ id, kind: 'PauseEvent' }))) })
-    await colloquy(['import', at('p.jsonl'), '--db', url.href])
+    const index = folder({ 'p.jsonl': lines(...['a', 'b'].map((id) => ({ id, kind: 'PauseEvent' }))) })
+    await colloquy(['import', index('p.jsonl'), '--db', url.href])
     for (const argv of [['conversations'], ['search', '--conversation', 'p', '--limit', '1']]) {
       const { out } = await colloquy([...argv, '--db', url.href])
       expect(out).toContain('***')

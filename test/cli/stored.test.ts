@@ -6,7 +6,7 @@ import { FORMATS } from '../../src/cli/commands.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { recordedLogs } from '../recorded.ts'
 import { inFile } from './database.ts'
-import { answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
 
 let postgres: TestDatabase
 
@@ -56,13 +56,13 @@ async function pages(argv: readonly string[]): Promise<string[]> {
 }
 
 describe.each([
-  { over: 'SQLite', db: (at: (name: string) => string) => at('x.db') },
+  { over: 'SQLite', db: (index: (name: string) => string) => index('x.db') },
   { over: 'PostgreSQL', db: () => postgres.url },
 ])('over $over', ({ db }) => {
   it('every command answers as over the file', async () => {
-    const at = folder({})
-    const stored = ['--db', db(at), '--conversation', 'sample']
-    expect((await colloquy(['import', SAMPLE, '--db', db(at)])).code).toBe(0)
+    const index = folder({})
+    const stored = ['--db', db(index), '--conversation', 'sample']
+    expect((await colloquy(['import', SAMPLE, '--db', db(index)])).code).toBe(0)
     const { events } = JSON.parse((await colloquy(['tree', SAMPLE, '--json'])).out)
     for (const ask of [...ASKS, `replay --at ${events[5].id}`, `view --leaf ${events[9].id}`]) {
       const argv = ask.split(' ')
@@ -89,9 +89,9 @@ const logs = recordedLogs().filter(({ file }) => file !== 'snippets.jsonl')
 
 describe.skipIf(logs.length === 0)('recorded logs', () => {
   it.each(logs)('$file answers from a database as from its file', async ({ file, path }) => {
-    const at = folder({})
-    expect((await colloquy(['import', path, '--db', at('x.db')])).code).toBe(0)
-    const stored = ['--db', at('x.db'), '--conversation', file.replace('.jsonl', '')]
+    const index = folder({})
+    expect((await colloquy(['import', path, '--db', index('x.db')])).code).toBe(0)
+    const stored = ['--db', index('x.db'), '--conversation', file.replace('.jsonl', '')]
     // That a database gives the log of the file is a law (E), and that every command reads both alike is said above.
     for (const ask of ['check', 'replay', 'why', 'messages --format anthropic']) {
       const argv = [...ask.split(' '), '--json']
@@ -104,17 +104,17 @@ describe.skipIf(logs.length === 0)('recorded logs', () => {
 
 describe('search', () => {
   const log = lines(
-    said('m', 'Hello there', { timestamp: '2026-01-01T00:00:00Z' }),
+    output('m', 'Hello there', { timestamp: '2026-01-01T00:00:00Z' }),
     called('a', 'ls', { timestamp: '2026-01-01T00:00:01.000002' }),
     answered('o', 'a', 'done', { timestamp: '2026-01-01T00:00:02Z' }),
-    said('n', 'it’s HELLO again', { timestamp: '2026-01-02T01:00:00+01:00', parent_id: 'm' }),
+    output('n', 'it’s HELLO again', { timestamp: '2026-01-02T01:00:00+01:00', parent_id: 'm' }),
     { kind: 'PauseEvent' },
   )
 
   async function filled(): Promise<readonly string[]> {
-    const at = folder({ 'c.jsonl': log })
-    await colloquy(['import', at('c.jsonl'), '--db', at('x.db')])
-    return ['search', '--db', at('x.db'), '--conversation', 'c']
+    const index = folder({ 'c.jsonl': log })
+    await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
+    return ['search', '--db', index('x.db'), '--conversation', 'c']
   }
 
   it.each([
@@ -149,21 +149,23 @@ describe('search', () => {
   })
 
   it('quotes what the shell would take for something else', async () => {
-    const at = folder({ 'it’s $HOME.jsonl': lines(...['a', 'b'].map((id) => ({ id, kind: 'PauseEvent' }))) })
-    await colloquy(['import', at('it’s $HOME.jsonl'), '--db', at('x.db')])
-    const argv = ['search', '--db', at('x.db'), '--conversation', 'it’s $HOME', '--limit', '1']
+    const index = folder({
+      'it’s $HOME.jsonl': lines(...['a', 'b'].map((id) => ({ id, kind: 'PauseEvent' }))),
+    })
+    await colloquy(['import', index('it’s $HOME.jsonl'), '--db', index('x.db')])
+    const argv = ['search', '--db', index('x.db'), '--conversation', 'it’s $HOME', '--limit', '1']
     expect((await colloquy(argv)).out).toContain(`--conversation 'it’s $HOME' --limit 1 --page `)
   })
 
   it('shows no secret, and nothing that drives a terminal', async () => {
     const events = [
       called('a', `x \u001b[2J \u202e {"encrypted_content":"${SECRET}"}`, { responses_reasoning_item: item }),
-      said('m', `said {"encrypted_content": "${SECRET}"}`),
+      output('m', `said {"encrypted_content": "${SECRET}"}`),
       { id: 'bad \u202e id', kind: 'PauseEvent' },
     ]
-    const at = folder({ 'c.jsonl': lines(...events) })
-    await colloquy(['import', at('c.jsonl'), '--db', at('x.db')])
-    const argv = ['search', '--db', at('x.db'), '--conversation', 'c']
+    const index = folder({ 'c.jsonl': lines(...events) })
+    await colloquy(['import', index('c.jsonl'), '--db', index('x.db')])
+    const argv = ['search', '--db', index('x.db'), '--conversation', 'c']
     for (const more of [[], ['--json']]) {
       const { out, err } = await colloquy([...argv, ...more], {
         tty: true,
@@ -187,7 +189,7 @@ describe('search', () => {
 describe('conversations', () => {
   it('are listed, the newest first, a page at a time', async () => {
     const names = ['one', 'two', 'three']
-    const at = folder({
+    const index = folder({
       ...Object.fromEntries(names.map((name) => [`${name}.jsonl`, lines({ id: 'p', kind: 'PauseEvent' })])),
       'old/meta.json': JSON.stringify({
         title: 'An \u001b[2J old one',
@@ -197,8 +199,8 @@ describe('conversations', () => {
       'old/event-00000-p.json': lines({ id: 'p', kind: 'PauseEvent' }),
     })
     for (const name of [...names.map((name) => `${name}.jsonl`), 'old'])
-      await colloquy(['import', at(name), '--db', at('x.db')])
-    const argv = ['conversations', '--db', at('x.db')]
+      await colloquy(['import', index(name), '--db', index('x.db')])
+    const argv = ['conversations', '--db', index('x.db')]
     const ids = await pages([...argv, '--limit', '3'])
     expect(ids.toSorted()).toEqual(['old', 'one', 'three', 'two'])
     expect(ids.at(-1)).toBe('old')
@@ -225,11 +227,11 @@ describe('conversations', () => {
   })
 
   it('are listed, every page full', async () => {
-    const at = folder({})
-    await inFile(at('x.db'), async (store) => {
+    const index = folder({})
+    await inFile(index('x.db'), async (store) => {
       for (const id of ['a', 'b']) await store.createConversation({ id })
     })
-    const argv = ['conversations', '--db', at('x.db')]
+    const argv = ['conversations', '--db', index('x.db')]
     expect((await pages(argv)).toSorted()).toEqual(['a', 'b'])
     const first = await page([...argv, '--limit', '1'])
     const last = await page([...argv, '--limit', '1', '--page', first.next_page_id ?? ''])
@@ -237,26 +239,34 @@ describe('conversations', () => {
   })
 
   it('are found with and without the dashes of their UUID', async () => {
-    const at = folder({ '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl': lines({ id: 'p', kind: 'PauseEvent' }) })
-    await colloquy(['import', at('6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl'), '--db', at('x.db')])
+    const index = folder({ '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl': lines({ id: 'p', kind: 'PauseEvent' }) })
+    await colloquy(['import', index('6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f.jsonl'), '--db', index('x.db')])
     for (const id of ['6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f', '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f'])
-      expect(await pages(['search', '--db', at('x.db'), '--conversation', id])).toEqual(['p'])
+      expect(await pages(['search', '--db', index('x.db'), '--conversation', id])).toEqual(['p'])
   })
 })
 
 describe('an input that changes', () => {
   it('of a name with a control character is told of harmlessly', async () => {
-    const at = folder({})
-    writeFileSync(at('a\u001b[2J.jsonl'), lines({ id: 'p', kind: 'PauseEvent' }))
-    const { code, out } = await colloquy(['import', at('a\u001b[2J.jsonl'), '--db', at('x.db')])
+    const index = folder({})
+    writeFileSync(index('a\u001b[2J.jsonl'), lines({ id: 'p', kind: 'PauseEvent' }))
+    const { code, out } = await colloquy(['import', index('a\u001b[2J.jsonl'), '--db', index('x.db')])
     expect(code).toBe(0)
     // oxlint-disable-next-line no-control-regex -- they are what must not be there
     expect(out).not.toMatch(/\u001b/)
     // No id has one, so this one is made of the name in another way, the same each time.
-    expect((await page(['conversations', '--db', at('x.db')])).items[0]?.id).toMatch(/^import-[0-9a-f]{32}$/)
+    expect((await page(['conversations', '--db', index('x.db')])).items[0]?.id).toMatch(
+      /^import-[0-9a-f]{32}$/,
+    )
     expect(
-      (await answers<{ file: string; added: number }>(['import', at('a\u001b[2J.jsonl'), '--db', at('x.db')]))
-        .all[0].added,
+      (
+        await answers<{ file: string; added: number }>([
+          'import',
+          index('a\u001b[2J.jsonl'),
+          '--db',
+          index('x.db'),
+        ])
+      ).all[0].added,
     ).toBe(0)
   })
 })

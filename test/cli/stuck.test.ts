@@ -1,7 +1,7 @@
 /** `colloquy stuck`: its answer field by field, and what people see. */
 
 import { describe, expect, it } from 'vitest'
-import { answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+import { answered, answers, called, colloquy, folder, lines, SAMPLE, output } from './world.ts'
 
 interface StuckAnswer {
   readonly file: string
@@ -12,16 +12,22 @@ interface StuckAnswer {
   readonly nudge: string | null
 }
 
-const user = said('u', 'List them.')
+const user = output('u', 'List them.')
 const listing = (times: number): object[] =>
-  Array.from({ length: times }, (_, at) => [
-    called(`a${at}`, 'ls'),
-    answered(`o${at}`, `a${at}`, 'one file'),
+  Array.from({ length: times }, (_, index) => [
+    called(`a${index}`, 'ls'),
+    answered(`o${index}`, `a${index}`, 'one file'),
   ]).flat()
 const failing = (times: number, error = 'no shell'): object[] =>
-  Array.from({ length: times }, (_, at) => [
-    called(`a${at}`, 'ls'),
-    { id: `e${at}`, tool_name: 'terminal', tool_call_id: `call-a${at}`, error, kind: 'AgentErrorEvent' },
+  Array.from({ length: times }, (_, index) => [
+    called(`a${index}`, 'ls'),
+    {
+      id: `e${index}`,
+      tool_name: 'terminal',
+      tool_call_id: `call-a${index}`,
+      error,
+      kind: 'AgentErrorEvent',
+    },
   ]).flat()
 
 const fileOf = (...events: readonly object[]): string => folder({ 'a.jsonl': lines(...events) })('a.jsonl')
@@ -64,10 +70,10 @@ describe('stuck --json', () => {
   })
 
   it('looks at another branch with --leaf', async () => {
-    const file = fileOf(user, ...listing(4), said('v', 'Stop.'))
-    const asked = async (...more: string[]) =>
+    const file = fileOf(user, ...listing(4), output('v', 'Stop.'))
+    const requests = async (...more: string[]) =>
       (await answers<StuckAnswer>(['stuck', file, ...more])).all[0].stuck
-    expect([await asked(), await asked('--leaf', 'o3')]).toEqual([false, true])
+    expect([await requests(), await requests('--leaf', 'o3')]).toEqual([false, true])
   })
 
   it('says what is wrong with a file, as every command does', async () => {

@@ -55,11 +55,11 @@ describe('why FILE EVENT_ID', () => {
 })
 
 describe('replay --at and a --leaf', () => {
-  const at = ['replay', SAMPLE, '--at']
+  const index = ['replay', SAMPLE, '--at']
   const view = ['view', SAMPLE, '--leaf']
 
   it('take an event as why does: by the beginning of its id, or its line', async () => {
-    for (const argv of [at, view]) {
+    for (const argv of [index, view]) {
       const whole = await colloquy([...argv, CALL])
       expect(whole.code).toBe(0)
       for (const typed of [CALL.slice(0, 9), '12']) {
@@ -79,7 +79,7 @@ describe('replay --at and a --leaf', () => {
       ['nope', 'no event "nope" in this conversation'],
       ['99', 'no event "99" in this conversation'],
     ] as const)
-      for (const argv of [at, view])
+      for (const argv of [index, view])
         expect(await colloquy([...argv, typed])).toMatchObject({
           code: 1,
           err: expect.stringContaining(says),
@@ -93,10 +93,10 @@ describe('replay --at and a --leaf', () => {
 
 describe('why FILE', () => {
   it('begins with what is worst', async () => {
-    const logs = Object.fromEntries(FIELD_BUGS.map(({ log }, at) => [`${at}.jsonl`, lines(...log)]))
-    const at = folder(logs)
+    const logs = Object.fromEntries(FIELD_BUGS.map(({ log }, index) => [`${index}.jsonl`, lines(...log)]))
+    const index = folder(logs)
     for (const [n, { kind, says, ids }] of FIELD_BUGS.entries()) {
-      const { out } = await colloquy(['why', at(`${n}.jsonl`), '--json'])
+      const { out } = await colloquy(['why', index(`${n}.jsonl`), '--json'])
       const [first] = JSON.parse(out).findings
       expect(first).toMatchObject({ kind, event_ids: ids })
       expect(first.text).toMatch(says)

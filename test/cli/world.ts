@@ -88,15 +88,15 @@ export function folder(files: Readonly<Record<string, string | Uint8Array>>): (n
 }
 
 /** Exports the conversation `c 1` of the database of a folder. */
-export const exported = (at: (name?: string) => string, ...argv: string[]): Promise<Outcome> =>
-  colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1', ...argv])
+export const exported = (index: (name?: string) => string, ...argv: string[]): Promise<Outcome> =>
+  colloquy(['export', '--db', index('x.db'), '--conversation', 'c 1', ...argv])
 
 /** Events as the lines of a file. */
 export const lines = (...events: readonly object[]): string =>
   events.map((event) => `${JSON.stringify(event)}\n`).join('')
 
 /** A message of the user, with more fields if given. */
-export const said = (id: string, text: string, more: object = {}): object => ({
+export const output = (id: string, text: string, more: object = {}): object => ({
   id,
   source: 'user',
   llm_message: { role: 'user', content: [{ type: 'text', text }] },

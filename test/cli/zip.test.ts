@@ -28,9 +28,9 @@ describe('an archive that is written', () => {
   })
 
   it('is the same whenever it is written', async () => {
-    const at = folder({})
-    for (const name of ['a', 'b']) await writeZip(at(name), 'c', numbered(10))
-    expect(readFileSync(at('a')).equals(readFileSync(at('b')))).toBe(true)
+    const index = folder({})
+    for (const name of ['a', 'b']) await writeZip(index(name), 'c', numbered(10))
+    expect(readFileSync(index('a')).equals(readFileSync(index('b')))).toBe(true)
   })
 })
 
@@ -102,9 +102,13 @@ describe('an archive that is', () => {
     },
     { name: 'empty', zip: makeZip({}), says: 'contains no event', code: 'no_events' },
   ])('$name is one clear line', async ({ zip, says, code = 'not_a_zip' }) => {
-    const at = folder({})
-    writeFileSync(at('x.zip'), zip)
-    const { code: exit, out, err } = await colloquy(['import', at('x.zip'), '--db', at('x.db'), '--json'])
+    const index = folder({})
+    writeFileSync(index('x.zip'), zip)
+    const {
+      code: exit,
+      out,
+      err,
+    } = await colloquy(['import', index('x.zip'), '--db', index('x.db'), '--json'])
     expect({ exit, error: JSON.parse(out).error.code }).toEqual({ exit: 1, error: code })
     expect(err).toMatch(/^colloquy: [^\n]+\n$/)
     expect(err).toContain(says)

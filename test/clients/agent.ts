@@ -11,10 +11,10 @@ const call = scriptedAgent(
 /** "call" is answered with a call, once for each time that it is said. */
 export const step: Step = (input) => {
   const { state } = input
-  const said = state.branch.lastUserMessage
-  const wants = JSON.stringify(said?.event ?? null).includes('"text":"call"')
+  const text = state.branch.lastUserMessage
+  const wants = JSON.stringify(text?.event ?? null).includes('"text":"call"')
   const done = state.log.entries
-    .slice((said?.seq ?? -1) + 1)
+    .slice((text?.seq ?? -1) + 1)
     .some(({ event }) => event?.kind === 'ActionEvent')
   return wants && !done ? call(input) : talk(input)
 }

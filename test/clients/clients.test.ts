@@ -65,11 +65,11 @@ describe.each([
     async (_name, as, { call, gives }) => {
       if (call === null) return
       if (as === 'out') return expect(call(world)).rejects.toThrow()
-      const given = await call(world)
-      if (as === 'empty') return expect(given).toEqual(gives)
+      const input = await call(world)
+      if (as === 'empty') return expect(input).toEqual(gives)
       if (typeof gives !== 'object' || gives === null || Array.isArray(gives) || '$$typeof' in gives)
-        return expect(given).toEqual(gives)
-      expect(given).toMatchObject(gives)
+        return expect(input).toEqual(gives)
+      expect(input).toMatchObject(gives)
     },
   )
 })

@@ -56,9 +56,9 @@ export const CLOUD: readonly Row[] = [
   works(
     'CloudClient.getConversations',
     async (w) => {
-      const found = await w.cloud.getConversations([w.kept.get('app') ?? '', 'none'])
-      w.kept.set('sandbox', String(found[0]?.sandbox_id))
-      return found
+      const record = await w.cloud.getConversations([w.kept.get('app') ?? '', 'none'])
+      w.kept.set('sandbox', String(record[0]?.sandbox_id))
+      return record
     },
     [expect.objectContaining({ title: 'In the cloud', execution_status: 'finished' }), null],
   ),

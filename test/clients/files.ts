@@ -99,9 +99,9 @@ export const FILES: readonly Row[] = [
   works(
     'BashClient.executeCommand',
     async (w) => {
-      const told = await bash(w).executeCommand('pwd', w.folder, 20)
-      w.kept.set('output', told.id)
-      return told
+      const report = await bash(w).executeCommand('pwd', w.folder, 20)
+      w.kept.set('output', report.id)
+      return report
     },
     {
       kind: 'BashOutput',

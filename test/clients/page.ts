@@ -35,9 +35,9 @@ const cellsOf = ({ client, method, as, why, where }: Row): readonly string[] => 
 
 /** As the formatter of the project has it. */
 function tableOf(rows: readonly (readonly string[])[]): string[] {
-  const widths = [0, 1, 2].map((at) => Math.max(3, ...rows.map((cells) => cells[at]?.length ?? 0)))
+  const widths = [0, 1, 2].map((index) => Math.max(3, ...rows.map((cells) => cells[index]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>
-    `| ${widths.map((width, at) => (cells[at] ?? '').padEnd(width)).join(' | ')} |`
+    `| ${widths.map((width, index) => (cells[index] ?? '').padEnd(width)).join(' | ')} |`
   const [head = [], ...rest] = rows
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rest.map(line)]
 }

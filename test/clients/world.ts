@@ -52,12 +52,12 @@ export async function startServer(key: string | null, more: readonly string[] = 
   )
   let err = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => void (err += text))
-  const url = await new Promise<string>((found, reject) => {
+  const url = await new Promise<string>((result, reject) => {
     let out = ''
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       out += text
       const address = / at (http:\S+)\n/.exec(out)?.[1]
-      if (address !== undefined) found(address)
+      if (address !== undefined) result(address)
     })
     child.once('exit', () => reject(new Error(`ended: ${err}`)))
   })

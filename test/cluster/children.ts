@@ -20,7 +20,7 @@ export function startChild(
   file: string,
   args: readonly string[],
   logs: string,
-  hear: (said: Said) => void,
+  hear: (text: Said) => void,
 ): Child {
   const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -28,7 +28,7 @@ export function startChild(
     detached: true,
   })
   child.stderr?.pipe(createWriteStream(join(logs, `${file}-${child.pid}.log`)))
-  const waiting = new Map<string, (said: Said) => void>()
+  const waiting = new Map<string, (text: Said) => void>()
   let failure: Error | null = null
   const gone = Promise.withResolvers<never>()
   gone.promise.catch(() => undefined)
@@ -38,12 +38,12 @@ export function startChild(
   })
   if (child.stdout !== null) {
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const said = JSON.parse(line) as Said
-      hear(said)
-      waiting.get(said[0])?.(said)
+      const text = JSON.parse(line) as Said
+      hear(text)
+      waiting.get(text[0])?.(text)
     })
   }
-  const told = async <T extends Said>(line: string, type: T[0]): Promise<T> => {
+  const report = async <T extends Said>(line: string, type: T[0]): Promise<T> => {
     if (failure !== null) throw failure
     const { promise, resolve } = Promise.withResolvers<Said>()
     waiting.set(type, resolve)
@@ -52,9 +52,9 @@ export function startChild(
   }
   return {
     async tell(command, round) {
-      await told(`${command} ${round}`, command === 'round' ? 'started' : 'held')
+      await report(`${command} ${round}`, command === 'round' ? 'started' : 'held')
     },
-    ask: (round) => told(`seen ${round}`, 'seen'),
+    ask: (round) => report(`seen ${round}`, 'seen'),
     end: () => void child.stdin?.end(),
   }
 }

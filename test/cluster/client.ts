@@ -37,4 +37,4 @@ function sending(number: number): Worker {
   }
 }
 
-await work(services.flatMap((_, at) => [sending(at + 1)]))
+await work(services.flatMap((_, index) => [sending(index + 1)]))

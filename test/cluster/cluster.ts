@@ -217,7 +217,7 @@ function clusterOf(nodes: readonly ClusterNode[], folder: string, logs: string):
     },
     async primary() {
       const healths = await Promise.all(nodes.map((node) => healthOf(node, 1_000)))
-      const primaries = nodes.filter((_, at) => healths[at]?.isPrimary === true)
+      const primaries = nodes.filter((_, index) => healths[index]?.isPrimary === true)
       return primaries.length === 1 ? (primaries[0] ?? null) : null
     },
     async lagging(primary) {
@@ -225,18 +225,18 @@ function clusterOf(nodes: readonly ClusterNode[], folder: string, logs: string):
       return nodes.find((node) => node !== primary && !names.includes(node.name)) ?? null
     },
     async steady(timeout) {
-      let found: ClusterNode | null = null
+      let result: ClusterNode | null = null
       await eventually(
         async () => {
           const primary = await cluster.primary()
           const isSteady = primary !== null && (await cluster.lagging(primary)) === null
-          if (isSteady) found = primary
+          if (isSteady) result = primary
           return isSteady
         },
         timeout,
         200,
       )
-      return found
+      return result
     },
   }
   return cluster

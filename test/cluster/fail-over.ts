@@ -83,19 +83,19 @@ async function readersAt(
   primary: ClusterNode,
   round: number,
 ): Promise<readonly [string[], number]> {
-  let found: string[] = []
+  let matches: string[] = []
   let resets = 0
   await eventually(
     async () => {
       const seen = await reader.ask(round)
-      found = await cluster.ask(primary, (client) => misreadBy(seen, client, round))
+      matches = await cluster.ask(primary, (client) => misreadBy(seen, client, round))
       resets = seen[3]
-      return found.length === 0
+      return matches.length === 0
     },
     LONGEST,
     500,
   )
-  return [found, resets]
+  return [matches, resets]
 }
 
 /** Waits for all nodes; one that does not come back by itself is made anew. */

@@ -28,12 +28,12 @@ export class Ledger {
   /** By code, how often calls failed. */
   readonly failures = new Map<string, number>()
 
-  hear(said: Said): void {
-    if (said[0] === 'failed') this.failures.set(said[1], (this.failures.get(said[1]) ?? 0) + 1)
-    if (said[0] !== 'acknowledged') return
-    const round = roundOf(said[2])
+  hear(text: Said): void {
+    if (text[0] === 'failed') this.failures.set(text[1], (this.failures.get(text[1]) ?? 0) + 1)
+    if (text[0] !== 'acknowledged') return
+    const round = roundOf(text[2])
     const all = this.#byRound.get(round) ?? []
-    all.push(said)
+    all.push(text)
     this.#byRound.set(round, all)
   }
 
@@ -58,7 +58,7 @@ export class Ledger {
       .filter((each) => each[1] === kind && each[5] >= instant)
       .map((each) => each[5])
       .toSorted((a, b) => a - b)
-    return Math.max(...ends.map((end, at) => end - (ends[at - 1] ?? instant)))
+    return Math.max(...ends.map((end, time) => end - (ends[time - 1] ?? instant)))
   }
 
   /** Holds the database to what was acknowledged in some rounds, while no one writes; tells of each fault once. */
@@ -118,18 +118,18 @@ export async function misreadBy(
     [`r${round}-%`],
   )
   const log = new Map(rows.map((row) => [`${row.conversation_id} ${row.seq}`, row]))
-  const found = [...disorder]
+  const result = [...disorder]
   for (const [name, entries] of Object.entries(seen)) {
     const [, conversation = ''] = name.split(' ')
     const has = new Set(entries.map(([seq]) => seq))
     for (const [seq, id] of entries)
       if (log.get(`${conversation} ${seq}`)?.id !== id)
-        found.push(`${name}: ${id} at ${seq} is not in the log`)
+        result.push(`${name}: ${id} at ${seq} is not in the log`)
     for (const row of rows)
       if (row.conversation_id === conversation && row.kind === 'MessageEvent' && !has.has(row.seq))
-        found.push(`${name}: lacks ${row.id} at ${row.seq}`)
+        result.push(`${name}: lacks ${row.id} at ${row.seq}`)
   }
-  return found
+  return result
 }
 
 const roundOf = (id: string): number => Number(/^r(\d+)-/.exec(id)?.[1] ?? 0)

@@ -97,7 +97,7 @@ async function prepare(version: EtcdVersion): Promise<Run> {
   const services = await startServices(FOLDER, url, 2)
   const logs = join(FOLDER, 'logs')
   const start = (file: string, args: readonly string[]) =>
-    startChild(file, args, logs, (said) => ledger.hear(said))
+    startChild(file, args, logs, (text) => ledger.hear(text))
   const writers = [
     start('writer.ts', [url, 'a']),
     start('writer.ts', [url, 'b']),
@@ -113,7 +113,10 @@ async function checkAll({ cluster }: Run): Promise<void> {
   const last = done.at(-1)
   if (primary === null || last === undefined) throw new Error('the cluster has no primary')
   for (let first = 1; first <= done.length; first += SUMMARY) {
-    const rounds = Array.from({ length: Math.min(SUMMARY, done.length + 1 - first) }, (_, at) => first + at)
+    const rounds = Array.from(
+      { length: Math.min(SUMMARY, done.length + 1 - first) },
+      (_, index) => first + index,
+    )
     const checked = await cluster.ask(primary, (client) => ledger.check(client, rounds))
     if (checked.lost.length + checked.lostBeside.length + checked.twice.length === 0) continue
     const [from, to] = [primary.name, primary.name]

@@ -92,7 +92,7 @@ export async function clearAll(folder: string, keepsLogs = false): Promise<void>
     await sh('ip', ['netns', 'del', space])
   }
   if (existsSync(`/sys/class/net/${BRIDGE}`)) await sh('ip', ['link', 'del', BRIDGE])
-  for (const place of await mountsBelow(folder)) await sh('umount', [place])
+  for (const path of await mountsBelow(folder)) await sh('umount', [path])
   if (!existsSync(folder)) return
   for (const name of await readdir(folder)) {
     if (!keepsLogs || name !== 'logs') await rm(join(folder, name), { recursive: true, force: true })
@@ -102,5 +102,5 @@ export async function clearAll(folder: string, keepsLogs = false): Promise<void>
 
 async function mountsBelow(folder: string): Promise<string[]> {
   const lines = (await readFile('/proc/mounts', 'utf8')).split('\n')
-  return lines.map((line) => line.split(' ')[1] ?? '').filter((place) => place.startsWith(`${folder}/`))
+  return lines.map((line) => line.split(' ')[1] ?? '').filter((position) => position.startsWith(`${folder}/`))
 }

@@ -18,7 +18,7 @@ const PAUSE = 200
 
 /** Conversations of a round that are subscribed to, as their writers name them. */
 const SUBSCRIBED = ['engine-a1', 'engine-b1', 'service-1']
-const LISTENED = services.map((_, at) => `service-${at + 1}`)
+const LISTENED = services.map((_, index) => `service-${index + 1}`)
 
 /** What one reader has of one conversation: the id at each position, and what came out of order. */
 class Seen {
@@ -47,9 +47,9 @@ let resets = 0
 
 function of(reader: string, conversation: string): Seen {
   const name = `${reader} ${conversation}`
-  const found = seen.get(name) ?? new Seen()
-  seen.set(name, found)
-  return found
+  const result = seen.get(name) ?? new Seen()
+  seen.set(name, result)
+  return result
 }
 
 function startOver(reader: string, of: (conversation: string) => boolean): void {
@@ -143,8 +143,8 @@ await work(
         const { signal } = reading
         for (const name of seen.keys()) if (!name.includes(` r${round}-`)) seen.delete(name)
         for (const name of SUBSCRIBED) void subscribe(`r${round}-${name}`, signal)
-        for (const [at, name] of LISTENED.entries())
-          void listen(services[(at + 1) % services.length] ?? '', `r${round}-${name}`, signal)
+        for (const [index, name] of LISTENED.entries())
+          void listen(services[(index + 1) % services.length] ?? '', `r${round}-${name}`, signal)
       },
       work: async () => undefined,
     },

@@ -29,7 +29,7 @@ export type Said =
     ]
 
 /** Says a line. */
-export const say = (...said: Said): void => void process.stdout.write(`${JSON.stringify(said)}\n`)
+export const say = (...output: Said): void => void process.stdout.write(`${JSON.stringify(output)}\n`)
 
 /** What a process does in the rounds. */
 export interface Worker {

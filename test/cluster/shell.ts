@@ -18,8 +18,8 @@ export async function sh(
     })
     return stdout
   } catch (error) {
-    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
-    throw new Error(`${program} ${args.join(' ')}: ${said || String(error)}`, { cause: error })
+    const output = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
+    throw new Error(`${program} ${args.join(' ')}: ${output || String(error)}`, { cause: error })
   }
 }
 

@@ -160,10 +160,10 @@ describe('the first that fits', () => {
   it('is found wherever it is, in few questions', () => {
     for (let to = 0; to < 40; to += 1) {
       for (let yes = 0; yes <= to + 1; yes += 1) {
-        let asked = 0
-        const found = firstFit(0, to, (at) => ((asked += 1), at >= yes))
-        expect(found).toBe(yes > to ? null : yes)
-        expect(asked).toBeLessThanOrEqual(1 + Math.ceil(Math.log2(to + 1)))
+        let requestCount = 0
+        const result = firstFit(0, to, (index) => ((requestCount += 1), index >= yes))
+        expect(result).toBe(yes > to ? null : yes)
+        expect(requestCount).toBeLessThanOrEqual(1 + Math.ceil(Math.log2(to + 1)))
       }
     }
     expect(firstFit(1, 0, () => true)).toBe(null)
@@ -208,12 +208,12 @@ describe('an estimate', () => {
     expect(estimateTokens([assistant as NeutralMessage])).toBe(4 + 1 + (4 + 3 + 1 + 6))
     // The frame, `o1`, `call-a1` and `ls`.
     expect(estimateTokens([tool as NeutralMessage])).toBe(4 + 1 + 3 + 1)
-    const more = (given: Partial<AssistantMessage>) =>
-      estimateTokens([{ ...(assistant as AssistantMessage), ...given }]) -
+    const more = (input: Partial<AssistantMessage>) =>
+      estimateTokens([{ ...(assistant as AssistantMessage), ...input }]) -
       estimateTokens([assistant as NeutralMessage])
     expect(more({ reasoning_content: 'abcdef' })).toBe(2)
-    const found = { type: 'abcd', content: [{ title: 'oak '.repeat(110) }] }
-    expect(more({ reply: { parts: [{ other: found }, { text: 0 }] } })).toBe(81)
+    const result = { type: 'abcd', content: [{ title: 'oak '.repeat(110) }] }
+    expect(more({ reply: { parts: [{ other: result }, { text: 0 }] } })).toBe(81)
     expect(more({ thinking_blocks: [{ type: 'thinking', thinking: 'abcd', signature: 'abcd' }] })).toBe(2)
     expect(more({ thinking_blocks: [{ type: 'redacted_thinking', data: 'abcdef' }] })).toBe(2)
     expect(

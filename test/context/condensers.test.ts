@@ -21,13 +21,13 @@ import { agent, agents, batch, condensation, pair, request, system, user } from 
 
 /** A rolling condenser over a summariser that gives these answers in turn, and what it was asked. */
 function rolling(results: readonly (string | Error)[], options: Partial<RollingOptions> = {}) {
-  const asked: SummaryRequest[] = []
-  const summarise: Summarise = async (given) => {
-    const answer = results[Math.min(asked.push(given), results.length) - 1]
+  const requests: SummaryRequest[] = []
+  const summarise: Summarise = async (input) => {
+    const answer = results[Math.min(requests.push(input), results.length) - 1]
     if (answer instanceof Error) throw answer
     return answer ?? ''
   }
-  return { asked, condenser: rollingCondenser({ maxEvents: 8, summarise, ...options }) }
+  return { asked: requests, condenser: rollingCondenser({ maxEvents: 8, summarise, ...options }) }
 }
 
 const codeOf = (decision: CondenserDecision): string =>
@@ -91,19 +91,19 @@ describe('a pipeline', () => {
 
 describe('a rolling condenser', () => {
   it('U3 asks no model where nothing is to be done, U12 nor where nothing can be', async () => {
-    const { condenser, asked } = rolling(['s'])
+    const { condenser, asked: requests } = rolling(['s'])
     expect(condenser.handlesRequests).toBe(true)
     expect(codeOf(await condenser.condense(replay(agents(8))))).toBe('keep')
     expect(codeOf(await condenser.condense(replay([user('u'), request('q')])))).toBe('nothing_to_forget')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   it('U4 asks once, and what it gives shortens the view', async () => {
-    const { condenser, asked } = rolling(['so far'])
+    const { condenser, asked: requests } = rolling(['so far'])
     const state = replay(agents(9))
     const decision = await condenser.condense(state)
     if (decision.type !== 'condense') throw new Error(codeOf(decision))
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     expect(decision.event).toMatchObject({ summary: 'so far', summary_offset: 2, llm_response_id: '' })
     expect(reduce(state, decision.event).branch.view.length).toBe(4)
   })
@@ -119,50 +119,56 @@ describe('a rolling condenser', () => {
   })
 
   it('U5 gives the summary before word for word, however long', async () => {
-    const { condenser, asked } = rolling(['s'], { eventBudget: 10, totalBudget: 20 })
+    const { condenser, asked: requests } = rolling(['s'], { eventBudget: 10, totalBudget: 20 })
     const long = 'what was done, '.repeat(1000)
     await condenser.condense(replay([...agents(9), condensation('c', ['m3'], long, 3)]))
-    expect(asked[0]?.previousSummary).toBe(long)
-    expect(asked[0]?.prompt).toContain(long)
-    expect(asked[0]?.events.map(({ id }) => id)).not.toContain('c-summary')
+    expect(requests[0]?.previousSummary).toBe(long)
+    expect(requests[0]?.prompt).toContain(long)
+    expect(requests[0]?.events.map(({ id }) => id)).not.toContain('c-summary')
   })
 
   it.each(['', ' \n\t', '\u0085'])('refuses a summary of %j', async (blank) => {
-    const { condenser, asked } = rolling([blank])
+    const { condenser, asked: requests } = rolling([blank])
     const decision = await condenser.condense(replay(agents(9)))
     expect(decision).toMatchObject({
       type: 'refuse',
       reason: { code: 'blank_summary', required: false, again: 'later' },
     })
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   it('U16 leaves a view as it is when it is too long and nothing can go, U11 and says so where it has to', async () => {
     // One loop of 42 events cannot be cut.
-    const loop = [...batch('r', ['a'], true), ...Array.from({ length: 20 }, (_, at) => pair(`p${at}`)).flat()]
-    const { condenser, asked } = rolling(['s'], { maxEvents: 8, keepFirst: 1 })
+    const loop = [
+      ...batch('r', ['a'], true),
+      ...Array.from({ length: 20 }, (_, index) => pair(`p${index}`)).flat(),
+    ]
+    const { condenser, asked: requests } = rolling(['s'], { maxEvents: 8, keepFirst: 1 })
     const soft = await condenser.condense(replay(loop))
     const hard = await condenser.condense(replay([user('u'), request('q')]))
     const reason = { code: 'nothing_to_forget', again: 'never' }
     expect(soft).toMatchObject({ type: 'refuse', reason: { ...reason, required: false } })
     expect(hard).toMatchObject({ type: 'refuse', reason: { ...reason, required: true } })
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   it('U14 asks again with half to read when the summariser throws, three times by default', async () => {
     const failure = new Error('too long: key sk-1234')
-    const long = Array.from({ length: 9 }, (_, at) => agent(`m${at}`, 'x'.repeat(3000)))
+    const long = Array.from({ length: 9 }, (_, index) => agent(`m${index}`, 'x'.repeat(3000)))
     for (const [failures, code] of [
       [3, 'condense'],
       [4, 'summariser_failed'],
     ] as const) {
-      const { condenser, asked } = rolling([...Array.from({ length: failures }, () => failure), 'done'], {
-        eventBudget: 2000,
-      })
+      const { condenser, asked: requests } = rolling(
+        [...Array.from({ length: failures }, () => failure), 'done'],
+        {
+          eventBudget: 2000,
+        },
+      )
       const decision = await condenser.condense(replay(long))
       expect(codeOf(decision)).toBe(code)
-      expect(asked.map(({ attempt }) => attempt)).toEqual([0, 1, 2, 3])
-      expect(asked.map(({ events }) => events[0]?.text.length)).toEqual([2000, 1000, 500, 250])
+      expect(requests.map(({ attempt }) => attempt)).toEqual([0, 1, 2, 3])
+      expect(requests.map(({ events }) => events[0]?.text.length)).toEqual([2000, 1000, 500, 250])
       if (decision.type !== 'refuse') continue
       expect(decision.reason).toMatchObject({ again: 'later', required: false, cause: failure })
       expect(decision.reason.message).not.toContain('sk-1234')
@@ -170,9 +176,9 @@ describe('a rolling condenser', () => {
   })
 
   it.each([0, 1])('asks again %i times where told so', async (retries) => {
-    const { condenser, asked } = rolling([new Error('no')], { retries })
+    const { condenser, asked: requests } = rolling([new Error('no')], { retries })
     expect(codeOf(await condenser.condense(replay(agents(9))))).toBe('summariser_failed')
-    expect(asked).toHaveLength(retries + 1)
+    expect(requests).toHaveLength(retries + 1)
   })
 
   it('gives up when it is aborted, before, while or after the summariser is asked', async () => {
@@ -238,17 +244,21 @@ describe('a token limit', () => {
       [100, 'condense'],
       [5000, 'summary_too_long'],
     ] as const) {
-      const { condenser, asked } = rolling(['x'.repeat(length)], { maxEvents: 240, maxTokens: limit, count })
+      const { condenser, asked: requests } = rolling(['x'.repeat(length)], {
+        maxEvents: 240,
+        maxTokens: limit,
+        count,
+      })
       const state = replay(log)
       const decision = await condenser.condense(state)
       expect(codeOf(decision)).toBe(code)
-      expect(asked).toHaveLength(code === 'condense' ? 1 : 4)
-      expect(asked[0]?.maxTokens).toBeGreaterThanOrEqual(limit / 4)
-      expect(asked[0]?.prompt).toContain(`Use at most ${asked[0]?.maxTokens} tokens.`)
+      expect(requests).toHaveLength(code === 'condense' ? 1 : 4)
+      expect(requests[0]?.maxTokens).toBeGreaterThanOrEqual(limit / 4)
+      expect(requests[0]?.prompt).toContain(`Use at most ${requests[0]?.maxTokens} tokens.`)
       if (decision.type === 'refuse') {
         expect(decision.reason).toMatchObject({ triggers: ['tokens'], required: true, again: 'later' })
-        expect(asked.map(({ maxTokens }) => maxTokens)).toEqual(
-          asked.map(({ attempt }) => Math.floor((asked[0]?.maxTokens ?? 0) / 2 ** attempt)),
+        expect(requests.map(({ maxTokens }) => maxTokens)).toEqual(
+          requests.map(({ attempt }) => Math.floor((requests[0]?.maxTokens ?? 0) / 2 ** attempt)),
         )
       }
     }
@@ -256,14 +266,14 @@ describe('a token limit', () => {
 
   it('takes a summary that fits to the token, and no longer one', async () => {
     const state = replay(log)
-    const { condenser: first, asked } = rolling(['x'], {
+    const { condenser: first, asked: requests } = rolling(['x'], {
       maxEvents: 240,
       maxTokens: limit,
       count,
       retries: 0,
     })
     await first.condense(state)
-    const room = (asked[0]?.maxTokens ?? 0) - JSON.stringify([{ type: 'text', text: '' }]).length
+    const room = (requests[0]?.maxTokens ?? 0) - JSON.stringify([{ type: 'text', text: '' }]).length
     for (const [more, code] of [
       [-1, 'condense'],
       [0, 'condense'],
@@ -282,10 +292,10 @@ describe('a token limit', () => {
 
 describe('what the summariser reads', () => {
   it('is every call with its arguments and every result', async () => {
-    const { condenser, asked } = rolling(['s'])
+    const { condenser, asked: requests } = rolling(['s'])
     const call = batch('r', ['1', '2'])
     await condenser.condense(replay([...agents(2), ...call, ...agents(9, 2)]))
-    expect(asked[0]?.events.slice(0, 4)).toEqual([
+    expect(requests[0]?.events.slice(0, 4)).toEqual([
       { id: 'a1', label: 'call of ls', text: '{}' },
       { id: 'a2', label: 'call of ls', text: '{}' },
       { id: 'o1', label: 'result of ls', text: 'o1' },

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { explainPrefix } from '../../src/context/explain-prefix.ts'
 import { digestOfTools } from '../../src/messages/index.ts'
 
-const text = (said: string) => ({ type: 'text', text: said })
-const user = (...said: string[]) => ({ role: 'user', content: said.map(text) })
+const text = (text: string) => ({ type: 'text', text: text })
+const user = (...output: string[]) => ({ role: 'user', content: output.map(text) })
 const request = { system: [text('s')], tools: [{ name: 'ls' }], messages: [user('a'), user('b', 'c')] }
 const mark = (value: unknown) => ({ cache_control: value })
 const toolsDigest = (sent: object): string => digestOfTools('tools' in sent ? (sent.tools as object[]) : [])

@@ -108,7 +108,7 @@ function turned(step: Step, turn: Turn): Step {
   const back = step.calls.toReversed()
   if (turn === 'calls') return { ...step, calls: back }
   const ends = turn === 'ends' ? back.map(({ end }) => end) : step.calls.map(({ end }) => OTHER[end] ?? end)
-  return { ...step, calls: step.calls.map((call, at) => ({ ...call, end: ends[at] ?? call.end })) }
+  return { ...step, calls: step.calls.map((call, index) => ({ ...call, end: ends[index] ?? call.end })) }
 }
 
 /** Some steps again and again, the one or the other followed by a word. */

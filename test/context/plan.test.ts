@@ -105,7 +105,7 @@ describe('minimum progress', () => {
 
   it('is a tenth by default', () => {
     // A batch of 100 events stays with the first ones, and seven at the end.
-    const names = Array.from({ length: 50 }, (_, at) => `x${at}`)
+    const names = Array.from({ length: 50 }, (_, index) => `x${index}`)
     const gone = (between: number) =>
       count(planned([agent('a'), ...batch('r', names), ...agents(between + 7)], { maxEvents: 20 }))
     expect(gone(11)).toBe('nothing_to_forget')
@@ -115,7 +115,10 @@ describe('minimum progress', () => {
 
   it('leaves a view as it is when too little would go, unless it is asked for', () => {
     // Thirty events first, then one loop of 60 that ends past the tail.
-    const loop = [...batch('r', ['a'], true), ...Array.from({ length: 20 }, (_, at) => pair(`p${at}`)).flat()]
+    const loop = [
+      ...batch('r', ['a'], true),
+      ...Array.from({ length: 20 }, (_, index) => pair(`p${index}`)).flat(),
+    ]
     const log = [...agents(3), ...loop]
     const limits = { maxEvents: 10, keepFirst: 4 }
     expect(() => planned(log, limits)).toThrow('maxEvents must be 12')
@@ -145,9 +148,9 @@ describe('a request', () => {
     const log = [system('s'), user('u'), agent('a'), user('v'), agent('b'), request('q')]
     expect(planned(log)).toEqual(['a', 'b'])
     expect(planned(log, { keepFirst: 0 })).toEqual(['u', 'a'])
-    const told = { keepFirst: 0, forgetLastUserMessage: true }
-    expect(planned(log, told)).toEqual(['u', 'a', 'v'])
-    expect(planned(log, { ...told, forgetSystemPrompt: true })).toEqual(['s', 'u', 'a', 'v'])
+    const report = { keepFirst: 0, forgetLastUserMessage: true }
+    expect(planned(log, report)).toEqual(['u', 'a', 'v'])
+    expect(planned(log, { ...report, forgetSystemPrompt: true })).toEqual(['s', 'u', 'a', 'v'])
     // One event for one summary would not make the view shorter; with the first ones, two can go.
     expect(planned([system('s'), user('u'), agent('a'), user('v'), request('q')])).toEqual(['u', 'a'])
     expect(planned([system('s'), user('u'), agent('a'), request('q')])).toBe('nothing_to_forget')
@@ -167,8 +170,8 @@ const limits = (maxTokens: number, more: CondensationLimits = {}): CondensationL
   ...more,
 })
 
-const required = (events: readonly Event[], given: CondensationLimits) => {
-  const plan = planCondensation(replay(events), given)
+const required = (events: readonly Event[], inputs: CondensationLimits) => {
+  const plan = planCondensation(replay(events), inputs)
   return plan.type === 'refuse' ? plan.reason.required : plan.type
 }
 
@@ -193,7 +196,10 @@ describe('the token limit', () => {
   it('U10 makes it required, with the events or without', () => {
     const tight = { forgetLastUserMessage: false, keepFirst: 0 }
     expect(required([user('u')], limits(9, tight))).toBe(true)
-    const loop = [...batch('r', ['a'], true), ...Array.from({ length: 20 }, (_, at) => pair(`p${at}`)).flat()]
+    const loop = [
+      ...batch('r', ['a'], true),
+      ...Array.from({ length: 20 }, (_, index) => pair(`p${index}`)).flat(),
+    ]
     expect(required([...agents(3), ...loop], { maxEvents: 12, keepFirst: 4 })).toBe(false)
     expect(
       required([...agents(3), ...loop], { maxEvents: 12, keepFirst: 4, maxTokens: 100, count: tens }),
@@ -227,7 +233,7 @@ describe('the token limit', () => {
 const long = (size: number) =>
   batch(
     'r',
-    Array.from({ length: size }, (_, at) => `x${at}`),
+    Array.from({ length: size }, (_, index) => `x${index}`),
   )
 
 const longAtEnd = (size: number): Event[] => [...agents(7), ...long(size)]

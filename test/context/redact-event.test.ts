@@ -112,7 +112,7 @@ describe('what stays', () => {
       kind: 'TaskTrackerAction',
       task_list: Array.from({ length: 300 }, () => ({ title: MASK, status: 'in_progress' })),
     })
-    const own = {
+    const ownValue = {
       kind: 'OwnAction',
       command: 'str_replace',
       pin: 4711,
@@ -121,7 +121,7 @@ describe('what stays', () => {
       'a 4712': 2,
       [`a ${MASK}`]: 3,
     }
-    expect(redacted(action({ action: own }), rules)['action']).toEqual({
+    expect(redacted(action({ action: ownValue }), rules)['action']).toEqual({
       kind: 'OwnAction',
       [MASK]: MASK,
       pin: MASK,
@@ -308,12 +308,12 @@ describe('documents and the like', () => {
 
 describe('a log', () => {
   it('keeps the ids that were derived from bodies, so that references hold', () => {
-    const said: Event = {
+    const text: Event = {
       kind: 'MessageEvent',
       source: 'user',
       llm_message: { role: 'user', content: [{ text: S }] },
     }
-    const before = replay([{ kind: 'PauseEvent' }, said], { conversationId: 'c' })
+    const before = replay([{ kind: 'PauseEvent' }, text], { conversationId: 'c' })
     const id = before.log.entries.get(1)?.id ?? ''
     const forget: Event = {
       kind: 'Condensation',
@@ -323,10 +323,10 @@ describe('a log', () => {
       summary: 'gone',
       summary_offset: 0,
     }
-    const facts = redactLog([{ kind: 'PauseEvent' }, said, forget], RULES, { conversationId: 'c' })
+    const facts = redactLog([{ kind: 'PauseEvent' }, text, forget], RULES, { conversationId: 'c' })
     expect(facts.map((fact) => fact.id)).toEqual([undefined, id, 'x'])
     const [first] = replay(facts, { conversationId: 'c' }).branch.view.units
     expect(first?.type === 'message' && first.item.id).toBe('x-summary')
-    expect(redactLog([said], RULES, { conversationId: 'c', from: 1 })[0]?.id).toBe(id)
+    expect(redactLog([text], RULES, { conversationId: 'c', from: 1 })[0]?.id).toBe(id)
   })
 })

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { BUILT_IN, type BuiltInPattern } from '../../src/context/redaction/known-forms.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
-import { MASK, said } from './redact-said.ts'
+import { MASK, output } from './redact-said.ts'
 
 const A = 'A'.repeat(40)
 const D = '0123456789abcdef0123456789abcdef01234567890123456789'
@@ -114,27 +114,27 @@ const FORMS: Readonly<
 describe('well-known forms', () => {
   // By the table of src, so that a form without a sample is none that works.
   describe.each(BUILT_IN)('%s', (name) => {
-    const { masked, kept } = FORMS[name]
+    const { masked, kept: stored } = FORMS[name]
     it('has a text that it masks', () => expect(masked).not.toEqual([]))
 
     const cases = [
       ...masked.map((one) => (typeof one === 'string' ? ([one, MASK] as const) : one)),
-      ...kept.map((text) => [text, text] as const),
+      ...stored.map((text) => [text, text] as const),
     ]
     it.each(cases)('%s', (text, expected) => {
-      expect(said(text, { builtIn: [name], fields: [] })).toBe(expected)
-      expect(said(text, { fields: [] })).toBe(expected)
+      expect(output(text, { builtIn: [name], fields: [] })).toBe(expected)
+      expect(output(text, { fields: [] })).toBe(expected)
       if (expected !== MASK && expected !== text) return
       // What it is in does not matter.
-      expect(said(`(${text})`, { builtIn: [name], fields: [] })).toBe(`(${expected})`)
+      expect(output(`(${text})`, { builtIn: [name], fields: [] })).toBe(`(${expected})`)
     })
   })
 
   it('are all looked for, or none, or some', () => {
     const text = `AKIA${A.slice(0, 16)} xoxb-0123456789`
-    expect(said(text)).toBe(`${MASK} ${MASK}`)
-    expect(said(text, { builtIn: false })).toBe(text)
-    expect(said(text, { builtIn: ['slack'] })).toBe(`AKIA${A.slice(0, 16)} ${MASK}`)
+    expect(output(text)).toBe(`${MASK} ${MASK}`)
+    expect(output(text, { builtIn: false })).toBe(text)
+    expect(output(text, { builtIn: ['slack'] })).toBe(`AKIA${A.slice(0, 16)} ${MASK}`)
     expect(() => redactionRules({ builtIn: ['nonsense' as BuiltInPattern] })).toThrow('"nonsense"')
   })
 })

@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest'
 import { secretFields } from '../../src/context/redaction/known-forms.ts'
 import { MAX_ROUNDS } from '../../src/context/redaction/redact-text.ts'
-import { BARE, MASK, said } from './redact-said.ts'
+import { BARE, MASK, output } from './redact-said.ts'
 
-const own = (text: string, ...patterns: RegExp[]): string => said(text, { ...BARE, patterns })
+const ownValue = (text: string, ...patterns: RegExp[]): string => output(text, { ...BARE, patterns })
 
 /** Patterns of which each matches once the one before has. */
 const chain = (links: number): RegExp[] =>
@@ -14,34 +14,34 @@ const links = (count: number): string => Array.from({ length: count }, (_, i) =>
 
 describe('own patterns', () => {
   it('mask every match, whatever their flags, or their group named secret', () => {
-    expect(own('id-1 ID-2 id-', /id-\d/)).toBe(`${MASK} ID-2 id-`)
-    expect(own('id-1 ID-2', /id-\d/iy)).toBe(`${MASK} ${MASK}`)
-    expect(own('pin 1234, pin 99', /pin (?<secret>\d+)/g)).toBe(`pin ${MASK}, pin ${MASK}`)
-    expect(own('abc', /x*/, /(?=b)/)).toBe('abc')
-    expect(own('a😀b', /a./, /\ude00/)).toBe(`${MASK}b`)
+    expect(ownValue('id-1 ID-2 id-', /id-\d/)).toBe(`${MASK} ID-2 id-`)
+    expect(ownValue('id-1 ID-2', /id-\d/iy)).toBe(`${MASK} ${MASK}`)
+    expect(ownValue('pin 1234, pin 99', /pin (?<secret>\d+)/g)).toBe(`pin ${MASK}, pin ${MASK}`)
+    expect(ownValue('abc', /x*/, /(?=b)/)).toBe('abc')
+    expect(ownValue('a😀b', /a./, /\ude00/)).toBe(`${MASK}b`)
   })
 
   it('keep their own state, and are not changed', () => {
     const pattern = /id-\d/g
     pattern.lastIndex = 3
-    expect(own('id-1', pattern)).toBe(MASK)
+    expect(ownValue('id-1', pattern)).toBe(MASK)
     expect(pattern.lastIndex).toBe(3)
   })
 
   it(`never leave a text that they would change again: what does not settle in ${MAX_ROUNDS} rounds is masked as a whole`, () => {
-    expect(own(`a${links(MAX_ROUNDS - 1)}b`, ...chain(MAX_ROUNDS - 1))).toBe(
+    expect(ownValue(`a${links(MAX_ROUNDS - 1)}b`, ...chain(MAX_ROUNDS - 1))).toBe(
       `a${MASK.repeat(MAX_ROUNDS - 1)}b`,
     )
-    expect(own(`a${links(MAX_ROUNDS)}b`, ...chain(MAX_ROUNDS))).toBe(MASK)
-    expect(own(`a${links(MAX_ROUNDS + 1)}b`, ...chain(MAX_ROUNDS + 1))).toBe(MASK)
+    expect(ownValue(`a${links(MAX_ROUNDS)}b`, ...chain(MAX_ROUNDS))).toBe(MASK)
+    expect(ownValue(`a${links(MAX_ROUNDS + 1)}b`, ...chain(MAX_ROUNDS + 1))).toBe(MASK)
   })
 
   it('see the whole text, however long it and the match are', () => {
     const around = '-'.repeat(100_000)
-    expect(own(`${around}<${'s'.repeat(100_000)}>${around}`, /<s{1,}>/)).toBe(around + MASK + around)
-    expect(own(`${around}123456`, /\d{6}$/)).toBe(around + MASK)
-    expect(own(`${around}1234567`, /(?<!\d)\d{6}(?!\d)/)).toBe(`${around}1234567`)
-    expect(own(`123456${around}`, /^\d{6}/)).toBe(MASK + around)
+    expect(ownValue(`${around}<${'s'.repeat(100_000)}>${around}`, /<s{1,}>/)).toBe(around + MASK + around)
+    expect(ownValue(`${around}123456`, /\d{6}$/)).toBe(around + MASK)
+    expect(ownValue(`${around}1234567`, /(?<!\d)\d{6}(?!\d)/)).toBe(`${around}1234567`)
+    expect(ownValue(`123456${around}`, /^\d{6}/)).toBe(MASK + around)
   })
 })
 
@@ -59,7 +59,7 @@ describe('names of fields', () => {
     ['cut {"pass\\u0077ord": "ab\\"c', `cut {"pass\\u0077ord": "${MASK}`],
     ['{"tokens":"x","tokenizer":"y","secretary":"z"}', '{"tokens":"x","tokenizer":"y","secretary":"z"}'],
     ['the "password": none', 'the "password": none'],
-  ])('%s', (text, expected) => expect(said(text, { builtIn: false })).toBe(expected))
+  ])('%s', (text, expected) => expect(output(text, { builtIn: false })).toBe(expected))
 
   it.each([
     'token',
@@ -98,8 +98,8 @@ describe('names of fields', () => {
   })
 
   it('are those that the caller names, or none', () => {
-    expect(said('{"pageToken":"1"}', { fields: ['page_token'] })).toBe(`{"pageToken":"${MASK}"}`)
-    expect(said('{"pin":"1","token":"2"}', { fields: ['PIN'] })).toBe(`{"pin":"${MASK}","token":"2"}`)
-    expect(said('{"token":"2"}', { fields: [] })).toBe('{"token":"2"}')
+    expect(output('{"pageToken":"1"}', { fields: ['page_token'] })).toBe(`{"pageToken":"${MASK}"}`)
+    expect(output('{"pin":"1","token":"2"}', { fields: ['PIN'] })).toBe(`{"pin":"${MASK}","token":"2"}`)
+    expect(output('{"token":"2"}', { fields: [] })).toBe('{"token":"2"}')
   })
 })

@@ -10,7 +10,7 @@ export const MASK = '[redacted]'
 export const BARE: RedactionOptions = { builtIn: false, fields: [] }
 
 /** The text after it stood in an event and that was redacted. */
-export function said(text: string, options: RedactionOptions = {}): string {
+export function output(text: string, options: RedactionOptions = {}): string {
   const rules = redactionRules(options)
   return redact({ kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text }, rules).error
 }

@@ -68,16 +68,16 @@ describe('what providers sign and seal', () => {
 
   it('encrypted_content goes to the provider, at any depth it stays, and every rendering masks it', () => {
     const item = { id: 'rs_1', summary: [S], encrypted_content: 'AKIAAAAAAAAAAAAAAAAA' }
-    const kept = { ...item, summary: ['plain'] }
+    const stored = { ...item, summary: ['plain'] }
     const text = JSON.stringify({
       output: [{ ...item, password: 'x', encrypted_content: ['AKIAAAAAAAAAAAAAAAAA'] }],
     })
     const event = redacted(
-      action({ responses_reasoning_item: kept, action: { kind: 'X', deep: [item] } }),
+      action({ responses_reasoning_item: stored, action: { kind: 'X', deep: [item] } }),
     ) as object as Event
     const log = redacted({ kind: 'LLMCompletionLogEvent', filename: 'f', log_data: text })
     const masked = { ...item, summary: [MASK] }
-    expect(event).toMatchObject({ responses_reasoning_item: kept, action: { deep: [masked] } })
+    expect(event).toMatchObject({ responses_reasoning_item: stored, action: { deep: [masked] } })
     expect(JSON.parse(log['log_data'] as string)).toEqual({
       output: [{ id: 'rs_1', summary: [MASK], encrypted_content: ['AKIAAAAAAAAAAAAAAAAA'], password: MASK }],
     })

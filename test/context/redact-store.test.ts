@@ -293,10 +293,10 @@ describe('calls', () => {
 
   it('leave what they are given as it is', async () => {
     const store = redactingStore(memoryStore(), RULES)
-    const given = { id: 'c', title: S, tags: { a: S }, metadata: { a: [S] } }
-    const text = JSON.stringify(given)
-    await store.createConversation(given)
-    expect(JSON.stringify(given)).toBe(text)
+    const input = { id: 'c', title: S, tags: { a: S }, metadata: { a: [S] } }
+    const text = JSON.stringify(input)
+    await store.createConversation(input)
+    expect(JSON.stringify(input)).toBe(text)
     const event = message('m', S)
     await store.append('c', [event])
     expect(JSON.stringify(event)).toContain('opensesame')

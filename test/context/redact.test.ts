@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { hasCode } from '../../src/event/errors.ts'
-import { BARE, MASK, said } from './redact-said.ts'
+import { BARE, MASK, output } from './redact-said.ts'
 
 const SECRET = 'it\'s "my" s3cret/\\\n+päß?'
 const inBase64 = (text: string): string => Buffer.from(text).toString('base64')
@@ -21,7 +21,7 @@ async function hash(secret: string, key = 'k'): Promise<string> {
 }
 
 describe('a literal secret', () => {
-  const find = (text: string): string => said(text, { ...BARE, secrets: [SECRET] })
+  const find = (text: string): string => output(text, { ...BARE, secrets: [SECRET] })
   const bytes = (by: (byte: string) => string): string =>
     Array.from(Buffer.from(SECRET), (byte) => by(byte.toString(16).padStart(2, '0'))).join('')
 
@@ -59,30 +59,30 @@ describe('a literal secret', () => {
 
   it('leaves no part of one where two overlap, or one overlaps itself', () => {
     const secrets = ['abcdefgh', 'efghijkl', 'ababababab']
-    expect(said('-abcdefghijkl-', { ...BARE, secrets })).toBe(`-${MASK}-`)
-    expect(said('-abababababab-', { ...BARE, secrets })).toBe(`-${MASK}-`)
-    expect(said('abcdefgijkl', { ...BARE, secrets })).toBe('abcdefgijkl')
+    expect(output('-abcdefghijkl-', { ...BARE, secrets })).toBe(`-${MASK}-`)
+    expect(output('-abababababab-', { ...BARE, secrets })).toBe(`-${MASK}-`)
+    expect(output('abcdefgijkl', { ...BARE, secrets })).toBe('abcdefgijkl')
   })
 
   it('of 8 characters or more, white space around it left aside', () => {
     for (const short of ['', '1234567', ' 1234567\n']) {
       expect(() => redactionRules({ secrets: ['long enough', short] })).toThrow('Secret 1 is shorter than 8')
     }
-    expect(said('12345678', { ...BARE, secrets: [' 12345678\n'] })).toBe(MASK)
-    expect(said('123456789', { ...BARE, secrets: ['123456789'] })).toBe(MASK)
-    expect(said('12345678', { ...BARE, secrets: ['123456789'] })).toBe('12345678')
+    expect(output('12345678', { ...BARE, secrets: [' 12345678\n'] })).toBe(MASK)
+    expect(output('123456789', { ...BARE, secrets: ['123456789'] })).toBe(MASK)
+    expect(output('12345678', { ...BARE, secrets: ['123456789'] })).toBe('12345678')
   })
 
   it('is refused, and not quoted, when every mask would hold it', () => {
     expect(() => redactionRules({ secrets: ['redacted'] })).toThrow('part of every mask')
     expect(() => redactionRules({ secrets: ['[redacted:'] })).toThrow('Secret 0')
-    expect(said('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
+    expect(output('unredacted', { ...BARE, secrets: ['unredacted'] })).toBe(MASK)
   })
 
   it('leaves base64 alone that holds none, and looks for nothing else in it', () => {
     const token = 'sk-ant-api03-0123456789abcdef'
     for (const text of [inBase64(`{"a":"${inBase64('other words')}"}`), inBase64(JSON.stringify({ token }))])
-      expect(said(text, { secrets: [SECRET] })).toBe(text)
+      expect(output(text, { secrets: [SECRET] })).toBe(text)
   })
 
   it('is not found where it is encoded twice over', () => {
@@ -107,12 +107,12 @@ describe('a literal secret', () => {
 describe('masks', () => {
   it('are alike without a key, and with one the keyed hash of the secret', async () => {
     const secrets = ['first secret', 'second secret']
-    expect(said('first secret, second secret', { secrets })).toBe(`${MASK}, ${MASK}`)
+    expect(output('first secret, second secret', { secrets })).toBe(`${MASK}, ${MASK}`)
     const text = `first secret, ${JSON.stringify('second secret')}, ${inBase64('xx first secret')}`
     const [first, second] = [await hash('first secret'), await hash('second secret')]
-    expect(said(text, { secrets, key: 'k' })).toBe(`${first}, "${second}", ${first}`)
-    expect(said('first secret', { secrets, key: encoder.encode('k') })).toBe(first)
-    expect(said('first secret', { secrets, key: 'l' })).not.toBe(first)
+    expect(output(text, { secrets, key: 'k' })).toBe(`${first}, "${second}", ${first}`)
+    expect(output('first secret', { secrets, key: encoder.encode('k') })).toBe(first)
+    expect(output('first secret', { secrets, key: 'l' })).not.toBe(first)
   })
 
   it('are the same for the same secret, whatever rule found it and wherever it stands', () => {

@@ -19,9 +19,9 @@ const LONG = 'a long result '.repeat(10)
 /** A user's message, then calls with long results. */
 const calls = (count: number): Event[] => [
   user('u'),
-  ...Array.from({ length: count }, (_, at) => {
-    const call = action(`a${at}`)
-    return [call, observe(`o${at}`, call, LONG)]
+  ...Array.from({ length: count }, (_, index) => {
+    const call = action(`a${index}`)
+    return [call, observe(`o${index}`, call, LONG)]
   }).flat(),
 ]
 

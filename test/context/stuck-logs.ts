@@ -6,7 +6,8 @@ import { replay } from '../../src/state/reduce.ts'
 import { action, type ActionOptions, agent, fail, observe, user } from '../build.ts'
 
 /** How many steps: numbers from `from` on. */
-export const count = (length: number, from = 0): number[] => Array.from({ length }, (_, at) => at + from)
+export const count = (length: number, from = 0): number[] =>
+  Array.from({ length }, (_, index) => index + from)
 
 /** A call of its own name and its result; equal but for ids unless told otherwise. */
 export function step(name: string, options: ActionOptions = {}, result = 'ok'): Event[] {
@@ -15,12 +16,12 @@ export function step(name: string, options: ActionOptions = {}, result = 'ok'): 
 }
 
 export const pairs = (length: number, prefix = '', result = 'ok') =>
-  count(length).flatMap((at) => step(`${prefix}${at}`, {}, result))
+  count(length).flatMap((index) => step(`${prefix}${index}`, {}, result))
 
-export function errors(length: number, error = (at: number) => `error ${at}`): Event[] {
-  return count(length).flatMap((at) => {
-    const call = action(`a${at}`)
-    return [call, fail(`e${at}`, call, error(at))]
+export function errors(length: number, error = (index: number) => `error ${index}`): Event[] {
+  return count(length).flatMap((index) => {
+    const call = action(`a${index}`)
+    return [call, fail(`e${index}`, call, error(index))]
   })
 }
 
@@ -35,13 +36,13 @@ export const toldError = (id: string, call: ActionEvent): Event =>
   })
 
 export function toldErrors(length: number): Event[] {
-  return count(length).flatMap((at) => {
-    const call = action(`a${at}`)
-    return [call, toldError(`t${at}`, call)]
+  return count(length).flatMap((index) => {
+    const call = action(`a${index}`)
+    return [call, toldError(`t${index}`, call)]
   })
 }
 
-export const said = (length: number): Event[] => count(length).map((at) => agent(`m${at}`))
+export const messages = (length: number): Event[] => count(length).map((index) => agent(`m${index}`))
 
 export const environment = (id: string, words = id): Event => user(id, words, { source: 'environment' })
 
@@ -56,15 +57,17 @@ export const nudge = (events: readonly Event[], options: StuckOptions = {}) =>
 
 /** Two steps by turns. */
 export const alternating = (length: number): Event[] =>
-  count(length).flatMap((at) => step(`${at}`, { tool: at % 2 === 0 ? 'ls' : 'cat' }, `result ${at % 2}`))
+  count(length).flatMap((index) =>
+    step(`${index}`, { tool: index % 2 === 0 ? 'ls' : 'cat' }, `result ${index % 2}`),
+  )
 
 /** Four replies, each with a failing call of each tool. */
 export const failing = (tools: readonly string[]) =>
-  count(4).flatMap((at) => {
-    const calls = tools.map((tool, i) => action(`a${at}-${i}`, { tool, response: `r${at}` }))
+  count(4).flatMap((index) => {
+    const calls = tools.map((tool, i) => action(`a${index}-${i}`, { tool, response: `r${index}` }))
     return [...calls, ...calls.map((call) => fail(`e-${call.id}`, call))]
   })
 
 /** A nudge as somebody says it. */
-export const told = (text: string, source: 'environment' | 'user' | 'agent' = 'environment') =>
+export const report = (text: string, source: 'environment' | 'user' | 'agent' = 'environment') =>
   user('n', text, { source })

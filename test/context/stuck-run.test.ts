@@ -18,24 +18,24 @@ async function begin(): Promise<Conversation> {
 }
 
 /** An agent that gives these replies in turn, the last one again and again; each of its calls fails. It tells the model of repeated errors. */
-function failing(...replies: readonly ((at: number) => Event)[]): Step {
-  let asked = 0
+function failing(...replies: readonly ((index: number) => Event)[]): Step {
+  let requestCount = 0
   return function* ({ approved, state }: StepInput): Generator<Yielded> {
     if (approved.length > 0) {
       for (const { id, event } of approved) yield fail(`e-${id}`, { ...event, id }, 'no such file')
       return
     }
     const text = nudge(state)
-    if (text !== null) yield { ...nudgeMessage(text), id: `nudge-${asked}` }
-    const reply = replies[Math.min(asked, replies.length - 1)] as (at: number) => Event
-    asked += 1
-    yield reply(asked)
+    if (text !== null) yield { ...nudgeMessage(text), id: `nudge-${requestCount}` }
+    const reply = replies[Math.min(requestCount, replies.length - 1)] as (index: number) => Event
+    requestCount += 1
+    yield reply(requestCount)
   }
 }
 
-const call = (at: number): Event => action(`a${at}`)
-const empty = (at: number): Event => agent(`empty${at}`, '')
-const reply = (at: number): Event => agent(`m${at}`, 'It is not there.')
+const call = (index: number): Event => action(`a${index}`)
+const empty = (index: number): Event => agent(`empty${index}`, '')
+const reply = (index: number): Event => agent(`m${index}`, 'It is not there.')
 
 /** What stands in the log, without state updates. */
 const story = async (made: Conversation): Promise<string[]> =>

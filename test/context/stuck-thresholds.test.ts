@@ -9,19 +9,19 @@ import {
   count,
   pairs,
   errors,
-  said,
+  messages,
   environment,
   pattern,
   nudge,
   alternating,
-  told,
+  report,
   toldErrors,
 } from './stuck-logs.ts'
 
 /** Four equal steps, words of the environment before the last. */
 const between = (words: number) => [
   ...pairs(3),
-  ...count(words).map((at) => environment(`n${at}`)),
+  ...count(words).map((index) => environment(`n${index}`)),
   ...pairs(1, 'last'),
 ]
 
@@ -30,35 +30,35 @@ describe('thresholds', () => {
     ['action_observation', 4, pairs],
     ['action_error', 4, errors],
     ['action_error', 4, toldErrors],
-    ['monologue', 3, said],
+    ['monologue', 3, messages],
     ['alternating_pattern', 6, alternating],
-  ])('%s counts from the published number on', (name, at, log) => {
-    const found = [at - 1, at, at + 1].map((times) => pattern([user('u'), ...log(times)]))
-    expect(found).toEqual([null, name, name])
+  ])('%s counts from the published number on', (name, index, log) => {
+    const matches = [index - 1, index, index + 1].map((times) => pattern([user('u'), ...log(times)]))
+    expect(matches).toEqual([null, name, name])
   })
 
   it.each<[keyof StuckOptions, number, number, (times: number) => Event[]]>([
     ['action_observation', 7, 7, pairs],
     ['action_error', 6, 7, errors],
-    ['monologue', 5, 5, said],
+    ['monologue', 5, 5, messages],
     ['alternating_pattern', 9, 9, alternating],
     ['action_observation', 1, 1, pairs],
     ['action_error', 1, 2, errors],
-    ['monologue', 1, 1, said],
+    ['monologue', 1, 1, messages],
     ['alternating_pattern', 3, 3, alternating],
     // With two steps nothing has come back yet.
     ['alternating_pattern', 1, 3, alternating],
-  ])('%s of %i counts from %i', (name, threshold, at, log) => {
-    const found = [at - 1, at, at + 1].map((times) =>
+  ])('%s of %i counts from %i', (name, threshold, index, log) => {
+    const matches = [index - 1, index, index + 1].map((times) =>
       pattern([user('u'), ...log(times)], { [name]: threshold }),
     )
-    expect(found).toEqual([null, name, name])
+    expect(matches).toEqual([null, name, name])
   })
 
   it.each<[keyof StuckOptions, Event[]]>([
     ['action_observation', pairs(20)],
     ['action_error', errors(20)],
-    ['monologue', said(20)],
+    ['monologue', messages(20)],
     ['alternating_pattern', alternating(20)],
   ])('%s of Infinity never counts, and leaves the others as they are', (name, log) => {
     expect(pattern([user('u'), ...log])).toBe(name)
@@ -93,7 +93,7 @@ describe('thresholds', () => {
 
   it('bound what is read, at any length of the log', () => {
     for (const length of [20, 60, 2000]) {
-      const { branch, ...rest } = replay([user('u'), ...said(length)])
+      const { branch, ...rest } = replay([user('u'), ...messages(length)])
       let read = 0
       const units = {
         length: branch.view.units.length,
@@ -115,38 +115,40 @@ describe('a nudge', () => {
 
   it('is given once in a streak, also when other words follow', () => {
     const text = nudge(log) as string
-    expect(nudge([...log, told(text)])).toBe(null)
-    expect(nudge([...log, told(text), agent('empty', ''), environment('empty-reply')])).toBe(null)
+    expect(nudge([...log, report(text)])).toBe(null)
+    expect(nudge([...log, report(text), agent('empty', ''), environment('empty-reply')])).toBe(null)
     expect(nudge([...log, environment('other')])).toBe(text)
-    expect(nudge([...log, told(text, 'agent')])).toBe(text)
+    expect(nudge([...log, report(text, 'agent')])).toBe(text)
   })
 
   it('is given again in the next streak', () => {
     const text = nudge(log) as string
-    const next = count(3).flatMap((at) => {
-      const call = action(`b${at}`, { tool: 'cat' })
-      return [call, fail(`f${at}`, call)]
+    const next = count(3).flatMap((index) => {
+      const call = action(`b${index}`, { tool: 'cat' })
+      return [call, fail(`f${index}`, call)]
     })
-    expect(nudge([...log, told(text), ...next])).toContain('"cat"')
+    expect(nudge([...log, report(text), ...next])).toContain('"cat"')
     // The same failing call, after a word of the user.
-    const again = count(3).flatMap((at) => {
-      const call = action(`b${at}`)
-      return [call, fail(`f${at}`, call, `error ${at}`)]
+    const again = count(3).flatMap((index) => {
+      const call = action(`b${index}`)
+      return [call, fail(`f${index}`, call, `error ${index}`)]
     })
-    expect(nudge([...log, told(text), user('v'), ...again])).toBe(text)
+    expect(nudge([...log, report(text), user('v'), ...again])).toBe(text)
   })
 
   it.each([
     [1, 1],
     [2, 2],
     [5, 5],
-  ])('with a threshold of %i comes after %i failures and at no other time', (action_error, at) => {
-    const given = [at - 1, at, at + 1].map((times) => nudge([user('u'), ...errors(times)], { action_error }))
-    expect(given.map((text) => text !== null)).toEqual([false, true, false])
+  ])('with a threshold of %i comes after %i failures and at no other time', (action_error, index) => {
+    const input = [index - 1, index, index + 1].map((times) =>
+      nudge([user('u'), ...errors(times)], { action_error }),
+    )
+    expect(input.map((text) => text !== null)).toEqual([false, true, false])
   })
 
   it('is not given for a loop of another kind', () => {
-    for (const other of [pairs(3), pairs(4), said(2), said(3), alternating(5)])
+    for (const other of [pairs(3), pairs(4), messages(2), messages(3), alternating(5)])
       expect(nudge(other)).toBe(null)
     // Stuck already: too late for a word.
     expect(nudge(errors(3), { alternating_pattern: 3, action_error: 1 })).toBe(null)

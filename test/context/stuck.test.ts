@@ -11,7 +11,7 @@ import {
   step,
   pairs,
   errors,
-  said,
+  messages,
   environment,
   verdict,
   pattern,
@@ -21,13 +21,13 @@ import {
 } from './stuck-logs.ts'
 
 /** A reply with two calls, in another order each time. */
-const replyOfTwo = (at: number) => {
-  const calls = ['ls', 'cat'].map((tool) => action(`${tool}${at}`, { tool, response: `r${at}` }))
-  const order = at % 2 === 0 ? calls : calls.toReversed()
+const replyOfTwo = (index: number) => {
+  const calls = ['ls', 'cat'].map((tool) => action(`${tool}${index}`, { tool, response: `r${index}` }))
+  const order = index % 2 === 0 ? calls : calls.toReversed()
   return [...order, ...calls.map((call) => observe(`o-${call.id}`, call, call.tool_name))]
 }
 
-const differing = (change: (at: number) => Event[]) => pattern([user('u'), ...count(4).flatMap(change)])
+const differing = (change: (index: number) => Event[]) => pattern([user('u'), ...count(4).flatMap(change)])
 
 describe('group R: the stuck detector', () => {
   it('R1 one pair', () => {
@@ -44,15 +44,15 @@ describe('group R: the stuck detector', () => {
   })
 
   it('R3 what is old does not count, however much of it there is', () => {
-    const old = count(50).flatMap((at) => step(`old${at}`, { action: { kind: 'Old', at } }))
-    const fillers = count(3).flatMap((at) => step(`fill${at}`, { action: { kind: 'Fill', at } }))
+    const old = count(50).flatMap((index) => step(`old${index}`, { action: { kind: 'Old', at: index } }))
+    const fillers = count(3).flatMap((index) => step(`fill${index}`, { action: { kind: 'Fill', at: index } }))
     expect(pattern([...old, user('u'), ...fillers, ...pairs(4)])).toBe('action_observation')
     // The public one reads the last 20 events; here only so many units as the thresholds ask for, whatever stands before.
     expect(pattern([...pairs(4), user('u'), ...old])).toBe(null)
   })
 
   it('R4 without a message of a user the whole branch counts', () => {
-    const fillers = count(6).flatMap((at) => step(`fill${at}`, { action: { kind: 'Fill', at } }))
+    const fillers = count(6).flatMap((index) => step(`fill${index}`, { action: { kind: 'Fill', at: index } }))
     expect(pattern([...fillers, ...pairs(4)])).toBe('action_observation')
     expect(pattern(pairs(4))).toBe('action_observation')
   })
@@ -76,15 +76,17 @@ describe('group R: the stuck detector', () => {
   })
 
   it('R6 three messages of the agent', () => {
-    expect(pattern([user('u'), ...said(2)])).toBe(null)
-    expect(verdict([user('u'), ...said(3)])).toMatchObject({
+    expect(pattern([user('u'), ...messages(2)])).toBe(null)
+    expect(verdict([user('u'), ...messages(3)])).toMatchObject({
       pattern: 'monologue',
       eventIds: ['m0', 'm1', 'm2'],
     })
   })
 
   it('R7 four different commands', () => {
-    const commands = count(4).flatMap((at) => step(`${at}`, { action: { kind: 'Run', command: `c${at}` } }))
+    const commands = count(4).flatMap((index) =>
+      step(`${index}`, { action: { kind: 'Run', command: `c${index}` } }),
+    )
     expect(verdict([user('u'), ...commands])).toBe(null)
   })
 
@@ -117,22 +119,22 @@ describe('group R: the stuck detector', () => {
 
 describe('a loop', () => {
   it('is not hidden by thoughts, pauses, hooks, state updates and words of the environment', () => {
-    const log = count(4).flatMap((at) => [
-      ...step(`${at}`, { thought: `thought ${at}`, summary: `summary ${at}` }),
-      pause(`p${at}`),
-      hook(`h${at}`, 'PreToolUse'),
-      update(`s${at}`, 'stats', at),
-      update(`r${at}`, 'execution_status', 'running'),
-      environment(`n${at}`),
-      system(`sys${at}`),
-      summary(`sum${at}`),
-      agent(`m${at}`),
+    const log = count(4).flatMap((index) => [
+      ...step(`${index}`, { thought: `thought ${index}`, summary: `summary ${index}` }),
+      pause(`p${index}`),
+      hook(`h${index}`, 'PreToolUse'),
+      update(`s${index}`, 'stats', index),
+      update(`r${index}`, 'execution_status', 'running'),
+      environment(`n${index}`),
+      system(`sys${index}`),
+      summary(`sum${index}`),
+      agent(`m${index}`),
     ])
     expect(pattern([user('u'), ...log])).toBe('action_observation')
   })
 
   it('is not made by equal calls of one reply', () => {
-    const calls = count(4).map((at) => action(`a${at}`, { response: 'r' }))
+    const calls = count(4).map((index) => action(`a${index}`, { response: 'r' }))
     const log = [...calls, ...calls.map((call) => observe(`o-${call.id}`, call, 'ok'))]
     expect(pattern([user('u'), ...log])).toBe(null)
   })
@@ -147,14 +149,14 @@ describe('a loop', () => {
 
   it('needs the answers of its own calls', () => {
     // Results that stand in another order than the calls: each call has another result every time.
-    const calls = count(4).map((at) => action(`a${at}`))
-    const log = calls.flatMap((call, at) => [call, observe(`o${at}`, call, `result ${at % 2}`)])
+    const calls = count(4).map((index) => action(`a${index}`))
+    const log = calls.flatMap((call, index) => [call, observe(`o${index}`, call, `result ${index % 2}`)])
     expect(pattern([user('u'), ...log])).toBe(null)
   })
 
   it('is not proved by a call that has no answer yet', () => {
     expect(pattern([user('u'), ...pairs(4), action('b', { tool: 'cat' })])).toBe(null)
-    expect(pattern([user('u'), ...said(3), action('b')])).toBe(null)
+    expect(pattern([user('u'), ...messages(3), action('b')])).toBe(null)
   })
 
   it('of one branch is none of another', () => {
@@ -176,17 +178,19 @@ describe('a loop', () => {
   })
 
   it('is told apart by who called, with what, and what came of it', () => {
-    expect(differing((at) => step(`${at}`, { action: { kind: 'X', at } }))).toBe(null)
-    expect(differing((at) => step(`${at}`, { tool: `t${at}` }))).toBe(null)
-    expect(differing((at) => step(`${at}`, {}, `r${at}`))).toBe(null)
-    expect(differing((at) => step(`${at}`, { source: at < 2 ? 'user' : 'agent' }))).toBe(null)
-    expect(differing((at) => step(`${at}`, at < 2 ? {} : { source: 'agent' }))).toBe('action_observation')
-    expect(differing((at) => step(`${at}`, { args: `{"at":${at}}` }))).toBe('action_observation')
+    expect(differing((index) => step(`${index}`, { action: { kind: 'X', at: index } }))).toBe(null)
+    expect(differing((index) => step(`${index}`, { tool: `t${index}` }))).toBe(null)
+    expect(differing((index) => step(`${index}`, {}, `r${index}`))).toBe(null)
+    expect(differing((index) => step(`${index}`, { source: index < 2 ? 'user' : 'agent' }))).toBe(null)
+    expect(differing((index) => step(`${index}`, index < 2 ? {} : { source: 'agent' }))).toBe(
+      'action_observation',
+    )
+    expect(differing((index) => step(`${index}`, { args: `{"at":${index}}` }))).toBe('action_observation')
   })
 
   it('is found in a state that was opened from a snapshot', () => {
     const { verdict: find } = stuckDetector()
-    for (const log of [pairs(4), errors(4), said(3), alternating(6)]) {
+    for (const log of [pairs(4), errors(4), messages(3), alternating(6)]) {
       const state = replay([user('u'), condensation('c', ['u']), ...log], { conversationId: 'c' })
       const expected = find(state)
       expect(expected).not.toBe(null)
@@ -202,7 +206,7 @@ describe('a reason', () => {
     [3, 'calls of "t0", "t1", "t2" failed'],
     [4, 'calls of "t0", "t1", "t2" and 1 more failed'],
   ])('names %i tools', (many, words) => {
-    const tools = count(many).map((at) => `t${at}`)
+    const tools = count(many).map((index) => `t${index}`)
     expect(verdict(failing(tools))?.reason).toContain(words)
   })
 

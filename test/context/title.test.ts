@@ -45,10 +45,10 @@ describe('the text that a title is made from', () => {
     [999, 999],
     [1000, 1000],
     [1001, 1000],
-  ])('of %i units is %i units long', (given, expected) => {
-    const found = input([user('u', 'x'.repeat(given))])
-    expect(found).toHaveLength(expected)
-    expect(found?.endsWith('...')).toBe(given > 1000)
+  ])('of %i units is %i units long', (value, expected) => {
+    const result = input([user('u', 'x'.repeat(value))])
+    expect(result).toHaveLength(expected)
+    expect(result?.endsWith('...')).toBe(value > 1000)
   })
 
   it('is read from what was forgotten, and refused where that was let go', () => {
@@ -56,8 +56,8 @@ describe('the text that a title is made from', () => {
     const forgotten = replay([...log, condensation('c', ['u']), pause('p')])
     expect(titleInput(forgotten)).toBe('First')
     expect(() => titleInput(evict(forgotten))).toThrow(expect.objectContaining({ code: 'evicted' }))
-    const held = replay([pause('p'), ...log, condensation('c', ['v'])])
-    expect(titleInput(evict(held))).toBe('First')
+    const current = replay([pause('p'), ...log, condensation('c', ['v'])])
+    expect(titleInput(evict(current))).toBe('First')
   })
 })
 
@@ -68,8 +68,8 @@ describe('a title without a model', () => {
     ['x'.repeat(49), 'x'.repeat(49)],
     ['x'.repeat(50), 'x'.repeat(50)],
     ['x'.repeat(51), `${'x'.repeat(47)}...`],
-  ])('of %j is %j', (given, expected) => {
-    expect(fallbackTitle(given)).toBe(expected)
+  ])('of %j is %j', (input, expected) => {
+    expect(fallbackTitle(input)).toBe(expected)
   })
 
   it('V2 is no longer than it may be', () => {

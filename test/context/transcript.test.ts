@@ -28,11 +28,11 @@ import {
 const MARKER = '<<RESUMED CONVERSATION>>'
 const BARE = { header: '', footer: '' }
 
-const told = (events: readonly Event[], options: TranscriptOptions = {}) =>
+const reports = (events: readonly Event[], options: TranscriptOptions = {}) =>
   resumeTranscript(replay(events), options)
 
 /** The blocks alone. */
-const blocks = (...events: readonly Event[]) => told(events, BARE)?.slice(MARKER.length + 2) ?? null
+const blocks = (...events: readonly Event[]) => reports(events, BARE)?.slice(MARKER.length + 2) ?? null
 
 const acp = (id: string, more: Partial<ACPToolCallEvent> = {}): ACPToolCallEvent => ({
   kind: 'ACPToolCallEvent',
@@ -51,23 +51,23 @@ const run = (id: string, more = {}) =>
 
 describe('V4 what is told', () => {
   it('of nothing is nothing', () => {
-    expect(told([])).toBe(null)
-    expect(told([system('s'), pause('p'), summary('x'), user('blank', ' ')])).toBe(null)
+    expect(reports([])).toBe(null)
+    expect(reports([system('s'), pause('p'), summary('x'), user('blank', ' ')])).toBe(null)
   })
 
   it('of a call that has only been announced is nothing', () => {
-    expect(told([acp('x', { status: 'pending' })])).toBe(null)
+    expect(reports([acp('x', { status: 'pending' })])).toBe(null)
   })
 
   it('stands between marker and footer, in order', () => {
-    const lines = (told([user('u', 'Hello'), agent('a', 'Hi')]) ?? '').split('\n\n')
+    const lines = (reports([user('u', 'Hello'), agent('a', 'Hi')]) ?? '').split('\n\n')
     expect(lines).toHaveLength(5)
     expect(lines[0]).toBe(MARKER)
     expect(lines.slice(2, 4)).toEqual(['[USER]: Hello', '[ASSISTANT]: Hi'])
-    expect(told([user('u')], { marker: '>>', header: 'before', footer: 'after' })).toBe(
+    expect(reports([user('u')], { marker: '>>', header: 'before', footer: 'after' })).toBe(
       '>>\n\nbefore\n\n[USER]: u\n\nafter',
     )
-    expect(told([user('u')], { header: ' ', footer: '' })).toBe(`${MARKER}\n\n[USER]: u`)
+    expect(reports([user('u')], { header: ' ', footer: '' })).toBe(`${MARKER}\n\n[USER]: u`)
   })
 
   it('of an ACP call is its status, what went in and what came out', () => {
@@ -177,42 +177,46 @@ describe('V5 a call that is told several times', () => {
 })
 
 describe('V6 limits', () => {
-  const log = Array.from({ length: 40 }, (_, at) => user(`u${at}`, `message ${at} ${'x'.repeat(at)}`))
+  const log = Array.from({ length: 40 }, (_, index) =>
+    user(`u${index}`, `message ${index} ${'x'.repeat(index)}`),
+  )
 
   it.each([24, 25, 26, 30, 50, 100, 200, 300, 500, 1000])('a transcript of %i units', (maxLength) => {
-    const text = told(log, { maxLength }) ?? ''
+    const text = reports(log, { maxLength }) ?? ''
     expect(text.length).toBeLessThanOrEqual(maxLength)
     expect(text.startsWith(MARKER)).toBe(true)
     if (maxLength > 30) expect(text).toContain('x'.repeat(3))
   })
 
   it('below the marker there is none, at it there is the marker alone', () => {
-    expect(told(log, { maxLength: 23 })).toBe(null)
-    expect(told(log, { maxLength: 24 })).toBe(MARKER)
-    expect(told(log, { maxLength: 25 })).toBe(MARKER)
-    expect(told(log, { maxLength: 26 })).toBe(`${MARKER}\nx`)
-    expect(told(log, { marker: 'm', maxLength: 0 })).toBe(null)
+    expect(reports(log, { maxLength: 23 })).toBe(null)
+    expect(reports(log, { maxLength: 24 })).toBe(MARKER)
+    expect(reports(log, { maxLength: 25 })).toBe(MARKER)
+    expect(reports(log, { maxLength: 26 })).toBe(`${MARKER}\nx`)
+    expect(reports(log, { marker: 'm', maxLength: 0 })).toBe(null)
   })
 
   it('without room for five units of the blocks, header and footer give way', () => {
     const options = { header: 'head', footer: 'foot' }
     const frame = `${MARKER}\n\nhead\n\n\n\nfoot`.length
-    expect(told(log, { ...options, maxLength: frame + 4 })).toBe(`${MARKER}\n${'x'.repeat(frame + 4 - 25)}`)
-    expect(told(log, { ...options, maxLength: frame + 5 })).toBe(`${MARKER}\n\nhead\n\n...\nx\n\nfoot`)
+    expect(reports(log, { ...options, maxLength: frame + 4 })).toBe(
+      `${MARKER}\n${'x'.repeat(frame + 4 - 25)}`,
+    )
+    expect(reports(log, { ...options, maxLength: frame + 5 })).toBe(`${MARKER}\n\nhead\n\n...\nx\n\nfoot`)
   })
 
   it('keeps the newest, and says where the oldest was cut', () => {
-    const text = told(log, { ...BARE, maxLength: 200 }) ?? ''
+    const text = reports(log, { ...BARE, maxLength: 200 }) ?? ''
     expect(text).toHaveLength(200)
     expect(text.slice(MARKER.length + 2)).toMatch(/^\.\.\.\n/)
     expect(text.endsWith(`message 39 ${'x'.repeat(39)}`)).toBe(true)
-    const whole = told(log, BARE) ?? ''
-    expect(told(log, { ...BARE, maxLength: whole.length })).toBe(whole)
-    expect(told(log, { ...BARE, maxLength: whole.length - 1 })).toContain('\n\n...\n')
+    const whole = reports(log, BARE) ?? ''
+    expect(reports(log, { ...BARE, maxLength: whole.length })).toBe(whole)
+    expect(reports(log, { ...BARE, maxLength: whole.length - 1 })).toContain('\n\n...\n')
   })
 
   it.each([0, 1, 2, 3, 4, 50])('a message of at most %i units', (maxMessage) => {
-    const text = told([agent('a', 'y'.repeat(100))], { ...BARE, maxMessage })
+    const text = reports([agent('a', 'y'.repeat(100))], { ...BARE, maxMessage })
     if (maxMessage === 0) expect(text).toBe(null)
     else expect(text?.slice(`${MARKER}\n\n[ASSISTANT]: `.length)).toHaveLength(maxMessage)
   })
@@ -221,13 +225,13 @@ describe('V6 limits', () => {
     [7_999, 7_999],
     [8_000, 8_000],
     [8_001, 8_000],
-  ])('a message of %i units is told in %i', (given, expected) => {
-    expect(blocks(user('u', 'y'.repeat(given)))).toHaveLength(expected + '[USER]: '.length)
+  ])('a message of %i units is told in %i', (input, expected) => {
+    expect(blocks(user('u', 'y'.repeat(input)))).toHaveLength(expected + '[USER]: '.length)
   })
 
   it.each([0, 1, 2, 3, 4, 50])('a tool call of at most %i units', (maxTool) => {
     const [call, result] = pair('1')
-    const text = told([call, result, acp('x', { raw_output: 'y'.repeat(99) })], { ...BARE, maxTool })
+    const text = reports([call, result, acp('x', { raw_output: 'y'.repeat(99) })], { ...BARE, maxTool })
     if (maxTool === 0) expect(text).toBe(null)
     else
       for (const block of text?.split('\n\n').slice(1) ?? [])
@@ -239,17 +243,17 @@ describe('V6 limits', () => {
     const output = (length: number) => blocks(call, observe('o', call, 'y'.repeat(length)))?.length
     const frame = '[TOOL USE: t] (completed)\n  output: '.length
     expect([1_999, 2_000, 2_001].map((length) => output(length - frame))).toEqual([1_999, 2_000, 2_000])
-    const long = Array.from({ length: 10 }, (_, at) => user(`u${at}`, 'y'.repeat(7_000)))
-    expect(told(long)).toHaveLength(60_000)
+    const long = Array.from({ length: 10 }, (_, index) => user(`u${index}`, 'y'.repeat(7_000)))
+    expect(reports(long)).toHaveLength(60_000)
   })
 
   it.each(['maxLength', 'maxMessage', 'maxTool'])('%s is a whole number from 0', (name) => {
     for (const value of [-1, 1.5, Number.NaN, '7']) {
-      expect(() => told([user('u')], { [name]: value })).toThrow(
+      expect(() => reports([user('u')], { [name]: value })).toThrow(
         expect.objectContaining({ code: 'invalid_argument', data: { field: name } }),
       )
     }
-    expect(told([user('u')], { ...BARE, [name]: Infinity })).toBe(`${MARKER}\n\n[USER]: u`)
+    expect(reports([user('u')], { ...BARE, [name]: Infinity })).toBe(`${MARKER}\n\n[USER]: u`)
   })
 })
 
@@ -318,8 +322,8 @@ describe('of any log', () => {
     const call = action('a', { tool: face.repeat(9), action: { kind: 'X', what: face.repeat(30) } })
     const log = [user('u', face.repeat(30)), call, observe('o', call, `${face.repeat(30)}\n${face}`)]
     const property = fc.property(limits, (options) => {
-      expect(told(log, options)?.isWellFormed() ?? true).toBe(true)
-      expect(told(log, { ...options, ...BARE })?.isWellFormed() ?? true).toBe(true)
+      expect(reports(log, options)?.isWellFormed() ?? true).toBe(true)
+      expect(reports(log, { ...options, ...BARE })?.isWellFormed() ?? true).toBe(true)
     })
     fc.assert(property, { numRuns: 200 })
   })
@@ -328,7 +332,7 @@ describe('of any log', () => {
 describe('a state that let go of bodies', () => {
   it('tells what it told before', () => {
     const log = [user('u'), ...pair('1'), pause('p'), agent('m'), action('open')]
-    expect(resumeTranscript(evict(replay(log)))).toBe(told(log))
+    expect(resumeTranscript(evict(replay(log)))).toBe(reports(log))
   })
 
   it('is refused where something is missing that there is room for', () => {
@@ -336,6 +340,8 @@ describe('a state that let go of bodies', () => {
     const state = evict(replay(log))
     expect(() => resumeTranscript(state)).toThrow(expect.objectContaining({ code: 'evicted' }))
     // What does not fit is not read.
-    expect(resumeTranscript(state, { ...BARE, maxLength: 100 })).toBe(told(log, { ...BARE, maxLength: 100 }))
+    expect(resumeTranscript(state, { ...BARE, maxLength: 100 })).toBe(
+      reports(log, { ...BARE, maxLength: 100 }),
+    )
   })
 })

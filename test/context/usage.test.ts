@@ -237,30 +237,30 @@ const sumOf = (all: readonly TokenCounts[]): TokenCounts => {
 }
 
 /** A reply as a message, or as calls, of which the first has the record. */
-function replyEvents(no: number, calls: number, response: string, reply: JsonObject): Event[] {
+function replyEvents(number: number, calls: number, response: string, reply: JsonObject): Event[] {
   if (calls === 0)
     return [
       {
         kind: 'MessageEvent',
-        id: `${no}`,
+        id: `${number}`,
         source: 'agent',
         llm_response_id: response,
         llm_message: { role: 'assistant', content: [{ text: 'hi' }], reply } as never,
       },
     ]
-  return Array.from({ length: calls }, (_, at) => ({
+  return Array.from({ length: calls }, (_, index) => ({
     kind: 'ActionEvent',
-    id: `${no}.${at}`,
+    id: `${number}.${index}`,
     thought: [],
     action: null,
     tool_name: 'ls',
-    tool_call_id: `c${no}.${at}`,
+    tool_call_id: `c${number}.${index}`,
     tool_call: {
-      id: `c${no}.${at}`,
+      id: `c${number}.${index}`,
       name: 'ls',
       arguments: '{}',
       origin: 'completion',
-      ...(at === 0 ? { reply } : {}),
+      ...(index === 0 ? { reply } : {}),
     },
     llm_response_id: response,
   }))
@@ -268,8 +268,10 @@ function replyEvents(no: number, calls: number, response: string, reply: JsonObj
 
 /** The first event of each reply, then the second of each, and so on: the calls of one reply stand apart. */
 function interleaved(logs: readonly (readonly Event[])[]): Event[] {
-  const most = Math.max(0, ...logs.map(({ length }) => length))
-  return Array.from({ length: most }, (_, at) => logs.flatMap((events) => events.slice(at, at + 1))).flat()
+  const limit = Math.max(0, ...logs.map(({ length }) => length))
+  return Array.from({ length: limit }, (_, index) =>
+    logs.flatMap((events) => events.slice(index, index + 1)),
+  ).flat()
 }
 
 function usageIn(grammar: string, took: Took, short: boolean): RecordedUsage {
@@ -296,9 +298,9 @@ const countsIn = (usage: TokenCounts): TokenCounts => sumOf([usage])
 describe('usage of replies', () => {
   it('K9: each reply counts once, by its model, alike in whichever grammar it was made, beside what updates say', () => {
     fc.assert(
-      fc.property(fc.array(saidReply), fc.nat(8), (replies, at) => {
-        const logs = replies.map(({ grammar, model, took, calls, response, short }, no) =>
-          replyEvents(no, calls, response ?? `r${no}`, {
+      fc.property(fc.array(saidReply), fc.nat(8), (replies, index) => {
+        const logs = replies.map(({ grammar, model, took, calls, response, short }, number) =>
+          replyEvents(number, calls, response ?? `r${number}`, {
             grammar,
             ...(model === null ? {} : { model }),
             ...usageIn(grammar, took, short),
@@ -309,19 +311,19 @@ describe('usage of replies', () => {
         expect(countsIn(usage)).toEqual(sumOf(counted))
         expect(countsIn(usageOfEvents(interleaved(logs)))).toEqual(sumOf(counted))
         for (const name of ['a', 'b', null]) {
-          const own = replies
+          const ownValue = replies
             .filter(({ model }) => model === name)
             .map(({ grammar, took }) => countsOf(took, grammar))
-          expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(own))
+          expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(ownValue))
         }
         // A fork counts from where it begins.
-        const copied = logs.slice(0, at).flat().length
-        const own = usageTotals(replay(logs.flat()), { from: copied })
-        expect(countsIn(own)).toEqual(sumOf(counted.slice(at)))
+        const copied = logs.slice(0, index).flat().length
+        const ownUsage = usageTotals(replay(logs.flat()), { from: copied })
+        expect(countsIn(ownUsage)).toEqual(sumOf(counted.slice(index)))
         // An update is a running total: it holds the replies before it.
-        const said = stats({ agent: metrics(1, { prompt_tokens: 7 }) })
-        const mixed = usageOfEvents([...logs.slice(0, at).flat(), said, ...logs.slice(at).flat()])
-        expect(mixed.prompt_tokens).toBe(7 + sumOf(counted.slice(at)).prompt_tokens)
+        const text = stats({ agent: metrics(1, { prompt_tokens: 7 }) })
+        const mixed = usageOfEvents([...logs.slice(0, index).flat(), text, ...logs.slice(index).flat()])
+        expect(mixed.prompt_tokens).toBe(7 + sumOf(counted.slice(index)).prompt_tokens)
       }),
     )
   })
@@ -337,7 +339,9 @@ describe('usage of replies', () => {
     const usage = fc.oneof(fc.dictionary(fc.constantFrom(...fields, 'iterations', '__proto__'), value), value)
     fc.assert(
       fc.property(fc.array(usage), (usages) => {
-        const events = usages.flatMap((each, no) => replyEvents(no, 0, '', { usage: each as JsonObject }))
+        const events = usages.flatMap((each, number) =>
+          replyEvents(number, 0, '', { usage: each as JsonObject }),
+        )
         for (const each of usages.filter(
           (one) => typeof one === 'object' && one !== null && !Array.isArray(one),
         )) {

@@ -57,7 +57,7 @@ describe('a run that died', () => {
   it.each(Object.entries(WAYS))(
     'at whatever point, has its calls told what is true of them by %s',
     async (way, settle) => {
-      const told = new Map<string, number>()
+      const report = new Map<string, number>()
       for (let calls = 1; ; calls += 1) {
         const { store, expire } = timed()
         const { executed, died } = await die(store, calls)
@@ -78,7 +78,7 @@ describe('a run that died', () => {
         for (const event of after.slice(before.length)) {
           if (event.kind !== 'AgentErrorEvent') continue
           const { tool_call_id: id, error } = event
-          told.set(error, (told.get(error) ?? 0) + 1)
+          report.set(error, (report.get(error) ?? 0) + 1)
           if (id === 'bad') expect(error).toBe(NOT_EXECUTABLE)
           else expect(error).toBe(begunOf.has(id) ? INTERRUPTED : NEVER_STARTED)
           if (executed.includes(id)) expect(error).toBe(INTERRUPTED)
@@ -88,7 +88,7 @@ describe('a run that died', () => {
         if (!died) break
         expect(calls).toBeLessThan(200)
       }
-      expect([...told.keys()].toSorted()).toEqual([INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE].toSorted())
+      expect([...report.keys()].toSorted()).toEqual([INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE].toSorted())
     },
   )
 
@@ -130,10 +130,10 @@ describe('a run that died', () => {
     await conversation.append(call('a'))
     await conversation.recover()
     const { log } = await conversation.state()
-    const told = [...log.entries].flatMap(({ event }) =>
+    const report = [...log.entries].flatMap(({ event }) =>
       event?.kind === 'AgentErrorEvent' ? event.error : [],
     )
-    expect(told).toEqual([INTERRUPTED])
+    expect(report).toEqual([INTERRUPTED])
   })
 
   it('gives each of two calls with one id the words that are its own', async () => {
@@ -153,14 +153,14 @@ describe('a run that died', () => {
     const next = await createEngine({ store }).open('c')
     await next.recover()
     const { branch } = await next.state()
-    const told = [...branch.view.units].flatMap((unit) =>
+    const report = [...branch.view.units].flatMap((unit) =>
       unit.type === 'batch'
         ? [...unit.results].map(({ entry }) =>
             entry.event.kind === 'AgentErrorEvent' ? entry.event.error : '',
           )
         : [],
     )
-    expect(told).toEqual([INTERRUPTED, NEVER_STARTED])
+    expect(report).toEqual([INTERRUPTED, NEVER_STARTED])
   })
 })
 
@@ -184,12 +184,12 @@ describe('a run that finds another', () => {
     await die(store, 12)
     const { conversation } = { conversation: await createEngine({ store }).open('c') }
     await conversation.sendMessage('Are you there?')
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     const running = conversation.run(step, { wait: true })
-    expect(asked).toHaveLength(0)
+    expect(requests).toHaveLength(0)
     expire()
     expect((await running).status).toBe('finished')
-    expect(JSON.stringify(asked[0]?.messages)).toContain('Are you there?')
+    expect(JSON.stringify(requests[0]?.messages)).toContain('Are you there?')
   })
 
   it('waits for the end of a run that lives, and has nothing left to ask then', async () => {
@@ -209,7 +209,7 @@ describe('a run that finds another', () => {
     thinking.open()
     expect((await running).status).toBe('finished')
     expect(await waiting).toEqual({ status: 'finished', iterations: 0 })
-    expect(second.asked).toEqual([])
+    expect(second.requests).toEqual([])
   })
 
   it('waits no longer when its signal is aborted, or its engine closed', async () => {
@@ -217,13 +217,13 @@ describe('a run that finds another', () => {
       const { conversation, engine, store } = await begun()
       await store.acquireLease('c', 'another', TTL)
       const quit = new AbortController()
-      const { step, asked } = script([])
+      const { step, requests } = script([])
       const waiting = conversation.run(step, { wait: true, signal: quit.signal })
       await conversation.state()
       if (way === 'abort') quit.abort()
       else await engine.close()
       expect(await waiting).toEqual({ status: 'idle', iterations: 0 })
-      expect(asked).toEqual([])
+      expect(requests).toEqual([])
     }
   })
 })

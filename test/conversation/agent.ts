@@ -60,7 +60,7 @@ export function agent(calls: readonly ActionEvent[] = []): {
   readonly step: Step
   readonly sent: readonly string[]
 } {
-  const left = [...calls]
+  const remaining = [...calls]
   const sent: string[] = []
   const step: Step = function* ({ approved, messages }) {
     if (approved.length > 0) {
@@ -68,7 +68,7 @@ export function agent(calls: readonly ActionEvent[] = []): {
       return
     }
     sent.push(JSON.stringify(messages))
-    yield left.shift() ?? reply('Done.')
+    yield remaining.shift() ?? reply('Done.')
   }
   return { step, sent }
 }

@@ -245,9 +245,9 @@ describe('an append', () => {
     const store = memoryStore()
     let breaks = false
     const failing = wrapStore(store, {
-      async read(...given) {
+      async read(...input) {
         if (breaks) throw new Error('gone')
-        return store.read(...given)
+        return store.read(...input)
       },
     })
     const conversation = await createEngine({ store: failing }).create({ id: 'c' })

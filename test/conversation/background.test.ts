@@ -14,14 +14,14 @@ import { executeCalls } from '../../src/steps/execute.ts'
 
 /** A step with scripted replies whose calls the given tool executes. */
 const stepWith = (
-  given: Partial<StepTool> & Pick<StepTool, 'execute'>,
+  value: Partial<StepTool> & Pick<StepTool, 'execute'>,
   ...replies: Parameters<typeof script>[0]
 ) => {
   const work = {
     name: 'work',
     description: 'Works.',
     parameters: { type: 'object' },
-    ...given,
+    ...value,
   } satisfies StepTool
   const known = new Map([['work', work]])
   const made = script(replies, (input) => executeCalls(input, known, {}))
@@ -41,8 +41,8 @@ const working = async (conversation: Conversation): Promise<readonly string[]> =
   listWorkingCalls(await conversation.state()).map(({ action }) => action.id)
 
 /** The texts of the last request. */
-const sent = ({ asked }: ReturnType<typeof stepWith>): string[] =>
-  (asked.at(-1)?.messages ?? []).flatMap(({ content }) =>
+const sent = ({ requests }: ReturnType<typeof stepWith>): string[] =>
+  (requests.at(-1)?.messages ?? []).flatMap(({ content }) =>
     content.map((part) => ('text' in part ? String(part.text) : '')),
   )
 
@@ -64,7 +64,7 @@ describe.each([
     await conversation.waitFor('finished')
     await conversation.sendMessage('and 3 + 3?')
     await conversation.waitFor('finished')
-    expect(made.asked).toHaveLength(3)
+    expect(made.requests).toHaveLength(3)
     expect(await working(conversation)).toEqual(['a'])
     end.open()
     expect(await run).toMatchObject({ status: 'finished', iterations: 4 })
@@ -154,8 +154,8 @@ describe.each([
       [says('ok')],
     )
     await conversation.run(made.step, { until: 'settled' })
-    const said = (await logOf(conversation)).filter((line) => line.startsWith('environment'))
-    expect(said.toSorted()).toEqual(['environment: at once', 'environment: no disk'])
+    const messages = (await logOf(conversation)).filter((line) => line.startsWith('environment'))
+    expect(messages.toSorted()).toEqual(['environment: at once', 'environment: no disk'])
     expect(sent(made)).toContain('[The call a of work has failed:]')
     await engine.close()
   })

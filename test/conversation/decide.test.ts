@@ -104,18 +104,18 @@ describe('on hostile states', () => {
         status === 'running' || status === 'idle' || (live && ['paused', 'finished'].includes(status))
       if (!runs) expect(events).toEqual([])
       else {
-        const left = status === 'idle' && !live ? open : []
+        const remaining = status === 'idle' && !live ? open : []
         const shared = new Set(open.map(({ event }) => event.tool_call_id)).size < open.length
         tally.count([
-          ...(open.length > left.length ? ['calls' as const] : []),
+          ...(open.length > remaining.length ? ['calls' as const] : []),
           ...(shared ? ['shared' as const] : []),
         ])
-        expect(ids(openCallsOf(after))).toEqual(ids(left))
+        expect(ids(openCallsOf(after))).toEqual(ids(remaining))
         expect(after.header.status).toBe(status === 'finished' ? 'finished' : 'paused')
         if (events.length > 0) expect(kinds(events).at(-1)).toBe('InterruptEvent')
         expect(
           events.slice(0, -1).map((event) => (event.kind === 'AgentErrorEvent' ? event.tool_call_id : null)),
-        ).toEqual(left.length > 0 ? [] : open.map(({ event }) => event.tool_call_id))
+        ).toEqual(remaining.length > 0 ? [] : open.map(({ event }) => event.tool_call_id))
       }
       expect(decideInterrupt(after, live)).toEqual([])
       expect(decideInterrupt(after)).toEqual([])
@@ -128,20 +128,20 @@ describe('on hostile states', () => {
     property((state, choice) => {
       const open = openCallsOf(state)
       const able = open.filter(isExecutable)
-      const asked = chosen(able, choice)
-      const after = carryOut(state, decideApprove(state, ids(asked)))
+      const requests = chosen(able, choice)
+      const after = carryOut(state, decideApprove(state, ids(requests)))
       const granted = new Map(after.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
-      for (const { id } of asked) expect(granted.get(id)).toBe('approved')
+      for (const { id } of requests) expect(granted.get(id)).toBe('approved')
       for (const { action_id, grant } of state.header.callStatuses) {
         // A grant of a call that is answered meanwhile may be dropped.
-        if (!ids(asked).includes(action_id) && ids(open).includes(action_id))
+        if (!ids(requests).includes(action_id) && ids(open).includes(action_id))
           expect(granted.get(action_id)).toBe(grant)
       }
       const waits = state.header.status === 'waiting_for_confirmation'
-      const settled = waits && asked.length > 0 && able.every(({ id }) => granted.get(id) === 'approved')
+      const settled = waits && requests.length > 0 && able.every(({ id }) => granted.get(id) === 'approved')
       expect(after.header.status).toBe(settled ? 'idle' : state.header.status)
       expect(ids(openCallsOf(after))).toEqual(ids(open))
-      expect(decideApprove(after, ids(asked))).toEqual([])
+      expect(decideApprove(after, ids(requests))).toEqual([])
       for (const { id } of open.filter((call) => !isExecutable(call)))
         expect(codeOf(() => decideApprove(state, [id]))).toBe('unknown_call')
       for (const entry of state.log.entries) {
@@ -149,7 +149,7 @@ describe('on hostile states', () => {
         expect(codeOf(() => decideApprove(state, [entry.id as string]))).toBe('unknown_call')
       }
       const names = [
-        asked.length > 0 ? 'some' : null,
+        requests.length > 0 ? 'some' : null,
         settled ? 'settles' : null,
         open.length > able.length ? 'inert' : null,
       ] as const
@@ -162,28 +162,29 @@ describe('on hostile states', () => {
     const tally = new Tally<'some' | 'all'>()
     property((state, choice) => {
       const open = openCallsOf(state)
-      const asked = chosen(open, choice)
-      const events = decideReject(state, ids(asked), 'no')
+      const requests = chosen(open, choice)
+      const events = decideReject(state, ids(requests), 'no')
       const after = carryOut(state, events)
       expect(
         events.flatMap((event) => (event.kind === 'UserRejectObservation' ? [event.action_id] : [])),
-      ).toEqual(ids(asked))
-      const left = open.filter((call) => !asked.includes(call))
-      expect(ids(openCallsOf(after))).toEqual(ids(left))
+      ).toEqual(ids(requests))
+      const remaining = open.filter((call) => !requests.includes(call))
+      expect(ids(openCallsOf(after))).toEqual(ids(remaining))
       const approved = new Set(
         state.header.callStatuses
           .filter(({ grant }) => grant === 'approved')
           .map(({ action_id }) => action_id),
       )
-      const settled = asked.length > 0 && left.every((call) => approved.has(call.id) || !isExecutable(call))
+      const settled =
+        requests.length > 0 && remaining.every((call) => approved.has(call.id) || !isExecutable(call))
       const waits = state.header.status === 'waiting_for_confirmation'
       expect(after.header.status).toBe(waits && settled ? 'idle' : state.header.status)
-      for (const { id } of asked) expect(codeOf(() => decideReject(after, [id]))).toBe('unknown_call')
+      for (const { id } of requests) expect(codeOf(() => decideReject(after, [id]))).toBe('unknown_call')
       const none = carryOut(state, decideReject(state))
       expect(openCallsOf(none)).toEqual([])
       expect(decideReject(none)).toEqual([])
       tally.count([
-        ...(asked.length > 0 ? ['some' as const] : []),
+        ...(requests.length > 0 ? ['some' as const] : []),
         ...(open.length > 1 ? ['all' as const] : []),
       ])
     })
@@ -240,7 +241,7 @@ describe('on hostile states', () => {
   it('editing puts a message in the place of any message of a user, and of nothing else', () => {
     const tally = new Tally<'root' | 'elsewhere' | 'head'>()
     property((state) => {
-      const said: ('root' | 'elsewhere' | 'head')[] = []
+      const messages: ('root' | 'elsewhere' | 'head')[] = []
       for (const { id, event, parent, seq } of state.log.entries) {
         if (id === null || findEventIn(state.log, id)?.seq !== seq) continue
         if (event?.kind !== 'MessageEvent' || event.source !== 'user') {
@@ -253,9 +254,9 @@ describe('on hostile states', () => {
         expect(head?.seq).toBe(after.log.entries.length - 1)
         expect(head?.parent?.seq).toBe(before?.seq)
         expect(findEventIn(after.log, id)?.event).toBe(event)
-        said.push(before === null ? 'root' : before === state.log.head ? 'head' : 'elsewhere')
+        messages.push(before === null ? 'root' : before === state.log.head ? 'head' : 'elsewhere')
       }
-      tally.count(said)
+      tally.count(messages)
     })
     tally.require(['root', 'elsewhere'])
   })
@@ -276,14 +277,14 @@ describe('on hostile states', () => {
     const tally = new Tally<'held' | 'not held'>()
     property((state, choice) => {
       const small = evict(state)
-      const asked = ids(chosen(openCallsOf(state), choice))
+      const requests = ids(chosen(openCallsOf(state), choice))
       const some = [...state.log.entries].flatMap(({ id, inTree }) => (inTree && id !== null ? [id] : []))
       const decisions: ((state: State) => Event[])[] = [
         decidePause,
         decideResume,
         (now) => decideInterrupt(now, choice[0]),
-        (now) => decideReject(now, asked),
-        (now) => decideApprove(now, asked),
+        (now) => decideReject(now, requests),
+        (now) => decideApprove(now, requests),
         decideRecover,
         decideRestart,
         ...some.flatMap((id) => [
@@ -291,13 +292,13 @@ describe('on hostile states', () => {
           (now: State) => decideEdit(now, id, userMessage('other')),
         ]),
       ]
-      const said = decisions.map((decide) => {
+      const messages = decisions.map((decide) => {
         const answer = outcome(decide, small)
         if (answer === 'evicted') return 'not held' as const
         expect(answer).toBe(outcome(decide, state))
         return 'held' as const
       })
-      tally.count(said)
+      tally.count(messages)
     })
     tally.require(['held', 'not held'])
   })

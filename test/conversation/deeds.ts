@@ -46,8 +46,9 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     if (call === undefined) return []
     const batch = [user(`${name}.u`), observe(name, call), user(`${name}.v`)]
     const first = await conversation.append(batch)
-    const own = first.filter(({ id }) => batch.some((event) => event.id === id))
-    if (!isDeepStrictEqual(await conversation.append(batch), own)) throw new Error('answered in another way')
+    const ownId = first.filter(({ id }) => batch.some((event) => event.id === id))
+    if (!isDeepStrictEqual(await conversation.append(batch), ownId))
+      throw new Error('answered in another way')
     return first
   },
   finish: (conversation, _, __, name) => {
@@ -70,8 +71,8 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   leave: (conversation) => conversation.navigate(null),
   restart: (conversation) => conversation.restart(),
   edit: (conversation, state, pick) => {
-    const said = [...state.log.entries].filter(({ event }) => event?.kind === 'MessageEvent')
-    return conversation.editAndResend(from(said, pick)?.id ?? 'nothing', 'said otherwise')
+    const messages = [...state.log.entries].filter(({ event }) => event?.kind === 'MessageEvent')
+    return conversation.editAndResend(from(messages, pick)?.id ?? 'nothing', 'said otherwise')
   },
   policy: (conversation, _, pick) =>
     conversation.setConfirmationPolicy(
@@ -104,10 +105,10 @@ export async function doSomething(
 
 /** Small repeatable randomness (mulberry32). */
 export function random(seed: number): Pick {
-  let at = seed
+  let index = seed
   return (below) => {
-    at = (at + 0x6d2b79f5) | 0
-    let t = Math.imul(at ^ (at >>> 15), 1 | at)
+    index = (index + 0x6d2b79f5) | 0
+    let t = Math.imul(index ^ (index >>> 15), 1 | index)
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
     return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below)
   }

@@ -65,8 +65,8 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 
   it('no snapshot of the one before is opened for the one that was made anew', async () => {
-    const place = await PLACES.make(name)
-    const [{ conversation: one, store, end }, { engine, end: endTwo }] = await parties(place)
+    const backend = await PLACES.make(name)
+    const [{ conversation: one, store, end }, { engine, end: endTwo }] = await parties(backend)
     await one.append(saying('old', 900))
     await engine.delete('c')
     const other = await engine.create({ id: 'c' })
@@ -75,7 +75,7 @@ describe.each(PLACES.names)('over %s', (name) => {
     await one.append(saying('more', 200, 900))
     await end()
     expect(await store.loadSnapshot('c').catch(() => 'closed')).not.toEqual([])
-    const fresh = await party(place)
+    const fresh = await party(backend)
     const messages = JSON.stringify(await fresh.conversation.messages())
     expect([messages.includes('old'), messages.includes('new 0'), messages.includes('more 1099')]).toEqual([
       false,

@@ -35,7 +35,7 @@ describe('deleteConversations', () => {
     [{ owner: 'bob', tags: { userId: '1' } }, ['a', 'a-child', 'b', 'c', 'fork']],
     [{ before: new Date(1_000 * DAY + 1).toISOString() }, ['c', 'fork']],
     [{ owner: 'ann', before: new Date(0).toISOString() }, ['a', 'a-child', 'b', 'c', 'fork']],
-  ])('%j leaves %j', async (filter, left) => {
+  ])('%j leaves %j', async (filter, remaining) => {
     const { engine, ids, now } = world()
     await engine.create({ id: 'a', owner: 'ann', tags: { userId: '1' } })
     await engine.create({ id: 'a-child', owner: 'ann', parentConversationId: 'a', tags: CHILD })
@@ -44,8 +44,8 @@ describe('deleteConversations', () => {
     await engine.create({ id: 'c' })
     await (await engine.open('a')).fork({ id: 'fork', owner: null })
     const report = await engine.deleteConversations(filter)
-    expect(await ids()).toEqual(left)
-    expect(report.conversations).toBe(5 - left.length)
+    expect(await ids()).toEqual(remaining)
+    expect(report.conversations).toBe(5 - remaining.length)
     await engine.close()
   })
 
@@ -147,9 +147,9 @@ describe('applyRetention', () => {
     const base = world()
     const { now, engine, store } = base
     const end = now.ms
-    for (const { days, ...given } of made) {
+    for (const { days, ...input } of made) {
       now.ms = end - days * DAY
-      await engine.create(given)
+      await engine.create(input)
     }
     now.ms = end
     await store.acquireLease('d5-run', 'run', DAY)
@@ -166,11 +166,11 @@ describe('applyRetention', () => {
     [{ keepLast: 0 }, ['d5-run']],
     [{ keepLast: 1, owner: 'ann' }, all.filter((id) => id !== 'd9' && id !== 'd7')],
     [{ olderThan: 8 * DAY, owner: 'ann' }, all.slice(1)],
-  ])('%j leaves %j', async (options, left) => {
+  ])('%j leaves %j', async (options, remaining) => {
     const { engine, ids } = await filled()
     const report = await engine.applyRetention(options)
-    expect(await ids()).toEqual(left.toSorted())
-    expect(report?.conversations).toBe(all.length - left.length)
+    expect(await ids()).toEqual(remaining.toSorted())
+    expect(report?.conversations).toBe(all.length - remaining.length)
     expect((await engine.applyRetention(options))?.conversations).toBe(0)
     await engine.close()
   })
@@ -235,20 +235,20 @@ describe('applyRetention', () => {
           const byAge = conversations
             .map(({ days, owner }, nth) => ({ id: `c${String(nth).padStart(2, '0')}`, days, owner }))
             .toSorted((a, b) => b.days - a.days || (a.id < b.id ? -1 : 1))
-          for (const { days, ...given } of byAge) {
+          for (const { days, ...input } of byAge) {
             now.ms = end - days * DAY
-            await engine.create(given)
+            await engine.create(input)
           }
           now.ms = end
           await engine.applyRetention({
             ...(olderThan !== null && { olderThan: olderThan * DAY }),
             ...(keepLast !== null && { keepLast }),
           })
-          const kept = byAge.toReversed().filter(({ days }, nth) => {
+          const stored = byAge.toReversed().filter(({ days }, nth) => {
             if (nth < (keepLast ?? 0)) return true
             return olderThan !== null && days <= olderThan
           })
-          expect(await ids()).toEqual(kept.map(({ id }) => id).toSorted())
+          expect(await ids()).toEqual(stored.map(({ id }) => id).toSorted())
           await engine.close()
         },
       ),

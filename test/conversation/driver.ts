@@ -13,11 +13,11 @@ import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
 import { action, agent, observe, user } from '../build.ts'
 import { random } from './deeds.ts'
 
-const [kind = '', place = '', seed = '0', life = ''] = process.argv.slice(2)
-const [url = '', schema = ''] = place.split(' ')
+const [kind = '', position = '', seed = '0', life = ''] = process.argv.slice(2)
+const [url = '', schema = ''] = position.split(' ')
 const store =
   kind === 'sqlite'
-    ? sqliteStore({ file: place, synchronous: 'normal' })
+    ? sqliteStore({ file: position, synchronous: 'normal' })
     : postgresStore({ url, schema, pollInterval: 1_000 })
 
 /** Written at once: what was said before a kill has been said. */
@@ -95,8 +95,8 @@ async function doOneThing(): Promise<void> {
       acknowledge(await conversation.navigate(pick(6) === 0 ? null : (some ?? null)))
       break
     case 2: {
-      const said = state.branch.lastUserMessage?.id
-      if (said !== undefined) acknowledge(await conversation.editAndResend(said, 'otherwise'))
+      const text = state.branch.lastUserMessage?.id
+      if (text !== undefined) acknowledge(await conversation.editAndResend(text, 'otherwise'))
       break
     }
     case 3: {

@@ -16,8 +16,8 @@ export interface Party {
 }
 
 /** Opens an engine on a place. Its clock is a millisecond on at each look, as it may be between any two of them. */
-export async function party(place: Place): Promise<Party> {
-  const store = place.open()
+export async function party(backend: Place): Promise<Party> {
+  const store = backend.open()
   let time = BigInt(Date.now()) * 1000n
   const engine = createEngine({ store, clock: () => (time += 1000n) })
   if ((await store.getConversation('c')) === null) await engine.create({ id: 'c' })
@@ -29,8 +29,8 @@ export async function party(place: Place): Promise<Party> {
 }
 
 /** Opens two engines on a place. */
-export async function parties(place: Place): Promise<[Party, Party]> {
-  return [await party(place), await party(place)]
+export async function parties(backend: Place): Promise<[Party, Party]> {
+  return [await party(backend), await party(backend)]
 }
 
 /** The event without its id. */

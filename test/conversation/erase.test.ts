@@ -114,7 +114,7 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     const ids = [id, 'behind', 'before']
     await Promise.all(
       engines.flatMap((one, nth) =>
-        ids.map(async (_, at) => (await one.open('c')).eraseEvent(ids[(at + nth) % 3] ?? '')),
+        ids.map(async (_, index) => (await one.open('c')).eraseEvent(ids[(index + nth) % 3] ?? '')),
       ),
     )
     const text = await textOf(store)

@@ -35,10 +35,10 @@ export async function failoverStore(): Promise<FailoverStore> {
   return {
     store: wrapStore(store, {}),
     async failOver(length, wakesThem) {
-      const kept = (await current.read('c', { limit: 1_000_000 })).slice(0, length)
+      const stored = (await current.read('c', { limit: 1_000_000 })).slice(0, length)
       const next = memoryStore()
       await next.createConversation({ id: 'c' })
-      const facts = kept.map(({ fact }) => fact)
+      const facts = stored.map(({ fact }) => fact)
       if (facts.length > 0) await next.append('c', facts, { mode: 'import' })
       current = next
       follow(current)

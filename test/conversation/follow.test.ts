@@ -35,12 +35,12 @@ const clock = () => BigInt(Date.now()) * 1000n
 
 function sqliteFile(): Place {
   let file = FILES.next()
-  let kept: string | null = null
+  let stored: string | null = null
   return {
     open: () => sqliteStore({ file, clock, synchronous: 'normal', pollInterval: 20 }),
-    keep: () => copyFileSync(file, (kept = FILES.next())),
+    keep: () => copyFileSync(file, (stored = FILES.next())),
     putBack: () => {
-      if (kept !== null) copyFileSync(kept, (file = FILES.next()))
+      if (stored !== null) copyFileSync(stored, (file = FILES.next()))
     },
   }
 }
@@ -84,10 +84,10 @@ it.each<[string, () => readonly [Store, Store]]>([
   const [writing, watching] = make()
   const feed = vi.spyOn(watching, 'feed')
   const engine = createEngine({ store: watching })
-  const given: string[] = []
+  const inputs: string[] = []
   const follower = await time.ended(
     engine.follow({ name: 'f', from: 'now', pollInterval: 2 ** 31 - 1 }, (items) => {
-      given.push(...items.map(nameOf))
+      inputs.push(...items.map(nameOf))
     }),
   )
   await time.pass(TTL)
@@ -95,7 +95,7 @@ it.each<[string, () => readonly [Store, Store]]>([
   feed.mockClear()
   await time.ended(writing.append('c', [user('e1')]))
   await time.pass(TTL)
-  expect(given).toEqual(['changed c', 'e1'])
+  expect(inputs).toEqual(['changed c', 'e1'])
   if (writing === watching) expect(feed).toHaveBeenCalledTimes(1)
   await time.ended(follower.close())
   await time.ended(Promise.all([writing.close(), watching.close()]))

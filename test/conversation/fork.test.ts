@@ -88,22 +88,22 @@ describe.each(PLACES.names)('over %s', (name) => {
 
   it('hostile logs fork whole and from everywhere', async () => {
     const tally = new Tally<Situation>()
-    const place = await PLACES.make(name)
-    const store = place.open()
+    const backend = await PLACES.make(name)
+    const store = backend.open()
     const engine = createEngine({ store })
     await fc.assert(
       fc.asyncProperty(hostileState(), fc.nat(1000), async ({ facts }, seed) => {
-        const kept = facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
+        const stored = facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
         const source = await engine.create()
-        await store.append(source.id, kept, { mode: 'import', expected: 'none' })
+        await store.append(source.id, stored, { mode: 'import', expected: 'none' })
         const before = await logOf(store, source.id)
         const state = await source.state()
-        const said: Situation[] = []
-        if (kept.some(isQuarantined)) said.push('quarantined')
-        if (before.some(({ fact, id }) => fact.id === undefined && id !== null)) said.push('derived id')
-        if (before.some(({ inTree, id }) => !inTree && id !== null)) said.push('duplicate')
-        if (state.log.head === null) said.push('empty HEAD')
-        if (state.header.confirmationPolicy !== null) said.push('policy')
+        const messages: Situation[] = []
+        if (stored.some(isQuarantined)) messages.push('quarantined')
+        if (before.some(({ fact, id }) => fact.id === undefined && id !== null)) messages.push('derived id')
+        if (before.some(({ inTree, id }) => !inTree && id !== null)) messages.push('duplicate')
+        if (state.log.head === null) messages.push('empty HEAD')
+        if (state.header.confirmationPolicy !== null) messages.push('policy')
 
         const whole = await source.fork()
         await check(store, whole, state, before)
@@ -122,12 +122,12 @@ describe.each(PLACES.names)('over %s', (name) => {
         const tried = real.filter((_, i) => name === 'memory' || (i + seed) % 7 === 0)
         for (const entry of tried) {
           const seen = switchTo(state, entry.id)
-          if (anchorOf(entry) !== entry) said.push('from an update')
-          if (listPendingCallsIn(seen.branch.pendingCalls).length > 0) said.push('waits')
+          if (anchorOf(entry) !== entry) messages.push('from an update')
+          if (listPendingCallsIn(seen.branch.pendingCalls).length > 0) messages.push('waits')
           await check(store, await source.fork({ from: entry.id as string }), seen, before)
         }
         expect(await logOf(store, source.id)).toEqual(before)
-        tally.count(said)
+        tally.count(messages)
       }),
       { numRuns: Math.max(4, Math.round(RUNS * share)) },
     )
@@ -146,8 +146,8 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 
   it('go their own ways afterwards, both also by another engine', async () => {
-    const place = await PLACES.make(name)
-    const stores = [place.open(), place.open()]
+    const backend = await PLACES.make(name)
+    const stores = [backend.open(), backend.open()]
     const [one, two] = stores.map((store) => createEngine({ store })) as [Engine, Engine]
     const source = await one.create({ id: 'source', title: 'Mine', tags: { a: 'b' } })
     await source.append([system('s'), user('u'), action('a'), action('b')])
@@ -294,15 +294,15 @@ describe('a fork', () => {
 
   it('that cannot be finished is gone, and the conversation of another stays', async () => {
     const { store } = await fresh(user('u'))
-    let left = 1
+    let remaining = 1
     const failing = wrapStore(store, {
-      async append(...given) {
-        left -= 1
-        if (left < 0) throw new Error('no more')
-        return store.append(...given)
+      async append(...input) {
+        remaining -= 1
+        if (remaining < 0) throw new Error('no more')
+        return store.append(...input)
       },
     })
-    left = 0
+    remaining = 0
     const conversation = await createEngine({ store: failing }).open('c')
     await expect(conversation.fork({ id: 'f' })).rejects.toThrow('no more')
     expect(await store.getConversation('f')).toBeNull()

@@ -45,7 +45,7 @@ describe('commands at the six moments of a run', () => {
     ])
     const [message] = await branch(conversation)
     const tool = { tool_name: 'terminal', tool_input: call('a1').action, action_id: 'a1' }
-    const told: Record<string, object> = {
+    const report: Record<string, object> = {
       UserPromptSubmit: { message: 'List the files.', message_id: message?.id },
       PreToolUse: tool,
       PostToolUse: { ...tool, tool_response: expect.objectContaining({ kind: 'TerminalObservation' }) },
@@ -54,7 +54,7 @@ describe('commands at the six moments of a run', () => {
       const input = {
         event_type: event.hook_event_type,
         conversation_id: conversation.id,
-        ...told[event.hook_event_type],
+        ...report[event.hook_event_type],
       }
       expect(event).toMatchObject({
         source: 'hook',

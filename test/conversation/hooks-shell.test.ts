@@ -49,16 +49,17 @@ async function gone(pid: number): Promise<void> {
 }
 
 // Nothing may be left of a hook: no listener of the process, no pipe, no child.
-const held = (): unknown => [
+const current = (): unknown => [
   process.listenerCount('exit'),
   process.getActiveResourcesInfo().filter((name) => /Pipe|Process/.test(name)).length,
 ]
 let before: unknown
 beforeEach(() => {
-  before = held()
+  before = current()
 })
 async function released(): Promise<void> {
-  while (JSON.stringify(held()) !== JSON.stringify(before)) await new Promise((then) => setTimeout(then, 10))
+  while (JSON.stringify(current()) !== JSON.stringify(before))
+    await new Promise((then) => setTimeout(then, 10))
 }
 afterEach(released)
 

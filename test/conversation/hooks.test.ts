@@ -21,14 +21,14 @@ const hook = (name: string, run: Hook['run'], more: Partial<Hook> = {}): Hook =>
 })
 
 /** Says when it begins and when it ends. */
-const said: string[] = []
+const output: string[] = []
 const say = (name: string, more: Partial<Hook> = {}): Hook =>
   hook(
     name,
     async () => {
-      said.push(`${name} begins`)
+      output.push(`${name} begins`)
       await new Promise((resolve) => setImmediate(resolve))
-      said.push(`${name} ends`)
+      output.push(`${name} ends`)
       return { additionalContext: name }
     },
     more,
@@ -54,7 +54,7 @@ async function eventFor(outcome: unknown) {
 describe('hooks of one moment', () => {
   it('run in order, those that listen, one after the other', async () => {
     const { events, blocked, context } = await run([say('a'), say('b', { on: 'Stop' }), say('c')])
-    expect(said).toEqual(['a begins', 'a ends', 'c begins', 'c ends'])
+    expect(output).toEqual(['a begins', 'a ends', 'c begins', 'c ends'])
     expect(events.map(({ hook_command }) => hook_command)).toEqual(['a', 'c'])
     expect(blocked).toBeNull()
     expect(context).toEqual(['a', 'c'])

@@ -44,7 +44,7 @@ interface Told {
 }
 
 /** Lets a process live for a while; it may only end by being killed. */
-async function live(kind: string, where: string, seed: number, life: string, told: Told): Promise<void> {
+async function live(kind: string, where: string, seed: number, life: string, report: Told): Promise<void> {
   const args = [join(inject('built'), 'test/driver.ts'), kind, where, String(seed), life]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   running.add(child)
@@ -53,11 +53,11 @@ async function live(kind: string, where: string, seed: number, life: string, tol
   const lines = createInterface({ input: child.stdout })
   const closed = once(child, 'close')
   // A busy machine is slow to say as much, and dies as late in its work.
-  const least = told.lines.length + 8 + Math.random() * 60
+  const least = report.lines.length + 8 + Math.random() * 60
   const worked = new Promise<void>((resolve) => {
     lines.on('line', (line) => {
-      told.lines.push(JSON.parse(line) as Line)
-      if (told.lines.length >= least) resolve()
+      report.lines.push(JSON.parse(line) as Line)
+      if (report.lines.length >= least) resolve()
     })
   })
   // Some are killed while they open, most within their work.
@@ -77,18 +77,18 @@ const replayed = (log: readonly StoredEvent[], conversationId = 'c'): State =>
 
 /** Holds the log to all that was said of it. */
 function checkTold(log: readonly StoredEvent[], { lines }: Told): void {
-  const at = new Map(log.map(({ id, seq }) => [id, seq]))
+  const index = new Map(log.map(({ id, seq }) => [id, seq]))
   const executed: string[] = []
   let last = -1
   for (const line of lines) {
     if (line[0] === 'stored') for (const [seq, id] of line[1]) expect(log[seq]?.id).toBe(id)
-    if (line[0] === 'taken') for (const id of line[1]) expect(at.get(id), id).toBeDefined()
+    if (line[0] === 'taken') for (const id of line[1]) expect(index.get(id), id).toBeDefined()
     if (line[0] === 'executed') executed.push(line[1])
     const seqs =
       line[0] === 'stored'
         ? line[1].map(([seq]) => seq)
         : line[0] === 'taken'
-          ? line[1].map((id) => at.get(id) as number)
+          ? line[1].map((id) => index.get(id) as number)
           : []
     for (const seq of seqs) {
       expect(seq).toBeGreaterThan(last)
@@ -111,12 +111,12 @@ const callStatuses = (log: readonly StoredEvent[], key: string, id: string): num
 
 /** Forks are whole or empty, and hold what their source held. */
 async function checkForks(store: Store, source: readonly StoredEvent[], { lines }: Told): Promise<number> {
-  const told = new Map(lines.flatMap((line) => (line[0] === 'forked' ? [[line[1], line] as const] : [])))
+  const reports = new Map(lines.flatMap((line) => (line[0] === 'forked' ? [[line[1], line] as const] : [])))
   const { items } = await store.listConversations({ parentConversationId: 'c', limit: 100 })
   for (const { id } of items) {
     const log = await logOf(store, id)
     const last = log.at(-1)?.fact
-    const claim = told.get(id)
+    const claim = reports.get(id)
     if (claim === undefined && log.length === 0) continue
     const state = replayed(log, id)
     expect(listWarningsIn(state.log)).toEqual([])
@@ -153,30 +153,30 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s', (name
       let forks = 0
       let snapshots = 0
       for (let round = 0; round < KILLS;) {
-        const place = await PLACES.make(name)
-        const told: Told = { lines: [] }
+        const backend = await PLACES.make(name)
+        const reports: Told = { lines: [] }
         for (let lives = 0; lives < 4 && round < KILLS; lives += 1, round += 1) {
-          await live(name, place.where, round, `r${round}`, told)
-          const store = place.open()
+          await live(name, backend.where, round, `r${round}`, reports)
+          const store = backend.open()
           const engine = createEngine({ store })
           if ((await store.getConversation('c')) === null) {
-            expect(told.lines.filter(([what]) => what !== 'open')).toEqual([])
+            expect(reports.lines.filter(([what]) => what !== 'open')).toEqual([])
             await store.close()
             continue
           }
           const conversation = await engine.open('c')
-          const found = await conversation.state()
+          const result = await conversation.state()
           const before = await logOf(store)
           const folded = replayed(before)
-          expect(encodeState(found)).toBe(encodeState(folded))
-          expect(toMessages(found)).toEqual(toMessages(folded))
+          expect(encodeState(result)).toBe(encodeState(folded))
+          expect(toMessages(result)).toEqual(toMessages(folded))
           expect(listWarningsIn(folded.log)).toEqual([])
           expect((await store.getConversation('c'))?.headId ?? null).toBe(folded.log.head?.id ?? null)
           expect([...folded.log.entries].map(({ parent }) => parent?.id ?? null)).toEqual(
             before.map(({ parentId }) => parentId),
           )
-          checkTold(before, told)
-          forks += await checkForks(store, before, told)
+          checkTold(before, reports)
+          forks += await checkForks(store, before, reports)
           if ((await store.loadSnapshot('c')).length > 0) snapshots += 1
 
           let recovery = await conversation.recover()

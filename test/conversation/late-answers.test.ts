@@ -42,7 +42,7 @@ describe('on hostile states', () => {
     const tally = new Tally<'late' | 'here' | 'answered' | 'several leaves' | 'restores'>()
     fc.assert(
       fc.property(hostileState(), ({ state }) => {
-        const said: ('late' | 'here' | 'answered' | 'several leaves' | 'restores')[] = []
+        const messages: ('late' | 'here' | 'answered' | 'several leaves' | 'restores')[] = []
         const tips = listLeavesIn(state.log)
         for (const entry of state.log.entries) {
           if (entry.event?.kind !== 'ActionEvent' || !entry.inTree || entry.id === null) continue
@@ -55,13 +55,13 @@ describe('on hostile states', () => {
             const byAction = form !== 2 && form !== 3
             if (byAction && isOnPathIn(entry, state.log.head)) {
               expect(placed).toEqual([answer])
-              said.push('here')
+              messages.push('here')
               continue
             }
             const after = carryOut(state, placed)
             if (placed.length === 1) continue
-            said.push('late')
-            if (placed.length > 2) said.push('restores')
+            messages.push('late')
+            if (placed.length > 2) messages.push('restores')
             expect(standing(after)).toEqual(standing(state))
             const inTree = findEventIn(after.log, 'answer')
             expect(inTree?.parent?.id).toBe(placed[0]?.parent_id)
@@ -69,18 +69,18 @@ describe('on hostile states', () => {
             const before = branchOf(findEventIn(state.log, placed[0]?.parent_id ?? '') ?? null)
             const reason = listDroppedResultsIn(there).find(({ id }) => id === 'answer')?.reason
             const answers = !byAction || open.length > 0
-            if (!answers) said.push('answered')
+            if (!answers) messages.push('answered')
             if (byAction) expect(openCallOf(there.pendingCalls, call.tool_call_id, entry.seq)).toBeUndefined()
             expect(pendingCallCount(there.pendingCalls)).toBe(
               pendingCallCount(before.pendingCalls) - (answers ? 1 : 0),
             )
             // A call that was forgotten is answered, and its answer stays out of the view.
             expect(answers ? [undefined, 'orphan_result'] : ['duplicate_result']).toContain(reason)
-            if (open.length > 1) said.push('several leaves')
+            if (open.length > 1) messages.push('several leaves')
             expect(attachLateResults(after, [answer])).toEqual([answer])
           }
         }
-        tally.count(said)
+        tally.count(messages)
       }),
       { numRuns: RUNS },
     )
@@ -106,10 +106,10 @@ describe('on hostile states', () => {
         tally.count(late ? ['late'] : [])
         if (!late) expect(placed).toEqual(batch)
         carryOut(state, placed, newId)
-        const kept = placed.filter(
+        const stored = placed.filter(
           ({ kind }) => kind !== 'ConversationStateUpdateEvent' && kind !== 'ConversationErrorEvent',
         )
-        expect(kept.map(({ id: _a, parent_id: _b, ...rest }) => rest)).toEqual(
+        expect(stored.map(({ id: _a, parent_id: _b, ...rest }) => rest)).toEqual(
           batch.map(({ parent_id: _b, ...rest }) => rest),
         )
       }),
@@ -121,16 +121,16 @@ describe('on hostile states', () => {
 
 describe('found once', () => {
   const call = action('a')
-  const left = [user('u'), call, moveHead('m', 'u')]
+  const remaining = [user('u'), call, moveHead('m', 'u')]
 
   it('a parent of null asks for HEAD as no parent does', () => {
     const answer = observe('o', call, 'done', { parent_id: null })
-    expect(attachLateResults(folded(...left), [answer])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
+    expect(attachLateResults(folded(...remaining), [answer])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
   })
 
   it('HEAD goes back to a message of the same batch that had no id', () => {
     const { id: _, ...message } = user('said')
-    const state = folded(...left)
+    const state = folded(...remaining)
     const after = carryOut(state, attachLateResults(state, [message, observe('o', call)]))
     expect(after.log.head?.event).toMatchObject({ llm_message: message.llm_message })
   })
@@ -149,7 +149,7 @@ describe('found once', () => {
   it('what was approved while waiting stays approved', () => {
     const [b, d] = [action('b', { response: 'r' }), action('d', { response: 'r' })]
     const state = folded(
-      ...left,
+      ...remaining,
       b,
       d,
       status('w', 'waiting_for_confirmation'),
@@ -167,7 +167,7 @@ describe('found once', () => {
   it('what was approved and has its result is not approved again', () => {
     const calls = ['b', 'd', 'e'].map((id) => action(id, { response: 'r' }))
     const state = folded(
-      ...left,
+      ...remaining,
       ...calls,
       status('w', 'waiting_for_confirmation'),
       update('g', 'approved_actions', ['b', 'd']),
@@ -209,15 +209,15 @@ describe('found once', () => {
 
   it('a call id used on several branches is answered on HEAD first, then on the latest', () => {
     const again = action('b', { call: 'call-a' })
-    const state = folded(...left, again)
+    const state = folded(...remaining, again)
     expect(attachLateResults(state, [fail('e', call)])).toEqual([fail('e', call)])
     expect(attachLateResults(state, [observe('o', call)])[0]?.parent_id).toBe('a')
-    const answered = folded(...left, again, observe('o1', again))
+    const answered = folded(...remaining, again, observe('o1', again))
     expect(attachLateResults(answered, [fail('e', call)])[0]?.parent_id).toBe('a')
   })
 
   it('an answer to nothing stays where it is said', () => {
     const stray = { ...observe('o', call), action_id: 'nothing', tool_call_id: 'nothing' }
-    expect(attachLateResults(folded(...left), [stray])).toEqual([stray])
+    expect(attachLateResults(folded(...remaining), [stray])).toEqual([stray])
   })
 })

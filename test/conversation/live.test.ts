@@ -25,13 +25,13 @@ describe.each(PLACES.names)('over %s', (name) => {
     await one.append(user('v'))
     const before = await one.state()
     const answer = observe('o', call)
-    const said = await Promise.all([
+    const text = await Promise.all([
       one.append(answer),
       two.append(answer),
       one.append(answer),
       two.append(answer),
     ])
-    for (const [first] of said) expect(first).toMatchObject({ id: 'o', parentId: 'a' })
+    for (const [first] of text) expect(first).toMatchObject({ id: 'o', parentId: 'a' })
     const after = await two.state()
     expect(after.log.head?.id).toBe('v')
     expect(after.header).toEqual(before.header)
@@ -164,10 +164,10 @@ describe.each(PLACES.names)('over %s', (name) => {
   it('several who open or create one at the same time get the same, as the first has created it', async () => {
     const [{ engine, end }, { engine: other, end: endTwo }] = await parties(await PLACES.make(name))
     const titles = ['x', 'y', 'z']
-    const found = await Promise.all(
-      titles.map((title, at) => (at === 1 ? other : engine).openOrCreate('new', { title })),
+    const result = await Promise.all(
+      titles.map((title, index) => (index === 1 ? other : engine).openOrCreate('new', { title })),
     )
-    expect(found.map(({ id }) => id)).toEqual(['new', 'new', 'new'])
+    expect(result.map(({ id }) => id)).toEqual(['new', 'new', 'new'])
     const { title } = await (await engine.openOrCreate('new', { title: 'later' })).record()
     expect(titles).toContain(title)
     await expect(engine.openOrCreate('')).rejects.toMatchObject({ code: 'invalid_id' })
@@ -252,17 +252,17 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 
   it('two hundred conversations in no memory to speak of stay what they are', async () => {
-    const place = await PLACES.make(name)
-    const store = place.open()
+    const backend = await PLACES.make(name)
+    const store = backend.open()
     for (const cacheBytes of [0, 1, 20_000]) {
       const engine = createEngine({ store, cacheBytes })
       const count = name === 'memory' ? 200 : 60
-      const own = (n: number): string => `m${cacheBytes}-${n}`
-      await Promise.all(Array.from({ length: count }, (_, n) => engine.create({ id: own(n) })))
+      const ownValue = (n: number): string => `m${cacheBytes}-${n}`
+      await Promise.all(Array.from({ length: count }, (_, n) => engine.create({ id: ownValue(n) })))
       for (let turn = 0; turn < 3; turn += 1) {
         await Promise.all(
           Array.from({ length: count }, async (_, n) => {
-            const conversation = await engine.open(own((n * 7) % count))
+            const conversation = await engine.open(ownValue((n * 7) % count))
             await conversation.append([user(`u${turn}`), action(`a${turn}`)])
             await conversation.reject([`a${turn}`])
           }),
@@ -270,10 +270,10 @@ describe.each(PLACES.names)('over %s', (name) => {
         expect(engine.size).toBeLessThan(cacheBytes === 0 ? 1 : count)
       }
       for (let n = 0; n < count; n += 13) {
-        const facts = (await store.read(own(n))).map(({ fact }) => fact)
+        const facts = (await store.read(ownValue(n))).map(({ fact }) => fact)
         expect(facts.length).toBe(9)
-        const state = await (await engine.open(own(n))).state()
-        expect(encodeState(state)).toBe(encodeState(replay(facts, { conversationId: own(n) })))
+        const state = await (await engine.open(ownValue(n))).state()
+        expect(encodeState(state)).toBe(encodeState(replay(facts, { conversationId: ownValue(n) })))
       }
       await engine.close()
     }

@@ -38,9 +38,9 @@ const PHRASES = [
 ] as const
 
 /** All of them, and all deeds, whatever is drawn. */
-const SCRIPT: readonly Command[] = [...PHRASES.flat(), ...DEED_NAMES].map((deed, at) => ({
+const SCRIPT: readonly Command[] = [...PHRASES.flat(), ...DEED_NAMES].map((deed, index) => ({
   deed,
-  engine: at % 2,
+  engine: index % 2,
   picks: [1, 2, 3, 4, 5, 6],
 }))
 
@@ -74,11 +74,11 @@ async function perform(store: Store, id: string, list: readonly Command[]) {
   const engines = countingEngines(store)
   await store.createConversation({ id })
   const outcomes: unknown[] = []
-  for (const [at, { deed, engine, picks }] of list.entries()) {
+  for (const [index, { deed, engine, picks }] of list.entries()) {
     let next = 0
     const pick = (below: number): number => (picks[next++ % picks.length] as number) % below
     const conversation = await (engines[engine] as Engine).open(id)
-    const outcome = await doSomething(conversation, deed, pick, `d${at}`)
+    const outcome = await doSomething(conversation, deed, pick, `d${index}`)
     outcomes.push(typeof outcome === 'string' ? outcome : outcome.map((event) => event.id))
     const log = await store.read(id)
     if (typeof outcome !== 'string')
@@ -113,8 +113,8 @@ describe('a conversation in use', () => {
         const id = `c${(count += 1)}`
         const [memory, ...others] = await Promise.all(stores.map((store) => perform(store, id, list)))
         for (const other of others) expect(other).toEqual(memory)
-        for (const [at, { deed }] of list.entries()) {
-          const outcome = memory?.outcomes[at]
+        for (const [index, { deed }] of list.entries()) {
+          const outcome = memory?.outcomes[index]
           if (Array.isArray(outcome) && outcome.length > 0) done.set(deed, (done.get(deed) ?? 0) + 1)
         }
       }),

@@ -20,16 +20,22 @@ type Turn = readonly [at: number, back: number]
 function makeLog(turns: readonly Turn[]): Event[] {
   const backAt = new Map(turns)
   let forgotten = 0
-  return Array.from({ length: LENGTH }, (_, at): Event => {
-    const id = `e${at}`
-    const back = backAt.get(at)
-    const parent = back === undefined || at === 0 ? {} : { parent_id: `e${Math.max(0, at - back)}` }
-    if (at % 300 === 299) {
+  return Array.from({ length: LENGTH }, (_, position): Event => {
+    const id = `e${position}`
+    const back = backAt.get(position)
+    const parent =
+      back === undefined || position === 0 ? {} : { parent_id: `e${Math.max(0, position - back)}` }
+    if (position % 300 === 299) {
       const ids = Array.from({ length: 250 }, (_, index) => `e${forgotten + index}`)
       forgotten += 300
       return { ...condensation(id, ids), ...parent }
     }
-    const event = at % 3 === 0 ? user(id) : at % 3 === 1 ? action(id) : observe(id, action(`e${at - 1}`))
+    const event =
+      position % 3 === 0
+        ? user(id)
+        : position % 3 === 1
+          ? action(id)
+          : observe(id, action(`e${position - 1}`))
     return { ...event, ...parent }
   })
 }
@@ -42,9 +48,9 @@ async function opened(events: readonly Event[]) {
   const counting: Store = {
     ...store,
     async read(id, options) {
-      const found = await store.read(id, options)
-      reads += found.length
-      return found
+      const result = await store.read(id, options)
+      reads += result.length
+      return result
     },
   }
   const { state } = await openState(counting, 'c')
@@ -77,8 +83,8 @@ const turns = (furthest: number): fc.Arbitrary<Turn[]> =>
 describe('opening a long log', () => {
   it('gives the state of the fold, whatever the log goes back to', async () => {
     await fc.assert(
-      fc.asyncProperty(turns(LENGTH), async (given) => {
-        const { state, whole } = await opened(makeLog(given))
+      fc.asyncProperty(turns(LENGTH), async (input) => {
+        const { state, whole } = await opened(makeLog(input))
         expect(encodeState(state)).toBe(encodeState(whole))
       }),
       { numRuns: 6 },
@@ -98,14 +104,14 @@ describe('opening a long log', () => {
       [33, 32],
     ] as const) {
       const { state } = await opened(
-        Array.from({ length: count * CHUNK_SIZE + 1 }, (_, at) => pause(`e${at}`)),
+        Array.from({ length: count * CHUNK_SIZE + 1 }, (_, index) => pause(`e${index}`)),
       )
       expect(state.log.index.columns?.length).toBe(known * CHUNK_SIZE)
     }
   })
 
   it('lets go of nothing again while the view needs most of it', async () => {
-    const { state } = await opened(Array.from({ length: LENGTH }, (_, at) => user(`e${at}`)))
+    const { state } = await opened(Array.from({ length: LENGTH }, (_, index) => user(`e${index}`)))
     expect(state.log.index.columns?.length).toBe(CHUNK_SIZE)
     expect(state.branch.view.length).toBe(LENGTH)
   })

@@ -42,8 +42,8 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
     expect(log.length).toBe(160)
     expect(log.map(({ parentId }) => parentId)).toEqual([null, ...log.slice(0, -1).map(({ id }) => id)])
     for (const who of [0, 1]) {
-      const own = log.flatMap(({ id }) => (id?.startsWith(`${who}.`) === true ? [id] : []))
-      expect(own).toEqual(range(40).flatMap((n) => [`${who}.${n}`, `${who}.${n}+`]))
+      const ownId = log.flatMap(({ id }) => (id?.startsWith(`${who}.`) === true ? [id] : []))
+      expect(ownId).toEqual(range(40).flatMap((n) => [`${who}.${n}`, `${who}.${n}+`]))
     }
     for (const { conversation } of all) expect((await conversation.state()).log.entries.length).toBe(160)
     await Promise.all(all.map(({ end }) => end()))
@@ -78,8 +78,13 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
       expect(approved.filter((events) => events.length > 0).length).toBe(1)
       expect((await two.conversation.state()).header.status).toBe('idle')
       await two.conversation.append(status(`x${round}`, 'waiting_for_confirmation'))
-      const [, no] = await Promise.all([settled(one.conversation.approve(ids)), two.conversation.reject(ids)])
-      expect(no.filter(({ fact }) => 'kind' in fact && fact.kind === 'UserRejectObservation').length).toBe(2)
+      const [, number] = await Promise.all([
+        settled(one.conversation.approve(ids)),
+        two.conversation.reject(ids),
+      ])
+      expect(
+        number.filter(({ fact }) => 'kind' in fact && fact.kind === 'UserRejectObservation').length,
+      ).toBe(2)
       const { branch, header } = await one.conversation.state()
       expect(branch.pendingCalls).toBeNull()
       expect(header.status).toBe('idle')
@@ -89,8 +94,8 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
         two.conversation.pause(),
         one.conversation.resume(),
       ])
-      const said = turns.flat().length
-      expect((await one.conversation.state()).header.status).toBe(said % 2 === 0 ? 'idle' : 'paused')
+      const text = turns.flat().length
+      expect((await one.conversation.state()).header.status).toBe(text % 2 === 0 ? 'idle' : 'paused')
       await one.conversation.resume()
     }
     checkLog((await logOf(one.store)).map(({ fact }) => fact))
@@ -126,7 +131,7 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
     const outcomes = await Promise.all(
       all.map(async ({ conversation }, who) => {
         const pick = random(who + 1)
-        const said: (readonly LoggedEvent[])[] = []
+        const messages: (readonly LoggedEvent[])[] = []
         for (const n of range(120)) {
           const outcome = await doSomething(
             conversation,
@@ -134,14 +139,14 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
             pick,
             `${who}-${n}`,
           )
-          if (typeof outcome !== 'string') said.push(outcome)
+          if (typeof outcome !== 'string') messages.push(outcome)
         }
-        return said
+        return messages
       }),
     )
     const log = await logOf(all[0].store)
-    const told = log.map(toLogged)
-    for (const event of outcomes.flat(2)) expect(told[event.seq]).toEqual(event)
+    const reports = log.map(toLogged)
+    for (const event of outcomes.flat(2)) expect(reports[event.seq]).toEqual(event)
     const state = checkLog(log.map(({ fact }) => fact))
     for (const { conversation } of all)
       expect(encodeState(await conversation.state())).toBe(encodeState(state))
@@ -151,15 +156,15 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
 
 describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s, three processes', (name) => {
   it('do anything at all at once, and everything is right', async () => {
-    const place = await PLACES.make(name)
-    const { store, conversation, end } = await party(place)
+    const backend = await PLACES.make(name)
+    const { store, conversation, end } = await party(backend)
     await conversation.append(user('root'))
     const count = 60
-    const said = await Promise.all(
+    const output = await Promise.all(
       ['x', 'y', 'z'].map(async (who, seed) => {
         const child = spawn(
           process.execPath,
-          [join(inject('built'), 'test/racer.ts'), name, place.where, who, String(seed + 7), String(count)],
+          [join(inject('built'), 'test/racer.ts'), name, backend.where, who, String(seed + 7), String(count)],
           { stdio: ['ignore', 'pipe', 'pipe'] },
         )
         const [out, problem, [code]] = await Promise.all([
@@ -175,7 +180,7 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s, three 
       }),
     )
     const log = await logOf(store)
-    const outcomes = said.flat()
+    const outcomes = output.flat()
     expect(outcomes.length).toBe(3 * count)
     for (const [, events] of outcomes) {
       if (typeof events !== 'string') for (const [seq, id] of events) expect(log[seq]?.id).toBe(id)

@@ -43,8 +43,8 @@ it('tells of what others have appended while the log was folded again for a deci
     },
   })
   const replica = await Replica.open(store, stamp, 'c')
-  const told: number[] = []
-  replica.changes.add(({ log }: State) => told.push(log.entries.length))
+  const reports: number[] = []
+  replica.changes.add(({ log }: State) => reports.push(log.entries.length))
   // What is decided there comes to nothing.
   const decided = await replica.commit(
     (state) => {
@@ -57,7 +57,7 @@ it('tells of what others have appended while the log was folded again for a deci
   expect(decided).toEqual([])
   expect(appended).toBe(true)
   expect(replica.state.log.entries.length).toBe(21)
-  expect(told).toContain(21)
+  expect(reports).toContain(21)
 })
 
 it('has it listed by its status where others appended what was folded again for a decision', async () => {

@@ -34,39 +34,39 @@ describe('a run condenses', () => {
   it('where the log asks for it, before the model is asked', async () => {
     const conversation = await turns(6)
     await conversation.append(REQUEST)
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
     expect(await ends(conversation)).toEqual(['CondensationRequest', 'Condensation'])
-    expect(asked).toHaveLength(1)
-    expect(JSON.stringify(asked[0]?.messages)).toContain(' told')
+    expect(requests).toHaveLength(1)
+    expect(JSON.stringify(requests[0]?.messages)).toContain(' told')
   })
 
   it('where the log asks for it when all is said, and asks no model then', async () => {
     const conversation = await turns(6)
     await conversation.run(script([]).step)
     await conversation.append(REQUEST)
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
     expect(await ends(conversation)).toEqual(['CondensationRequest', 'Condensation'])
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   it('at the limits of its condenser', async () => {
     const conversation = await turns(6)
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { condenser: rolling({ maxEvents: 8 }) })).status).toBe('finished')
     expect(await ends(conversation)).toEqual(['Condensation'])
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   it('when the provider says that it was too long, as often as that helps', async () => {
     const conversation = await turns(12)
-    const { step, asked } = script([tooLong, tooLong, [says('at last')]])
+    const { step, requests } = script([tooLong, tooLong, [says('at last')]])
     expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
     const twice = ['CondensationRequest', 'Condensation', 'CondensationRequest', 'Condensation']
     expect(await ends(conversation)).toEqual(twice)
-    expect(asked.map(({ messages }) => messages.length)).toEqual(
-      asked.map(({ messages }) => messages.length).toSorted((a, b) => b - a),
+    expect(requests.map(({ messages }) => messages.length)).toEqual(
+      requests.map(({ messages }) => messages.length).toSorted((a, b) => b - a),
     )
   })
 
@@ -74,13 +74,13 @@ describe('a run condenses', () => {
     const conversation = await turns(6)
     const reply = { outcome: 'truncated', stop_reason: 'model_context_window_exceeded' }
     const half = { role: 'assistant' as const, content: [{ text: 'Half of' }], reply }
-    const { step, asked } = script([
+    const { step, requests } = script([
       [{ kind: 'MessageEvent', source: 'agent', llm_message: half }],
       [says('it.')],
     ])
     expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
     expect(await ends(conversation)).toEqual(['CondensationRequest', 'Condensation'])
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 
   it('and what came meanwhile is kept: a message stands behind the summary, another condensation in its place', async () => {
@@ -102,11 +102,11 @@ describe('a run condenses', () => {
         return 'told'
       },
     })
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { condenser })).status).toBe('finished')
     expect(count).toBe(2)
     expect(await ends(conversation)).toEqual(['Condensation', 'Condensation'])
-    expect(JSON.stringify(asked[0]?.messages)).toMatch(/meanwhile 1.*meanwhile 2/)
+    expect(JSON.stringify(requests[0]?.messages)).toMatch(/meanwhile 1.*meanwhile 2/)
   })
 })
 
@@ -115,16 +115,16 @@ describe('a run says so when it cannot condense', () => {
     const { conversation } = await begun('short')
     await conversation.append(REQUEST)
     const condenser = rolling()
-    const { step, asked } = script([tooLong])
+    const { step, requests } = script([tooLong])
     expect((await conversation.run(step, { condenser })).status).toBe('error')
     const { header } = await conversation.state()
     expect(header.error?.code).toBe('CondensationRefused')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     expect((await conversation.run(step, { condenser })).status).toBe('error')
     expect((await conversation.state()).header.error?.code).toBe('ContextTooLong')
     expect((await conversation.run(step, { condenser })).status).toBe('finished')
     expect((await conversation.run(step, { condenser })).status).toBe('finished')
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 
   it.each([
@@ -142,10 +142,10 @@ describe('a run says so when it cannot condense', () => {
   ])('because %s', async (_, condenser) => {
     const conversation = await turns(4)
     await conversation.append(REQUEST)
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { condenser })).status).toBe('error')
     expect((await conversation.state()).header.error?.code).toBe('CondensationRefused')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   it('because there is none', async () => {
@@ -220,9 +220,9 @@ describe('a summariser that fails', () => {
   })
 
   it('condenses when it works again, and waits no longer', async () => {
-    const { called, failures, ends: found } = await failing(40, 3)
+    const { called, failures, ends: result } = await failing(40, 3)
     expect(failures).toHaveLength(2)
-    expect(found.filter((each) => each.startsWith('Condensation')).length).toBeGreaterThan(0)
+    expect(result.filter((each) => each.startsWith('Condensation')).length).toBeGreaterThan(0)
     expect(called).toBeGreaterThan(3)
   })
 

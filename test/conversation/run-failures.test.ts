@@ -121,9 +121,9 @@ describe('a run ends', () => {
     await conversation.append([call('f', 'finish'), call('l')])
     const fork = await conversation.fork()
     await fork.approve(['l'])
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect(await fork.run(step)).toEqual({ status: 'waiting_for_confirmation', iterations: 0 })
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   it('where a condenser refuses what only the log asks for, and all is said', async () => {
@@ -138,9 +138,9 @@ describe('a run ends', () => {
         return { type: 'refuse', reason: { message: 'No.', triggers: ['request'], required: false } }
       },
     }
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { condenser })).status).toBe('finished')
-    expect([asked.length, times]).toEqual([0, 1])
+    expect([requests.length, times]).toEqual([0, 1])
   })
 
   it('where the conversation is another one under the same id', async () => {

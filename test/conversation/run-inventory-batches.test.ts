@@ -38,15 +38,21 @@ describe('group W: what others get wrong', () => {
       tool_call_id: 'b',
       error: 'no such tool',
     }
-    const { step, asked } = script([[call('a'), call('b', 'odd', { action: null }), error, call('c')]])
+    const { step, requests } = script([[call('a'), call('b', 'odd', { action: null }), error, call('c')]])
     await conversation.run(step)
-    expect(asked[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'tool'])
+    expect(requests[1]?.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'tool',
+      'tool',
+      'tool',
+    ])
   })
 
   it('W12 waiting, another process, approve: the model is sent the call with its result', async () => {
     const { conversation } = await begun()
     await conversation.setConfirmationPolicy(ALWAYS)
-    const { step, asked } = script([[call('a')]])
+    const { step, requests } = script([[call('a')]])
     await conversation.run(step)
     const store = memoryStore()
     await store.createConversation({ id: 'c' })
@@ -59,17 +65,17 @@ describe('group W: what others get wrong', () => {
     const again = await createEngine({ store }).open('c')
     await again.approve(['a'])
     expect((await again.run(step)).status).toBe('finished')
-    expect(asked.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    expect(requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
   it('W13 waiting, a message, run: nothing is executed without an approval, and then the result follows its call', async () => {
-    const { conversation, step, asked, executed } = await waiting(call('a'))
+    const { conversation, step, asked: requests, executed } = await waiting(call('a'))
     await conversation.sendMessage('what are you waiting for?')
     expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
     expect(executed).toEqual([])
     await conversation.approve(['a'])
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+    expect(requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 
   it('W15 waiting, and a condensation is wished for: nothing is executed, and the wish stays', async () => {
@@ -82,12 +88,12 @@ describe('group W: what others get wrong', () => {
 
   it('W26 HEAD to nothing, a message, run: the model is sent what the new branch holds', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     await conversation.run(step)
     await conversation.navigate(null)
     await conversation.sendMessage('anew')
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked.at(-1)?.messages).toMatchObject([{ role: 'user', content: [{ text: 'anew' }] }])
+    expect(requests.at(-1)?.messages).toMatchObject([{ role: 'user', content: [{ text: 'anew' }] }])
   })
 
   it('W28 a hook before a tool stands in line: call, hook, result', async () => {
@@ -97,7 +103,8 @@ describe('group W: what others get wrong', () => {
     })
     const { log } = await conversation.state()
     const path: string[] = []
-    for (let at = log.head; at !== null; at = at.parent as typeof at) path.unshift(at.event?.kind ?? '')
+    for (let index = log.head; index !== null; index = index.parent as typeof index)
+      path.unshift(index.event?.kind ?? '')
     expect(path).toEqual([
       'MessageEvent',
       'ActionEvent',

@@ -14,8 +14,8 @@ export const count = async (conversation: Conversation, line: string): Promise<n
 export async function waiting(...calls: readonly Event[]) {
   const { conversation } = await begun()
   await conversation.setConfirmationPolicy(ALWAYS)
-  const { step, asked, executed } = script([calls])
+  const { step, requests, executed } = script([calls])
   await conversation.run(step)
   expect(await status(conversation)).toBe('waiting_for_confirmation')
-  return { conversation, step, asked, executed }
+  return { conversation, step, asked: requests, executed }
 }

@@ -55,13 +55,13 @@ describe('group P: status transitions', () => {
   })
 
   it('P7 waiting and rejected: one UserRejectObservation, no observation; the model is told, and nothing is executed', async () => {
-    const { conversation, step, executed, asked } = await waiting(call('a'))
+    const { conversation, step, executed, asked: requests } = await waiting(call('a'))
     await conversation.reject(undefined, 'x')
     expect(await status(conversation)).toBe('idle')
     expect(await count(conversation, 'user rejects')).toBe(1)
     expect((await conversation.run(step)).status).toBe('finished')
     expect(executed).toEqual([])
-    expect(JSON.stringify(asked[1]?.messages)).toContain('Action rejected: x')
+    expect(JSON.stringify(requests[1]?.messages)).toContain('Action rejected: x')
   })
 
   it('P8 waiting and pause: still waiting', async () => {
@@ -97,7 +97,7 @@ describe('group P: status transitions', () => {
 
   it('P12 finished and a message: idle; run: finished again; run on finished: no request', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     await conversation.run(step)
     const before = await logOf(conversation)
     expect(await conversation.run(step)).toEqual({ status: 'finished', iterations: 0 })
@@ -105,7 +105,7 @@ describe('group P: status transitions', () => {
     await conversation.sendMessage('more')
     expect(await status(conversation)).toBe('idle')
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 
   it('P13 stuck and run: it goes on and finishes when nothing is the matter any more; stuck and a message: idle', async () => {
@@ -138,13 +138,13 @@ describe('group P: status transitions', () => {
 
   it('P22 a message that is sent while the finishing step runs is answered by another request of the same run', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([[call('f', 'finish')]], async function* ({ approved }) {
+    const { step, requests } = script([[call('f', 'finish')]], async function* ({ approved }) {
       await conversation.sendMessage('one more thing')
       yield approved.map(result)
     })
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(2)
-    expect(JSON.stringify(asked[1]?.messages)).toContain('one more thing')
+    expect(requests).toHaveLength(2)
+    expect(JSON.stringify(requests[1]?.messages)).toContain('one more thing')
   })
 
   it('P23 an empty reply: the loop goes on; one with content: finished', async () => {

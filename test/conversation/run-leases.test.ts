@@ -21,7 +21,7 @@ describe('a lease', () => {
     const { conversation } = await begun('hello', store)
     const other = await createEngine({ store }).open('c')
     const thinking = gate()
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* () {
         await thinking.pass()
         yield says('done')
@@ -34,7 +34,7 @@ describe('a lease', () => {
     expect((await other.recover()).outcome).toBe('live')
     thinking.open()
     expect((await running).status).toBe('finished')
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     expect(await store.getLease('c')).toBe(null)
     await other.sendMessage('more')
     expect((await other.run(step)).status).toBe('finished')
@@ -75,7 +75,7 @@ describe('a lease', () => {
     const { store } = timed()
     const { conversation, engine } = await begun('hello', store)
     const ending = gate()
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     const running = conversation.run(step, {
       hooks: [{ on: 'SessionEnd', name: 'slow', run: () => ending.pass() }],
     })
@@ -84,7 +84,7 @@ describe('a lease', () => {
     await expect(conversation.run(step)).rejects.toMatchObject({ code: 'already_running' })
     ending.open()
     expect(await running).toEqual({ status: 'finished', iterations: 2 })
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
     await engine.close()
   })
 
@@ -121,8 +121,8 @@ describe('a lease', () => {
     const { store: inner, expire } = timed()
     const refused = gate()
     const store = wrapStore(inner, {
-      async acquireLease(...asked) {
-        const lease = await inner.acquireLease(...asked)
+      async acquireLease(...requests) {
+        const lease = await inner.acquireLease(...requests)
         if (lease === null) refused.open()
         return lease
       },
@@ -145,9 +145,9 @@ describe('a lease', () => {
 
   it('is not taken again by a heartbeat that comes late', async () => {
     const { store, expire } = timed()
-    const held: (() => void)[] = []
+    const blocked: (() => void)[] = []
     const real = globalThis.setInterval
-    globalThis.setInterval = ((beat: () => void) => held.push(beat)) as never
+    globalThis.setInterval = ((beat: () => void) => blocked.push(beat)) as never
     try {
       const { conversation } = await begun('hello', store)
       const thinking = gate()
@@ -161,10 +161,10 @@ describe('a lease', () => {
       const lost = expect(running).rejects.toMatchObject({ code: 'lease_lost' })
       await thinking.reached
       expire()
-      for (const beat of held) beat()
+      for (const beat of blocked) beat()
       await lost
       expire()
-      for (const beat of held) beat()
+      for (const beat of blocked) beat()
       expect((await conversation.recover()).outcome).toBe('recovered')
       expect(await store.getLease('c')).toBe(null)
     } finally {

@@ -7,7 +7,7 @@ import { begun, call, logOf, says, script } from './script.ts'
 describe('a message that arrives while the model is thinking', () => {
   it('is answered in the same run', async () => {
     const { conversation } = await begun('first')
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* () {
         await conversation.sendMessage('second')
         await conversation.sendMessage('third')
@@ -16,16 +16,16 @@ describe('a message that arrives while the model is thinking', () => {
       [says('to all')],
     ])
     expect(await conversation.run(step)).toEqual({ status: 'finished', iterations: 2 })
-    const [, again] = asked as [StepInput, StepInput]
-    const told = JSON.stringify(again.messages.at(-1))
-    expect(told).toContain('second')
-    expect(told).toContain('third')
+    const [, again] = requests as [StepInput, StepInput]
+    const report = JSON.stringify(again.messages.at(-1))
+    expect(report).toContain('second')
+    expect(report).toContain('third')
     expect((await logOf(conversation)).at(-1)).toBe('agent: to all')
   })
 
   it('is not lost to a finish call either, also when a user must first agree to that', async () => {
     const { conversation } = await begun('first')
-    const { step, asked, executed } = script([
+    const { step, requests, executed } = script([
       async function* () {
         await conversation.sendMessage('second')
         yield call('f', 'finish')
@@ -37,8 +37,8 @@ describe('a message that arrives while the model is thinking', () => {
     await conversation.approve(['f'])
     expect((await conversation.run(step)).status).toBe('finished')
     expect(executed).toEqual(['f'])
-    expect(asked).toHaveLength(2)
-    expect(JSON.stringify(asked[1]?.messages)).toContain('second')
+    expect(requests).toHaveLength(2)
+    expect(JSON.stringify(requests[1]?.messages)).toContain('second')
   })
 
   it('is not lost to a reply in several pieces, nor to one that is given while calls are executed', async () => {
@@ -56,23 +56,23 @@ describe('a message that arrives while the model is thinking', () => {
         yield says('one')
         yield says('two')
       }
-      const { step, asked } = script(during === 'asking' ? [pieces] : [[call('a')]], pieces)
+      const { step, requests } = script(during === 'asking' ? [pieces] : [[call('a')]], pieces)
       expect((await conversation.run(step)).status).toBe('finished')
-      expect(asked).toHaveLength(2)
-      expect(JSON.stringify(asked[1]?.messages.at(-1))).toContain('second')
+      expect(requests).toHaveLength(2)
+      expect(JSON.stringify(requests[1]?.messages.at(-1))).toContain('second')
       expect((await logOf(conversation)).at(-1)).toBe('agent: ok')
     }
   })
 
   it('is answered in the same run when it comes between the last word and the end', async () => {
     const { conversation } = await begun('first')
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* () {
         yield says('to the first')
         await conversation.sendMessage('second')
       },
     ])
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 })

@@ -37,10 +37,10 @@ describe('a run', () => {
     ['leaseTtl', { leaseTtl: 0 }],
     ['leaseTtl', { leaseTtl: Infinity }],
     ['leaseTtl', { leaseTtl: 2 ** 33 }],
-  ])('refuses %s', async (field, given) => {
+  ])('refuses %s', async (field, input) => {
     const conversation = await begin()
     await conversation.sendMessage('Hello')
-    const { step, ...options } = { step: agent().step, ...given }
+    const { step, ...options } = { step: agent().step, ...input }
     const running = conversation.run(step as Step, options as RunOptions)
     await expect(running).rejects.toMatchObject({ code: 'invalid_argument', data: { field } })
     expect(await branch(conversation)).toHaveLength(1)
@@ -64,13 +64,13 @@ it.each<[string, unknown]>([
 
 it('an engine opens by an id alone what came from outside', async () => {
   const { id } = await begin()
-  for (const given of [undefined, null, 5, true, {}, { id }, 'a\u0000']) {
+  for (const input of [undefined, null, 5, true, {}, { id }, 'a\u0000']) {
     const wrong = expect.objectContaining({ code: 'invalid_id' })
-    await expect(engine?.openOrCreate(given as string)).rejects.toEqual(wrong)
-    await expect(engine?.delete(given as string)).rejects.toEqual(wrong)
+    await expect(engine?.openOrCreate(input as string)).rejects.toEqual(wrong)
+    await expect(engine?.delete(input as string)).rejects.toEqual(wrong)
   }
-  for (const given of [undefined, null, 5, {}])
-    await expect(engine?.open(given as string)).rejects.toMatchObject({ code: 'invalid_id' })
+  for (const input of [undefined, null, 5, {}])
+    await expect(engine?.open(input as string)).rejects.toMatchObject({ code: 'invalid_id' })
   expect((await engine?.open(id))?.id).toBe(id)
 })
 

@@ -28,28 +28,28 @@ describe('prompts (I2, I6)', () => {
       more = []
       for (const text of now) await conversation.sendMessage(text)
     })
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
     expect(shown).toEqual(['first', 'second', 'forbidden'])
-    expect(asked).toHaveLength(1)
-    expect(JSON.stringify(asked[0]?.messages)).toMatch(/first.*second/)
-    expect(JSON.stringify(asked[0]?.messages)).not.toContain('forbidden')
+    expect(requests).toHaveLength(1)
+    expect(JSON.stringify(requests[0]?.messages)).toMatch(/first.*second/)
+    expect(JSON.stringify(requests[0]?.messages)).not.toContain('forbidden')
   })
 
   it('a message that is blocked takes no other with it', async () => {
     const { conversation } = await begun('forbidden')
     await conversation.sendMessage('allowed')
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { hooks: [guard().hook] })).status).toBe('finished')
-    expect(asked).toHaveLength(1)
-    expect(JSON.stringify(asked[0]?.messages)).toContain('allowed')
+    expect(requests).toHaveLength(1)
+    expect(JSON.stringify(requests[0]?.messages)).toContain('allowed')
   })
 
   it('one that came while the model was thinking is shown, and blocked', async () => {
     for (const reply of [says('to the first'), call('a')]) {
       const { conversation } = await begun('first')
       const { hook, shown } = guard()
-      const { step, asked } = script([
+      const { step, requests } = script([
         async function* () {
           await conversation.sendMessage('forbidden')
           yield reply
@@ -57,8 +57,8 @@ describe('prompts (I2, I6)', () => {
       ])
       expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
       expect(shown).toEqual(['first', 'forbidden'])
-      expect(JSON.stringify(asked.map(({ messages }) => messages))).not.toContain('forbidden')
-      expect(asked).toHaveLength(reply.kind === 'MessageEvent' ? 1 : 2)
+      expect(JSON.stringify(requests.map(({ messages }) => messages))).not.toContain('forbidden')
+      expect(requests).toHaveLength(reply.kind === 'MessageEvent' ? 1 : 2)
     }
   })
 
@@ -80,13 +80,13 @@ describe('prompts (I2, I6)', () => {
   it('a block counts although a pause comes before it is written', async () => {
     const { conversation } = await begun('forbidden')
     const { hook, shown } = guard(() => conversation.pause())
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step, { hooks: [hook] })).status).toBe('paused')
     const fork = await conversation.fork({ id: 'fork' })
     expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
     expect((await fork.run(step, { hooks: [hook] })).status).toBe('finished')
     expect(shown).toEqual(['forbidden'])
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   it('hooks that come to a conversation later are shown what is new, not what was answered long ago', async () => {
@@ -109,12 +109,12 @@ describe('the end (I2, I5, I6)', () => {
         seen.push(await status(conversation))
         return { blocked: seen.length === 1, reason: 'once more' }
       }
-      const { step, asked } = script([reply, [says('done again')]])
+      const { step, requests } = script([reply, [says('done again')]])
       expect((await conversation.run(step, { hooks: [{ on: 'Stop', name: 'stop', run }] })).status).toBe(
         'finished',
       )
       expect(seen).toEqual(['running', 'running'])
-      expect(JSON.stringify(asked[1]?.messages.at(-1))).toContain('[Stop hook feedback] once more')
+      expect(JSON.stringify(requests[1]?.messages.at(-1))).toContain('[Stop hook feedback] once more')
       expect((await logOf(conversation)).slice(-2)).toEqual(['hook Stop', '= finished'])
     }
   })
@@ -141,9 +141,9 @@ describe('the end (I2, I5, I6)', () => {
     expire()
     const other = await createEngine({ store }).open('c')
     expect((await other.recover()).outcome).toBe('recovered')
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await other.run(step)).status).toBe('finished')
-    expect(JSON.stringify(asked[0]?.messages)).toContain('second')
+    expect(JSON.stringify(requests[0]?.messages)).toContain('second')
   })
 
   it('a run that was interrupted after its last word goes on with a message that came then, and comes to an end', async () => {
@@ -157,7 +157,7 @@ describe('the end (I2, I5, I6)', () => {
     })
     const { conversation } = await begun('first', store)
     const lingering = gate()
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* () {
         yield says('done')
         await lingering.pass()
@@ -170,23 +170,23 @@ describe('the end (I2, I5, I6)', () => {
     await conversation.sendMessage('second')
     releasing.open()
     expect((await running).status).toBe('finished')
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 
   it('hooks of the session are told of a session only, and what the last one says is no message', async () => {
     const { conversation } = await begun()
-    const told: string[] = []
+    const reports: string[] = []
     const hooks = (['SessionStart', 'SessionEnd'] as const).map((on): Hook => ({
       on,
       name: on,
       run: () => {
-        told.push(on)
+        reports.push(on)
         return { additionalContext: `at ${on}` }
       },
     }))
     await conversation.run(script([]).step, { hooks })
     await conversation.run(script([]).step, { hooks })
-    expect(told).toEqual(['SessionStart', 'SessionEnd'])
+    expect(reports).toEqual(['SessionStart', 'SessionEnd'])
     const log = await logOf(conversation)
     expect(log).toContain('environment: at SessionStart')
     expect(log).not.toContain('environment: at SessionEnd')
@@ -194,10 +194,10 @@ describe('the end (I2, I5, I6)', () => {
 
   it('what a hook adds after the finish tool does not keep the agent from finishing', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([[call('f', 'finish')]])
+    const { step, requests } = script([[call('f', 'finish')]])
     const hook: Hook = { on: 'PostToolUse', name: 'after', run: () => ({ additionalContext: 'well done' }) }
     expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 })
 
@@ -220,7 +220,7 @@ describe('pauses and calls (I3, P6, P7)', () => {
       throw new RangeError('gone')
     })
     await thinking.reached
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     const second = conversation.run(step)
     await taking.reached
     await conversation.pause()
@@ -228,7 +228,7 @@ describe('pauses and calls (I3, P6, P7)', () => {
     expect((await failing).status).toBe('error')
     taking.open()
     expect((await second).status).toBe('error')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     // Whoever runs it now means it.
     expect((await conversation.run(step)).status).toBe('finished')
   })
@@ -247,10 +247,10 @@ describe('pauses and calls (I3, P6, P7)', () => {
 
   it('calls that are rejected while they are about to begin are not begun, and the model is not asked as if they were none', async () => {
     const { conversation } = await begun()
-    const { step, asked, executed } = script([[call('a')]])
+    const { step, requests, executed } = script([[call('a')]])
     const run = async (): Promise<void> => void (await conversation.reject(['a']))
     await conversation.run(step, { hooks: [{ on: 'PreToolUse', name: 'slow', run }] })
     expect(executed).toEqual([])
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 })

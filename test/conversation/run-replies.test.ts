@@ -43,7 +43,7 @@ describe('what a reply was asked at', () => {
 
   it('is written into its events, in a word where they hang on it, unless the step says it itself', async () => {
     const { conversation } = await begun('first')
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* ({ after }) {
         yield call('a')
         await conversation.sendMessage('second')
@@ -68,12 +68,12 @@ describe('what a reply was asked at', () => {
     expect(a?.after).toBe(true)
     expect(b?.after).toBe(entries[0]?.id)
     expect(c).toEqual({ after: 'b', model: 'm' })
-    expect([last?.after, entries.at(-2)?.id]).toEqual([true, asked[2]?.after])
+    expect([last?.after, entries.at(-2)?.id]).toEqual([true, requests[2]?.after])
   })
 
   it('lets a message that came meanwhile stand behind the reply, so that what was sent stays as it was', async () => {
     const { conversation } = await begun('first')
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* () {
         await conversation.sendMessage('second')
         yield says('to the first')
@@ -81,8 +81,8 @@ describe('what a reply was asked at', () => {
       [says('to the second')],
     ])
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(2)
-    expect(asked[1]?.messages.slice(0, 1)).toEqual(asked[0]?.messages)
+    expect(requests).toHaveLength(2)
+    expect(requests[1]?.messages.slice(0, 1)).toEqual(requests[0]?.messages)
     expect(await sent(conversation)).toEqual([
       'user: first',
       'assistant: to the first',
@@ -97,20 +97,20 @@ describe('what a reply was asked at', () => {
     ['that is a system prompt is not', PROMPT, 1],
   ])('a message during the last word %s', async (_, event, times) => {
     const { conversation } = await begun('first')
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* () {
         await conversation.append([event])
         yield says('done')
       },
     ])
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(times)
-    for (const { messages } of asked) expect(messages.at(-1)?.role).not.toBe('assistant')
+    expect(requests).toHaveLength(times)
+    for (const { messages } of requests) expect(messages.at(-1)?.role).not.toBe('assistant')
   })
 
   it('keeps an event that is yielded again the same event', async () => {
     const { conversation } = await begun('first')
-    const { step, asked } = script([
+    const { step, requests } = script([
       [{ ...says('done'), id: 'd' }, aside('go on')],
       [
         { ...says('done'), id: 'd' },
@@ -118,7 +118,7 @@ describe('what a reply was asked at', () => {
       ],
     ])
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
     expect((await logOf(conversation)).filter((line) => line === 'agent: done')).toHaveLength(1)
   })
 })
@@ -152,12 +152,12 @@ describe('the text so far of a reply that a user stops', () => {
   ] as const)('stands behind the interrupt, stopped %s, when it was %s', async (who, how) => {
     const { conversation, store } = await begun('first')
     const other = await createEngine({ store }).open('c')
-    const given = new AbortController()
+    const input = new AbortController()
     const thinking = gate()
-    const running = conversation.run(streaming(thinking.pass, how), { signal: given.signal })
+    const running = conversation.run(streaming(thinking.pass, how), { signal: input.signal })
     await thinking.reached
     await other.sendMessage('second')
-    if (who === 'signal') given.abort()
+    if (who === 'signal') input.abort()
     else await (who === 'here' ? conversation : other).interrupt()
     expect((await running).status).toBe('paused')
     thinking.open()
@@ -169,16 +169,16 @@ describe('the text so far of a reply that a user stops', () => {
     ])
     expect(await store.getLease('c')).toBe(null)
     const { log } = await conversation.state()
-    const told = log.entries.last()?.event as Event
-    expect(replyOf(told)).toEqual({
+    const report = log.entries.last()?.event as Event
+    expect(replyOf(report)).toEqual({
       after: log.entries.get(1)?.parent?.id ?? log.entries.get(0)?.id,
       interrupted: true,
     })
     expect((await sent(conversation)).slice(-2)).toEqual(['assistant: Hello', 'user: second'])
     expect(await conversation.interrupt()).toEqual([])
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   it('is no last word: whoever goes on asks the model', async () => {
@@ -194,9 +194,9 @@ describe('the text so far of a reply that a user stops', () => {
     expect((await logOf(conversation)).at(-1)).toBe('agent: Hel')
     expect((await conversation.resume()).length).toBe(1)
     expect((await conversation.state()).header.status).toBe('idle')
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   it('is not kept where nothing was streamed, or where it was yielded', async () => {
@@ -230,10 +230,10 @@ describe('a reply that ended early', () => {
     ['filtered', 'ReplyFiltered'],
   ])('%s ends the run with %s, and a later run goes on', async (outcome, code) => {
     const { conversation } = await begun('first')
-    const { step, asked } = script([[ended(outcome)]])
+    const { step, requests } = script([[ended(outcome)]])
     expect((await conversation.run(step)).status).toBe('error')
     expect((await conversation.state()).header.error?.code).toBe(code)
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     expect((await conversation.run(step)).status).toBe('finished')
     expect(await sent(conversation)).toEqual(['user: first', 'assistant: so far', 'assistant: ok'])
   })

@@ -19,7 +19,7 @@ const NAMES = PLACES.names.filter((name) => name !== 'postgres')
 describe('a pause', () => {
   it('takes effect between steps: what is executed is recorded, and nothing more is begun', async () => {
     const { conversation } = await begun()
-    const { step, executed, asked } = script(
+    const { step, executed, requests } = script(
       [[call('a'), call('b')], [call('c', 'work', { llm_response_id: 'r2' })]],
       async function* ({ approved }) {
         for (const each of approved) {
@@ -30,7 +30,7 @@ describe('a pause', () => {
     )
     expect(await conversation.run(step)).toEqual({ status: 'paused', iterations: 1 })
     expect(executed).toEqual(['a', 'b'])
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     expect((await logOf(conversation)).slice(-3)).toEqual(['result a', 'PauseEvent', 'result b'])
     await conversation.resume()
     expect((await conversation.run(step)).status).toBe('finished')
@@ -39,7 +39,7 @@ describe('a pause', () => {
 
   it('holds while the model thinks: the text is recorded, and resume does not ask again', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([
+    const { step, requests } = script([
       async function* () {
         await conversation.pause()
         yield says('done')
@@ -50,7 +50,7 @@ describe('a pause', () => {
     await conversation.resume()
     expect(await status(conversation)).toBe('finished')
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     // A run is as good as resume and run.
     await conversation.sendMessage('more')
     const again = script([
@@ -61,13 +61,13 @@ describe('a pause', () => {
     ])
     await conversation.run(again.step)
     expect((await conversation.run(again.step)).status).toBe('finished')
-    expect(again.asked).toHaveLength(1)
+    expect(again.requests).toHaveLength(1)
   })
 
   it('holds the calls of a reply: they are executed once, after resume, under the policy in force then', async () => {
     for (const policy of [null, { kind: 'AlwaysConfirm' }]) {
       const { conversation } = await begun()
-      const { step, asked, executed } = script([
+      const { step, requests, executed } = script([
         async function* () {
           await conversation.pause()
           yield [call('a')]
@@ -85,7 +85,7 @@ describe('a pause', () => {
         await conversation.run(step)
       }
       expect(executed).toEqual(['a'])
-      expect(asked).toHaveLength(2)
+      expect(requests).toHaveLength(2)
       expect(await status(conversation)).toBe('finished')
     }
   })
@@ -108,16 +108,16 @@ describe('a pause', () => {
 
   it('that comes after the run was asked for, and before it begins, stops it', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     const running = conversation.run(step)
     await conversation.pause()
     expect(await running).toEqual({ status: 'paused', iterations: 0 })
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     // Also where it was paused before.
     const again = conversation.run(step)
     expect(await conversation.pause()).toHaveLength(1)
     expect(await again).toEqual({ status: 'paused', iterations: 0 })
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     // One that was there before does not.
     expect((await conversation.run(step)).status).toBe('finished')
   })
@@ -137,9 +137,9 @@ describe('a pause', () => {
       }),
     )
     await conversation.append(Array.from({ length: 998 }, (_, n) => user(`u${n}`)))
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     expect((await conversation.run(step)).status).toBe('paused')
-    expect(asked).toHaveLength(0)
+    expect(requests).toHaveLength(0)
   })
 
   it('that is ended while a step lasts stops nothing', async () => {
@@ -209,17 +209,17 @@ describe('an interrupt', () => {
     for (const how of ['here', 'elsewhere', 'signal']) {
       const { conversation, store } = await begun()
       const other = await createEngine({ store }).open('c')
-      const given = new AbortController()
+      const input = new AbortController()
       const thinking = gate()
       const running = conversation.run(
         async function* () {
           await thinking.pass()
           yield says('too late')
         },
-        { signal: given.signal },
+        { signal: input.signal },
       )
       await thinking.reached
-      if (how === 'signal') given.abort()
+      if (how === 'signal') input.abort()
       else await (how === 'here' ? conversation : other).interrupt()
       expect((await running).status).toBe('paused')
       thinking.open()
@@ -245,11 +245,11 @@ describe('an interrupt', () => {
 
   it('before a run begins keeps it from beginning; one before the run was asked for does not', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([])
+    const { step, requests } = script([])
     const running = conversation.run(step)
     await conversation.interrupt()
     expect((await running).status).toBe('paused')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     expect((await conversation.run(step)).status).toBe('finished')
     expect(await conversation.run(step, { signal: AbortSignal.abort() })).toMatchObject({ iterations: 0 })
   })
@@ -264,14 +264,14 @@ describe('an interrupt', () => {
       },
     })
     const { conversation } = await begun('hello', store)
-    const given = new AbortController()
+    const input = new AbortController()
     const running = conversation.run(
       () => {
         full = true
-        given.abort()
+        input.abort()
         return new Promise<never>(() => undefined)
       },
-      { signal: given.signal },
+      { signal: input.signal },
     )
     await expect(running).rejects.toMatchObject({ message: 'full' })
   })

@@ -66,12 +66,12 @@ describe('a step', () => {
       input.publish({ ...delta, content: 'ink' })
       yield { kind: 'Nonsense' } as never
     })
-    let said = ''
+    let text = ''
     for await (const item of reader) {
-      if (item.type === 'delta') said += item.event.content ?? ''
+      if (item.type === 'delta') text += item.event.content ?? ''
       if (item.type === 'event' && 'kind' in item.fact && item.fact.kind === 'ConversationErrorEvent') break
     }
-    expect(said).toBe('think')
+    expect(text).toBe('think')
     expect(error).toMatchObject({ code: 'invalid_event' })
     expect(await logOf(conversation)).toEqual(['user: hello', '= running', 'failed ColloquyError'])
   })
@@ -82,11 +82,11 @@ describe('the model is never asked while the branch has open calls', () => {
     const { conversation } = await begun()
     await conversation.append([call('a', 'rm'), call('b', 'rm'), call('c')])
     await conversation.approve(['a'])
-    const { step, asked, executed } = script([])
+    const { step, requests, executed } = script([])
     const options: RunOptions = { policy: (each) => each.tool_name === 'rm' }
     const { status: ended } = await conversation.run(step, options)
     expect(ended).toBe('waiting_for_confirmation')
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     expect(executed).toEqual(['a'])
     expect((await logOf(conversation)).slice(4)).toEqual([
       'approved_actions ["a"]',
@@ -103,15 +103,15 @@ describe('the model is never asked while the branch has open calls', () => {
     await conversation.approve(['b'])
     expect((await conversation.run(step, options)).status).toBe('finished')
     expect(executed).toEqual(['a', 'b'])
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   it('a call that gets no result is answered all the same', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([[call('a')]], async function* () {})
+    const { step, requests } = script([[call('a')]], async function* () {})
     expect((await conversation.run(step)).status).toBe('finished')
     expect(await logOf(conversation)).toContain('error a')
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 
   it('one that the policy has come to want confirmed is not begun, also when the hooks were asked under another policy', async () => {
@@ -261,33 +261,33 @@ describe('a run ends', () => {
 
   it('in error when the step itself says so, and goes on asking no more', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([
+    const { step, requests } = script([
       [call('a'), { kind: 'ConversationErrorEvent', source: 'agent', code: 'Budget', detail: 'spent' }],
     ])
     expect(await conversation.run(step)).toMatchObject({
       status: 'error',
       error: { name: 'Budget', message: 'spent' },
     })
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     expect((await logOf(conversation)).slice(-2)).toEqual(['failed Budget', 'error a'])
   })
 
   it('in error at the iteration cap', async () => {
     const { conversation } = await begun()
     const replies = ['a', 'b', 'c', 'd'].map((id) => [call(id, 'work', { llm_response_id: id })])
-    const { step, asked } = script(replies)
+    const { step, requests } = script(replies)
     expect(await conversation.run(step, { maxIterations: 2 })).toEqual({
       status: 'error',
       iterations: 2,
       error: expect.objectContaining({ name: 'MaxIterationsReached' }),
     })
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
     expect((await logOf(conversation)).filter((line) => line.startsWith('failed'))).toHaveLength(1)
     const { header } = await conversation.state()
     expect(header.error).toMatchObject({ code: 'MaxIterationsReached', detail: expect.stringContaining('2') })
     // The count begins anew with each run.
     expect((await conversation.run(step, { maxIterations: 3 })).status).toBe('finished')
-    expect(asked).toHaveLength(5)
+    expect(requests).toHaveLength(5)
   })
 
   it('finished when it finishes on the last iteration that is allowed, by a reply or by the finish tool', async () => {
@@ -304,8 +304,8 @@ describe('a run ends', () => {
 
   it('stuck, with its reason in the log', async () => {
     const { conversation } = await begun()
-    const { step, asked } = script([[call('a')]])
-    const stuck = (): string | null => (asked.length > 0 ? 'the same call again' : null)
+    const { step, requests } = script([[call('a')]])
+    const stuck = (): string | null => (requests.length > 0 ? 'the same call again' : null)
     expect((await conversation.run(step, { stuck })).status).toBe('stuck')
     expect((await logOf(conversation)).slice(-2)).toEqual(['stuck_reason "the same call again"', '= stuck'])
   })

@@ -47,7 +47,7 @@ export type Reply = readonly Event[] | ((input: StepInput) => AsyncIterable<Even
 export interface Script {
   readonly step: Step
   /** What the model was asked with, each time. */
-  readonly asked: StepInput[]
+  readonly requests: StepInput[]
   /** Ids of the calls that were executed, in order. */
   readonly executed: string[]
 }
@@ -59,11 +59,11 @@ export function script(
     yield approved.map(result)
   },
 ): Script {
-  const left = [...replies]
-  const asked: StepInput[] = []
+  const remaining = [...replies]
+  const requests: StepInput[] = []
   const executed: string[] = []
   return {
-    asked,
+    requests,
     executed,
     async *step(input) {
       if (input.approved.length > 0) {
@@ -71,8 +71,8 @@ export function script(
         yield* execute(input)
         return
       }
-      asked.push(input)
-      const reply = left.shift() ?? [says('ok')]
+      requests.push(input)
+      const reply = remaining.shift() ?? [says('ok')]
       if (typeof reply === 'function') yield* reply(input)
       else yield reply
     },

@@ -69,17 +69,17 @@ const thinksOn: Step = async function* ({ publish, signal }) {
 
 /** An engine, a conversation, and how often the store is asked for what is shared, in a while. */
 async function counted() {
-  let asked = 0
+  let requestCount = 0
   const store = heardStore(memoryStore(), (method) => {
-    if (method === 'getItem') asked += 1
+    if (method === 'getItem') requestCount += 1
   })
   const engine = createEngine({ store, shareReplies: true })
   const conversation = await engine.create({ id: 'c' })
   await conversation.sendMessage('Hi')
   const looks = async (): Promise<number> => {
-    asked = 0
+    requestCount = 0
     await sleep(LOOKS)
-    return asked
+    return requestCount
   }
   return { store, engine, conversation, looks }
 }

@@ -92,19 +92,20 @@ function counting(inner: Store): { readonly store: Store; readonly seen: () => n
 
 describe.each(PLACES.names)('over %s', (name) => {
   it('a long conversation is opened from a snapshot and the events after it', async () => {
-    const place = await PLACES.make(name)
-    const store = place.open()
+    const backend = await PLACES.make(name)
+    const store = backend.open()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
     const log = longLog(4_500)
-    for (let at = 0; at < log.length; at += 100) await conversation.append(log.slice(at, at + 100))
+    for (let index = 0; index < log.length; index += 100)
+      await conversation.append(log.slice(index, index + 100))
     await engine.close()
     const parts = await store.loadSnapshot('c')
     expect(parts.length).toBeGreaterThan(1)
     // What is said stands in the log alone.
     for (const { bytes } of parts) expect(new TextDecoder().decode(bytes)).not.toContain('text of')
 
-    const counted = counting(place.open())
+    const counted = counting(backend.open())
     const second = createEngine({ store: counted.store })
     const reopened = await second.open('c')
     const state = await reopened.state()
@@ -123,18 +124,18 @@ describe.each(PLACES.names)('over %s', (name) => {
   })
 
   it('goes on where only the skeleton is known: on old branches, with late answers, and after moves', async () => {
-    const place = await PLACES.make(name)
-    const store = place.open()
+    const backend = await PLACES.make(name)
+    const store = backend.open()
     const writing = createEngine({ store })
     const conversation = await writing.create({ id: 'c' })
     await conversation.append([say('root'), call('old')])
     await conversation.navigate('root')
-    for (let at = 0; at < 15; at += 1)
-      await conversation.append(longLog(1_500).slice(at * 100, at * 100 + 100))
+    for (let index = 0; index < 15; index += 1)
+      await conversation.append(longLog(1_500).slice(index * 100, index * 100 + 100))
     await writing.close()
     expect((await store.loadSnapshot('c')).length).toBeGreaterThan(1)
 
-    const engine = createEngine({ store: place.open() })
+    const engine = createEngine({ store: backend.open() })
     const opened = await engine.open('c')
     const head = (await opened.state()).log.head?.id
     await opened.append(answer('old'))
@@ -199,15 +200,15 @@ describe('a snapshot is disposable', () => {
         fc.nat({ max: parts.length - 1 }),
         fc.constantFrom('flip', 'cut', 'drop', 'repeat', 'zero'),
         fc.nat(),
-        async (at, how, where) => {
+        async (index, how, where) => {
           const damaged = parts.map(({ part, bytes }) => ({ part, bytes: bytes.slice() }))
-          const hit = damaged[at]?.bytes ?? new Uint8Array()
-          const place = where % Math.max(1, hit.length)
-          if (how === 'flip') hit[place] = (hit[place] ?? 0) ^ (1 << (where % 8))
-          if (how === 'zero') hit.fill(0, place)
-          if (how === 'cut') damaged[at] = { part: at, bytes: hit.slice(0, place) }
-          if (how === 'repeat') damaged[at] = { part: at, bytes: damaged.at(-1 - at)?.bytes ?? hit }
-          if (how === 'drop') damaged.splice(at, 1)
+          const hit = damaged[index]?.bytes ?? new Uint8Array()
+          const position = where % Math.max(1, hit.length)
+          if (how === 'flip') hit[position] = (hit[position] ?? 0) ^ (1 << (where % 8))
+          if (how === 'zero') hit.fill(0, position)
+          if (how === 'cut') damaged[index] = { part: index, bytes: hit.slice(0, position) }
+          if (how === 'repeat') damaged[index] = { part: index, bytes: damaged.at(-1 - index)?.bytes ?? hit }
+          if (how === 'drop') damaged.splice(index, 1)
           const counted = counting(
             wrapStore(store, { loadSnapshot: async () => damaged, saveSnapshot: async () => undefined }),
           )
@@ -254,8 +255,8 @@ describe('a snapshot is disposable', () => {
     }
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
-    for (let at = 0; at < 30; at += 1)
-      await conversation.append(longLog(3_000).slice(at * 100, at * 100 + 100))
+    for (let index = 0; index < 30; index += 1)
+      await conversation.append(longLog(3_000).slice(index * 100, index * 100 + 100))
     expect(encodeState(await conversation.state())).toBe(encodeState(await plainState(store, 'c')))
     await engine.close()
   })
@@ -269,8 +270,8 @@ describe('hostile logs', () => {
         const store = memoryStore()
         const { createdAt } = await store.createConversation({ id: 'c' })
         const facts = log.filter((fact) => !('kind' in fact && fact.kind === 'StreamingDeltaEvent'))
-        const at = Math.floor((facts.length * cut) / 100)
-        await store.append('c', facts.slice(0, at), { mode: 'import' })
+        const index = Math.floor((facts.length * cut) / 100)
+        await store.append('c', facts.slice(0, index), { mode: 'import' })
         const engine = createEngine({ store })
         const conversation = await engine.open('c')
         await conversation.state()
@@ -279,7 +280,7 @@ describe('hostile logs', () => {
         await store.saveSnapshot('c', encodeWithoutBodies(state, 0, createdAt))
         if (evict(state).log.entries.length > 0) letGo.count += 1
         await engine.close()
-        await store.append('c', facts.slice(at), { mode: 'import' })
+        await store.append('c', facts.slice(index), { mode: 'import' })
         const other = createEngine({ store })
         const opened = await other.open('c')
         expect(encodeState(await opened.state())).toBe(encodeState(await plainState(store, 'c')))

@@ -23,14 +23,14 @@ export const wrapStore = (store: Store, calls: Partial<Store>): Store =>
   })
 
 /** A store of which every call is heard: its method and what it is given. */
-export const heardStore = (store: Store, hear: (method: string, given: readonly unknown[]) => void): Store =>
+export const heardStore = (store: Store, hear: (method: string, inputs: readonly unknown[]) => void): Store =>
   new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name)
       if (typeof value !== 'function') return value
-      return (...given: unknown[]): unknown => {
-        hear(String(name), given)
-        return Reflect.apply(value, target, given)
+      return (...input: unknown[]): unknown => {
+        hear(String(name), input)
+        return Reflect.apply(value, target, input)
       }
     },
   })

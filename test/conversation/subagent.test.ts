@@ -39,7 +39,7 @@ describe('a subagent', () => {
   it('is a conversation, which replies to the call', async () => {
     const { engine, conversation } = await begun()
     const child = script([[says('found it')]])
-    const { step, asked } = stepWith([helper(child.step)], [asksHelper('a')], [says('thanks')])
+    const { step, requests } = stepWith([helper(child.step)], [asksHelper('a')], [says('thanks')])
     await conversation.run(step)
     const [record] = await conversation.children()
     expect(record).toMatchObject({ parentConversationId: 'c', title: 'helper', status: 'finished' })
@@ -49,7 +49,7 @@ describe('a subagent', () => {
       'user: task of a',
       'agent: found it',
     ])
-    expect(asked[1]?.messages.at(-1)).toMatchObject({
+    expect(requests[1]?.messages.at(-1)).toMatchObject({
       role: 'tool',
       content: [{ text: 'found it' }],
       is_error: false,
@@ -134,13 +134,13 @@ describe('a subagent', () => {
   it('completes its call in the background, and the parent hears of it', async () => {
     const { engine, conversation } = await begun()
     const child = script([[says('found it')]])
-    const { step, asked } = stepWith(
+    const { step, requests } = stepWith(
       [helper(child.step, { background: true })],
       [asksHelper('a')],
       [says('started')],
     )
     await conversation.run(step, { until: 'settled' })
-    expect(JSON.stringify(asked.at(-1)?.messages)).toContain('found it')
+    expect(JSON.stringify(requests.at(-1)?.messages)).toContain('found it')
     await engine.close()
   })
 

@@ -40,12 +40,12 @@ const isCaughtUp = (items: readonly SubscriptionItem[]): boolean => items.at(-1)
 /** Subscriptions that are counted when they have caught up: what is appended or published then is live. */
 function catchingUp(count = 1) {
   const all = Promise.withResolvers<void>()
-  let left = count
+  let remaining = count
   return {
     done: all.promise,
     until:
       (isEnough: (items: readonly SubscriptionItem[]) => boolean) => (items: readonly SubscriptionItem[]) => {
-        if (isCaughtUp(items) && (left -= 1) === 0) all.resolve()
+        if (isCaughtUp(items) && (remaining -= 1) === 0) all.resolve()
         return isEnough(items)
       },
   }
@@ -60,8 +60,8 @@ async function fresh(events: number): Promise<{ engine: Engine; conversation: Co
 
 describe.each(PLACES.names)('over %s, subscribers', (name) => {
   it('see every event after their position once and in order, from several engines, slow or fast, and after they come back', async () => {
-    const place = await PLACES.make(name)
-    const stores = [place.open(), place.open(), place.open()]
+    const backend = await PLACES.make(name)
+    const stores = [backend.open(), backend.open(), backend.open()]
     const engines = stores.map((store) => createEngine({ store }))
     const [first, second, reading] = engines as [Engine, Engine, Engine]
     const begun = await first.create({ id: 'c' })
@@ -116,8 +116,8 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
   })
 
   it('read a log that is longer than a page and partly let go', async () => {
-    const place = await PLACES.make(name)
-    const store = place.open()
+    const backend = await PLACES.make(name)
+    const store = backend.open()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
     for (let n = 0; n < 5; n += 1) await conversation.append(range(0, 450).map((i) => pause(`${n}.${i}`)))
@@ -188,10 +188,10 @@ describe('a subscription', () => {
     await conversation.append(pause('a'))
     conversation.publish(delta('again'))
     await conversation.append(pause('b'))
-    const said = (await reading).map((item) =>
+    const messages = (await reading).map((item) =>
       item.type === 'delta' ? item.event.content : item.type === 'event' ? item.id : item.type,
     )
-    expect(said).toEqual(['caught_up', 'Hello', 'a', 'again', 'b'])
+    expect(messages).toEqual(['caught_up', 'Hello', 'a', 'again', 'b'])
     expect(() => conversation.publish(pause('p'))).toThrow(/Append it instead/)
     await expect(conversation.append(delta('x'))).rejects.toThrow(/Publish it instead/)
     await engine.close()
@@ -214,10 +214,10 @@ describe('a subscription', () => {
       await conversation.append(pause(`e${n}`))
     }
     gate.resolve()
-    const given = (await reading).flatMap((item) =>
+    const input = (await reading).flatMap((item) =>
       item.type === 'delta' ? [item.event.content] : item.type === 'event' ? [item.id] : [],
     )
-    expect(given).toEqual(range(0, 300).flatMap((n) => [`${n}.0 ${n}.1 ${n}.2 `, `e${n}`]))
+    expect(input).toEqual(range(0, 300).flatMap((n) => [`${n}.0 ${n}.1 ${n}.2 `, `e${n}`]))
     await engine.close()
   })
 

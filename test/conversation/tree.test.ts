@@ -81,7 +81,7 @@ const conversationOf = ({ attributes }: Record<string, unknown>): unknown =>
 
 const text = (words: string): string => JSON.stringify([{ type: 'text', text: words }])
 
-const said = (id: string): StateTree['state'] =>
+const output = (id: string): StateTree['state'] =>
   replay([{ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [] } }])
 
 describe('tree', () => {
@@ -101,7 +101,7 @@ describe('tree', () => {
   it('loads the bodies of a conversation that was opened from a snapshot', async () => {
     const store = sqliteStore({ file: ':memory:' })
     const { engine, conversation } = await begun('hello', store)
-    for (let at = 0; at < 1_100; at += 1) await conversation.append(says(`${at}`))
+    for (let index = 0; index < 1_100; index += 1) await conversation.append(says(`${index}`))
     await engine.close()
     const later = createEngine({ store })
     const tree = await (await later.open('c')).tree()
@@ -127,12 +127,12 @@ describe('functions of a tree', () => {
       const what = item.type === 'call' ? item.tool : item.type === 'message' ? item.content : item.type
       return [depth, conversationId === 'c' ? 0 : ids.indexOf(conversationId) + 1 || 3, JSON.stringify(what)]
     })
-    const below = (at: number, name: string): unknown[] => [
-      [1, at, text(`task of ${name}`)],
-      [1, at, '"expert"'],
-      [2, 3, text(`task of deep-${ids[at - 1]}`)],
+    const below = (index: number, name: string): unknown[] => [
+      [1, index, text(`task of ${name}`)],
+      [1, index, '"expert"'],
+      [2, 3, text(`task of deep-${ids[index - 1]}`)],
       [2, 3, text('I know')],
-      [1, at, text('found it')],
+      [1, index, text('found it')],
     ]
     expect(lines).toEqual([
       [0, 0, text('hello')],
@@ -146,16 +146,16 @@ describe('functions of a tree', () => {
   })
 
   it('put a subagent whose call is not on the branch at the end', () => {
-    const child = { id: 'k', title: null, actionId: 'gone', state: said('k'), children: [] }
-    const tree = { id: 'c', title: null, actionId: null, state: said('m'), children: [child] }
+    const child = { id: 'k', title: null, actionId: 'gone', state: output('k'), children: [] }
+    const tree = { id: 'c', title: null, actionId: null, state: output('m'), children: [child] }
     expect(toTreeTimeline(tree).map(({ item }) => item.id)).toEqual(['m', 'k'])
   })
 
   it('count usage with and without subagents', async () => {
     const { engine, tree } = await family()
-    const { own, withChildren } = usageOfTree(tree)
-    expect(own).toEqual(usageTotals(tree.state))
-    expect([own.prompt_tokens, withChildren.prompt_tokens, withChildren.completion_tokens]).toEqual([
+    const { own: ownUsage, withChildren } = usageOfTree(tree)
+    expect(ownUsage).toEqual(usageTotals(tree.state))
+    expect([ownUsage.prompt_tokens, withChildren.prompt_tokens, withChildren.completion_tokens]).toEqual([
       1, 221, 5,
     ])
     expect([...withChildren.by_model.keys()]).toEqual(['m'])

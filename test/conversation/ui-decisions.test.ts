@@ -167,7 +167,7 @@ describe('a tool that the page executes', () => {
 
   it.each(OUTPUTS)('returns %s, and the run continues', async (_, output, part) => {
     const { engine, conversation } = await empty()
-    const { step, asked } = script([[call('a', 'locate'), call('b')], [says('You are there.')]])
+    const { step, requests } = script([[call('a', 'locate'), call('b')], [says('You are there.')]])
     const { fetch, runs } = server(conversation, step, run, ui)
     const chat = new PlainChat({ id: conversation.id, fetch })
     await chat.sendMessage({ text: 'Where am I?' })
@@ -185,7 +185,7 @@ describe('a tool that the page executes', () => {
       part,
     )
     expect((await outcome(conversation)).at(-1)).toBe('agent: You are there.')
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
     await engine.close()
   })
 

@@ -21,8 +21,8 @@ const userWords = async (conversation: Conversation): Promise<string[]> =>
 
 /** Says what it was asked, so that a reply shows which words it replies to. */
 const echo: Step = ({ messages }) => {
-  const asked = messages.flatMap((message) => (message.role === 'user' ? textsOf(message.content) : []))
-  return [says(`to ${asked.join(' ')}`)]
+  const requests = messages.flatMap((message) => (message.role === 'user' ? textsOf(message.content) : []))
+  return [says(`to ${requests.join(' ')}`)]
 }
 
 const posted = (text: string, more: object = {}) => ({

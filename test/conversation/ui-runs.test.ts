@@ -40,8 +40,8 @@ it('tells of a store that fails under a run, though the log has it running still
   const { engine, conversation } = await begun(
     'Hi',
     wrapStore(inner, {
-      append: (...given) =>
-        fails ? Promise.reject(Object.assign(new Error('away'), { code: 'x' })) : inner.append(...given),
+      append: (...input) =>
+        fails ? Promise.reject(Object.assign(new Error('away'), { code: 'x' })) : inner.append(...input),
     }),
   )
   const { step } = script([
@@ -61,8 +61,8 @@ it('tells of a store that fails under a run, though the log has it running still
 it('tells of a lease that another holds who never begins, and ends with the reply of one who does', async () => {
   const { engine, conversation, store } = await begun()
   const lease = await store.acquireLease('c', 'another', 60_000)
-  const own = () => conversation.run(script([]).step)
-  const { types, codes } = await stream(conversation, { run: own })
+  const ownValue = () => conversation.run(script([]).step)
+  const { types, codes } = await stream(conversation, { run: ownValue })
   expect(types).toEqual(['start', 'error', 'finish'])
   expect(codes).toEqual(['already_running'])
   if (lease !== null) await store.releaseLease(lease)
@@ -76,7 +76,7 @@ it('tells of a lease that another holds who never begins, and ends with the repl
   ])
   const running = conversation.run(step)
   await end.reached
-  const rejected = own().finally(() => end.open())
+  const rejected = ownValue().finally(() => end.open())
   const other = await stream(conversation, { run: () => rejected })
   expect(other.types).toEqual(['start', 'start-step', 'text-start', 'text-delta', 'text-end', 'finish'])
   expect(other.codes).toEqual(['already_running'])
@@ -86,12 +86,12 @@ it('tells of a lease that another holds who never begins, and ends with the repl
 
 it('tells of a run that rejects when its client has gone', async () => {
   const { engine, conversation } = await begun()
-  const told = Promise.withResolvers<unknown>()
+  const report = Promise.withResolvers<unknown>()
   const run = () => conversation.run(script([]).step, { leaseTtl: -1 })
-  const chunks = uiMessageStream(conversation, { run, onError: told.resolve })
+  const chunks = uiMessageStream(conversation, { run, onError: report.resolve })
   await chunks.next()
   await chunks.return()
-  expect(await told.promise).toMatchObject({ code: 'invalid_argument' })
+  expect(await report.promise).toMatchObject({ code: 'invalid_argument' })
   await engine.close()
 })
 

@@ -54,7 +54,7 @@ describe('a reply to the AI SDK’s client', () => {
     await fc.assert(
       fc.asyncProperty(plan, async ({ replies, cuts, consents, asks }) => {
         const { engine, conversation } = await empty()
-        const left = [...replies]
+        const remaining = [...replies]
         let calls = 0
         const step: Step = async function* ({ approved, publish }) {
           if (approved.length > 0) {
@@ -71,7 +71,7 @@ describe('a reply to the AI SDK’s client', () => {
             words,
             changes,
             calls: tools,
-          } = left.shift() ?? { words: ['ok'], changes: false, calls: [] }
+          } = remaining.shift() ?? { words: ['ok'], changes: false, calls: [] }
           for (const word of words) {
             publish(delta(word))
             await new Promise(setImmediate)
@@ -81,8 +81,8 @@ describe('a reply to the AI SDK’s client', () => {
           const response = `r${calls}`
           if (tools.length === 0) yield says(text)
           else
-            yield tools.map((tool, at) =>
-              call(`c${calls++}`, tool, { llm_response_id: response, thought: at === 0 ? thought : [] }),
+            yield tools.map((tool, index) =>
+              call(`c${calls++}`, tool, { llm_response_id: response, thought: index === 0 ? thought : [] }),
             )
         }
         const { fetch, runs } = server(conversation, step, { policy: () => asks })
@@ -112,13 +112,13 @@ describe('a reply to the AI SDK’s client', () => {
         await chat.sendMessage({ text: 'Hello' })
         await settle()
         for (let round = 0; round < 9; round += 1) {
-          const asked = chat.messages
+          const requests = chat.messages
             .at(-1)
             ?.parts.flatMap((part) =>
               'approval' in part && part.state === 'approval-requested' ? [part.approval] : [],
             )
-          if (asked === undefined || asked.length === 0) break
-          for (const { id } of asked) {
+          if (requests === undefined || requests.length === 0) break
+          for (const { id } of requests) {
             consented += 1
             await chat.addToolApprovalResponse({ id, approved: consents.shift() ?? true, reason: 'so' })
           }
@@ -190,13 +190,13 @@ describe('a reply to the AI SDK’s client', () => {
 
   it('says a message once, says it in other words, and replies anew', async () => {
     const { engine, conversation } = await empty()
-    const { step, asked } = script([[says('one')], [says('two')], [says('three')]])
+    const { step, requests } = script([[says('one')], [says('two')], [says('three')]])
     const { fetch } = server(conversation, step)
     const chat = new PlainChat({ id: conversation.id, fetch })
     await chat.sendMessage({ text: 'Hi' })
     await chat.regenerate()
     await expectSame(chat, conversation)
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
     const { id } = chat.messages[0] as UIMessage
     await chat.sendMessage({ text: 'Hey', messageId: id })
     const texts = toUIMessages(await conversation.state()).map(({ parts }) => parts.at(-1))

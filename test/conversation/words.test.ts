@@ -28,16 +28,16 @@ it('gives a reader that keeps up what has come, and takes no part out of a longe
     return slice.call(this, from, to)
   })
   const reply = new StreamedReply('r', true)
-  let said = { content: 0, reasoning: 0 }
+  let output = { content: 0, reasoning: 0 }
   for (let n = 0; n < 2_000; n += 1) {
     const text = `word ${n} `
     const isContent = n % 3 > 0
     reply.add({ content: isContent ? text : '', reasoning: isContent ? '' : text, logLength: 1 })
-    const next = reply.next(said, 1)
+    const next = reply.next(output, 1)
     if (next === null) throw new Error('nothing is next')
-    const event = reply.between(said, next)
+    const event = reply.between(output, next)
     expect(isContent ? event.content : event.reasoning_content).toBe(text)
-    said = { ...next }
+    output = { ...next }
   }
   expect(taken).toBe(0)
 })

@@ -16,7 +16,7 @@ export const anyJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     biting(),
     fc.array(tie('value'), { maxLength: 4 }),
-    fc.dictionary(biting(), tie('value'), { maxKeys: 4 }).map(own),
+    fc.dictionary(biting(), tie('value'), { maxKeys: 4 }).map(ownValue),
   ),
 })).value
 
@@ -38,7 +38,7 @@ function biting(): fc.Arbitrary<string> {
 }
 
 /** The dictionary as JSON.parse would make it, `__proto__` and all. */
-function own(entries: Fields): unknown {
+function ownValue(entries: Fields): unknown {
   return JSON.parse(JSON.stringify(entries)) as unknown
 }
 
@@ -153,7 +153,7 @@ export const almostEvent: fc.Arbitrary<Fields> = fc
       )
       .map(([base, identity, odd, dropped]) => {
         const { [dropped]: _, ...event } = { ...base, ...odd, ...identity }
-        return own(event) as Fields
+        return ownValue(event) as Fields
       }),
   )
 

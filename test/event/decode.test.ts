@@ -181,16 +181,21 @@ describe('nested shapes', () => {
   })
 
   it('messages, calls, tools, images, critics, actions and observations are open', () => {
-    const own = { own: { deep: [1] } }
-    const call = { id: 'c', name: 'n', arguments: 'no json', origin: 'completion', ...own }
+    const ownValue = { own: { deep: [1] } }
+    const call = { id: 'c', name: 'n', arguments: 'no json', origin: 'completion', ...ownValue }
     const value = {
       ...sampleOf('MessageEvent').minimal,
-      llm_message: { role: 'user', content: [{ image_urls: [], ...own }], tool_calls: [call], ...own },
-      critic_result: { score: 1, ...own },
+      llm_message: {
+        role: 'user',
+        content: [{ image_urls: [], ...ownValue }],
+        tool_calls: [call],
+        ...ownValue,
+      },
+      critic_result: { score: 1, ...ownValue },
     }
     expect(decodeEvent(value)).toEqual({ ok: true, event: value, warnings: [] })
-    expect(action({ tool_call: call, action: { kind: 'Own', ...own } }).ok).toBe(true)
-    const tools = [{ description: '', action_type: 'A', ...own }]
+    expect(action({ tool_call: call, action: { kind: 'Own', ...ownValue } }).ok).toBe(true)
+    const tools = [{ description: '', action_type: 'A', ...ownValue }]
     expect(decodeEvent({ ...sampleOf('SystemPromptEvent').minimal, tools }).ok).toBe(true)
   })
 

@@ -73,8 +73,8 @@ describe('withDefaults', () => {
 
   it('freezes its copy and nothing of the event, is legal again, and changes nothing the second time', () => {
     fc.assert(
-      fc.property(anyEvent, (given) => {
-        const event = given as object as Event
+      fc.property(anyEvent, (input) => {
+        const event = input as object as Event
         const filled = withDefaults(event)
         expect(Object.isFrozen(filled)).toBe(true)
         expect(

@@ -23,10 +23,10 @@ const OTHERS = ['is_input', 'timeout', 'task_list', 'metadata', 'exit_code', 'vi
 /** A kind with its payload drifted in one field. */
 const drifted = fc
   .tuple(fc.constantFrom(...PARTS), fc.nat(), fc.constantFrom('drop', 'null', 'alter'), jsonValue())
-  .map(([[part, kind], at, how, value]) => {
+  .map(([[part, kind], index, how, value]) => {
     const payload: Fields & { readonly kind: string } = { kind, ...REQUIRED[kind] }
     const fields = [...Object.keys(REQUIRED[kind] ?? {}), ...OTHERS]
-    const field = fields[at % fields.length] as string
+    const field = fields[index % fields.length] as string
     const { [field]: _, ...rest } = payload
     const altered = how === 'drop' ? rest : { ...rest, [field]: how === 'null' ? null : value }
     return { part, kind, payload: { ...altered, kind } }

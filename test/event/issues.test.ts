@@ -82,8 +82,8 @@ describe('an issue', () => {
         input: '',
       },
     ],
-  ])('%j', (given, issue) => {
-    expect(issuesOf(...given)).toEqual([issue])
+  ])('%j', (input, issue) => {
+    expect(issuesOf(...input)).toEqual([issue])
   })
 
   it('tells of everything at once', () => {

@@ -90,9 +90,9 @@ describe('what can be read of a line in quarantine', () => {
     ['{"kind":"PauseEvent","id":null,"zebra":1}', { event_kind: 'PauseEvent' }],
     ['["id"]', {}],
     ['nope', {}],
-  ])('%s', (line, place) => {
+  ])('%s', (line, position) => {
     const { quarantined: is, raw, issues: _, ...rest } = quarantined(loadLine(line).fact)
-    expect(rest).toEqual(place)
+    expect(rest).toEqual(position)
     expect({ is, raw }).toEqual({ is: true, raw: line })
   })
 
@@ -108,13 +108,13 @@ describe('what can be read of a line in quarantine', () => {
 describe('properties', () => {
   it('what was loaded decodes strictly, and loads as itself', () => {
     let upcast = 0
-    let kept = 0
+    let stored = 0
     fc.assert(
       fc.property(almostEvent, (value) => {
         const line = JSON.stringify(value)
         const { fact, upcasts } = loadLine(line)
         if (isQuarantined(fact)) {
-          kept += 1
+          stored += 1
           expect(loadLine(fact.raw).fact).toEqual(fact)
           return
         }
@@ -127,6 +127,6 @@ describe('properties', () => {
       { numRuns: 600 },
     )
     expect(upcast).toBeGreaterThan(20)
-    expect(kept).toBeGreaterThan(20)
+    expect(stored).toBeGreaterThan(20)
   })
 })

@@ -54,13 +54,13 @@ const scalar: fc.Arbitrary<Text> = fc.oneof(
   fc.constantFrom('true', 'null', '{}', '[]').map((text) => ({ text, wrong: [] })),
 )
 
-const under = (at: string | number, { wrong }: Text): string[] => wrong.map((path) => `${at}.${path}`)
+const under = (index: string | number, { wrong }: Text): string[] => wrong.map((path) => `${index}.${path}`)
 
 const { json } = fc.letrec<{ json: Text; list: Text; object: Text }>((tie) => ({
   json: fc.oneof({ depthSize: 'small' }, scalar, tie('list'), tie('object')),
   list: fc.array(tie('json'), { maxLength: 3 }).map((items) => ({
     text: `[${items.map(({ text }) => text).join(',')}]`,
-    wrong: items.flatMap((item, at) => under(at, item)),
+    wrong: items.flatMap((item, index) => under(index, item)),
   })),
   object: fc.array(fc.tuple(key, space, tie('json')), { maxLength: 4 }).map((items) => {
     const known = new Set<string>()

@@ -88,7 +88,7 @@ describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked
   it.each(snippets === undefined ? [] : [snippets])(
     '$file: what is whole loads, what is not says why',
     (log) => {
-      const kept = linesOf(log).flatMap((line, index) => {
+      const stored = linesOf(log).flatMap((line, index) => {
         const { fact } = loadLine(line)
         return isQuarantined(fact)
           ? [
@@ -100,7 +100,7 @@ describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked
             ]
           : []
       })
-      expect(kept).toEqual([
+      expect(stored).toEqual([
         '7, HookExecutionEvent, hook_command missing, exit_code missing',
         '8, HookExecutionEvent, hook_event_type missing, hook_command missing, success missing, exit_code missing',
         '9, UserRejectObservation, action_id missing, privacy_check_result extra_forbidden',

@@ -192,9 +192,9 @@ export const SAMPLES: readonly Sample[] = [
 
 /** The sample of one kind. */
 export function sampleOf(kind: EventKind): Sample {
-  const found = SAMPLES.find((sample) => sample.kind === kind)
-  if (found === undefined) throw new Error(`no sample of ${kind}`)
-  return found
+  const match = SAMPLES.find((sample) => sample.kind === kind)
+  if (match === undefined) throw new Error(`no sample of ${kind}`)
+  return match
 }
 
 /** The minimal event of a kind with other fields in it, as an old version may have written it. */

@@ -294,24 +294,24 @@ describe('each oddity, and what becomes of it', () => {
       { kind: 'ConversationStateUpdateEvent', key: null, value: null },
       { kind: 'ConversationStateUpdateEvent', value: null },
     ],
-  ])('%s: %j', (name, given, wanted) => {
-    const before = structuredClone(given)
-    const result = upcast(given)
+  ])('%s: %j', (name, input, wanted) => {
+    const before = structuredClone(input)
+    const result = upcast(input)
     expect(result.value).toEqual(wanted)
     expect(result.applied).toEqual([name])
-    expect(given).toEqual(before)
+    expect(input).toEqual(before)
     expect(decodeEvent(result.value)).toMatchObject({ ok: true })
     const upcaster = UPCASTERS.find((each) => each.name === name)
-    expect(upcaster?.applies(given as JsonObject)).toBe(true)
+    expect(upcaster?.applies(input as JsonObject)).toBe(true)
     expect(upcaster?.applies(result.value as JsonObject)).toBe(false)
   })
 
   it('several at once, in order', () => {
-    const given = observation(
+    const input = observation(
       { output: 'a', error: '', kind: 'StrReplaceEditorObservation', command: 'view' },
       { extended_content: null, id: null },
     )
-    expect(upcast(given).applied).toEqual([
+    expect(upcast(input).applied).toEqual([
       'early.tool_kinds',
       'results.output_and_error',
       'nulls.defaults',

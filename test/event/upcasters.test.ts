@@ -94,8 +94,8 @@ describe('the upcasters', () => {
   it('are pure, total, and done after one run', () => {
     const seen = new Map<string, number>()
     fc.assert(
-      fc.property(almostEvent, (given) => {
-        const event = given as JsonObject
+      fc.property(almostEvent, (input) => {
+        const event = input as JsonObject
         const before = structuredClone(event)
         const { value, applied } = upcast(event)
         expect(isDeepStrictEqual(event, before)).toBe(true)

@@ -12,17 +12,17 @@ import { action, agent, condensation, moveHead, observe, system, user, users } f
 const call = action('call', { call: 'c1' })
 const later = action('later', { call: 'c9' })
 
-const said = (log: readonly Event[], id: string): string => explain(replay(log), id).verdict.text
+const output = (log: readonly Event[], id: string): string => explain(replay(log), id).verdict.text
 const notes = (log: readonly Event[], id: string): string[] =>
   explain(replay(log), id).notes.map(({ text }) => text)
-const found = (log: readonly Event[], kind: FindingKind): string[] =>
+const results = (log: readonly Event[], kind: FindingKind): string[] =>
   findings(log).flatMap((one) => (one.kind === kind ? [one.text] : []))
 
 const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
 
 describe('a result and its call', () => {
   it('are told by what stood there when the result came', () => {
-    expect(said([user('m'), observe('early', call), call], 'early')).toBe(
+    expect(output([user('m'), observe('early', call), call], 'early')).toBe(
       'its call "call" is later in the log',
     )
     const log = [
@@ -44,9 +44,9 @@ describe('a result and its call', () => {
     expect(explain(replay(log), 'late').pairedWith).toEqual(['call'])
     expect(explain(replay(log), 'call').pairedWith).toEqual(['late'])
     expect(notes(log, 'call')).toEqual(['its result is "late", which arrived after the call was forgotten'])
-    const left = [...log, user('n', 'n', { parent_id: 'm' })]
-    expect(explain(replay(left), 'late').pairedWith).toEqual(['call'])
-    expect(explain(replay(left), 'call').pairedWith).toEqual(['late'])
+    const remaining = [...log, user('n', 'n', { parent_id: 'm' })]
+    expect(explain(replay(remaining), 'late').pairedWith).toEqual(['call'])
+    expect(explain(replay(remaining), 'call').pairedWith).toEqual(['late'])
   })
 })
 
@@ -62,7 +62,7 @@ describe('what a condensation took out', () => {
     expect(notes(log, 'sum')[0]).toBe(
       'it removed 2 events from the view, and forgot 1 event of a batch that waited for a result',
     )
-    expect(found([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
+    expect(results([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
       expect.stringContaining('the condensation "sum" removed 2 events from what had been sent'),
     ])
   })
@@ -73,10 +73,10 @@ describe('an event that HEAD is not behind', () => {
     const state = replay(users('a', 'b', 'c'))
     expect(explain(switchTo(state, 'b'), 'c').verdict.text).toBe('HEAD is before it')
     expect(explain(switchTo(state, null), 'c').verdict.text).toBe('HEAD is before it')
-    expect(said([...users('a', 'b', 'c'), moveHead('h', 'b')], 'c')).toBe('HEAD was moved before it by "h"')
+    expect(output([...users('a', 'b', 'c'), moveHead('h', 'b')], 'c')).toBe('HEAD was moved before it by "h"')
     const anew = [user('a'), agent('b'), user('c', 'c', { parent_id: '__root__' })]
-    expect(said(anew, 'b')).toBe('HEAD went to another branch with "c", which starts a new root')
-    expect(found(anew, 'lost_branch')).toEqual([expect.stringMatching(/: "c" starts a new root$/)])
+    expect(output(anew, 'b')).toBe('HEAD went to another branch with "c", which starts a new root')
+    expect(results(anew, 'lost_branch')).toEqual([expect.stringMatching(/: "c" starts a new root$/)])
   })
 
   it('is removed by what took HEAD away only where it would be in the view else', () => {

@@ -17,7 +17,7 @@ export interface FieldBug {
 }
 
 /** A reply in words, as its record has it. */
-function said(id: string, words: string, record: object, thinking = false): MessageEvent {
+function text(id: string, words: string, record: object, thinking = false): MessageEvent {
   const signed = { thinking_blocks: [{ type: 'thinking', thinking: `on ${id}`, signature: 'c2ln' }] } as const
   const llm_message = {
     role: 'assistant',
@@ -72,7 +72,7 @@ const cache: FieldBug = {
   ids: ['s2'],
 }
 
-const thought = said('plan', 'I begin with the folder.', { grammar: 'anthropic', after: 'task' }, true)
+const thought = text('plan', 'I begin with the folder.', { grammar: 'anthropic', after: 'task' }, true)
 const signed: FieldBug = {
   name: 'a signed block behind a changed prefix',
   log: [system('s1', rules), task, thought, user('go'), system('s2', 'Answer in French.'), done],
@@ -165,8 +165,8 @@ const secret: FieldBug = {
 
 const cut: FieldBug = {
   name: 'a reply cut off',
-  log: [task, said('cut', 'All of them are ren', { outcome: 'truncated', stop_reason: 'max_tokens' })],
-  healthy: [task, said('cut', 'All of them are renamed.', {})],
+  log: [task, text('cut', 'All of them are ren', { outcome: 'truncated', stop_reason: 'max_tokens' })],
+  healthy: [task, text('cut', 'All of them are renamed.', {})],
   kind: 'cut_off',
   says: /the reply was cut off by its limit of tokens \(max_tokens\)/,
   ids: ['cut'],

@@ -26,14 +26,14 @@ describe('the mistakes of the field', () => {
 
 /** A run of a model that signs what it thinks, whose system prompt changes; the log of it. */
 async function logOf(write: (state: State) => readonly NeutralMessage[]): Promise<readonly Event[]> {
-  let asked = 0
+  let requestCount = 0
   const create = async () => {
-    asked += 1
-    const thinking = { type: 'thinking', thinking: '', signature: `signed ${asked}` }
-    const call = { type: 'tool_use', id: `toolu_${asked}`, name: 'read', input: {} }
+    requestCount += 1
+    const thinking = { type: 'thinking', thinking: '', signature: `signed ${requestCount}` }
+    const call = { type: 'tool_use', id: `toolu_${requestCount}`, name: 'read', input: {} }
     const [content, stop_reason] =
-      asked % 3 === 0 ? [{ type: 'text', text: 'Done.' }, 'end_turn'] : [call, 'tool_use']
-    return { id: `msg_${asked}`, model: 'm', content: [thinking, content], stop_reason }
+      requestCount % 3 === 0 ? [{ type: 'text', text: 'Done.' }, 'end_turn'] : [call, 'tool_use']
+    return { id: `msg_${requestCount}`, model: 'm', content: [thinking, content], stop_reason }
   }
   const read: StepTool = {
     name: 'read',

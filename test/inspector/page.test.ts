@@ -78,7 +78,7 @@ describe('the page', () => {
           expect(JSON.parse(head).title).toBe(title + markup)
           const read = rest.flatMap((block): unknown[] => JSON.parse(block))
           expect(read).toHaveLength(log.facts.length)
-          const plain = log.facts.flatMap((fact, at) => (isQuarantined(fact) ? [] : [[read[at], fact]]))
+          const plain = log.facts.flatMap((fact, index) => (isQuarantined(fact) ? [] : [[read[index], fact]]))
           for (const [shown, fact] of plain)
             expect(shown).toEqual(JSON.parse(JSON.stringify(maskSecrets(fact))))
           expect(page).not.toContain(secret)
@@ -93,7 +93,7 @@ describe('the page', () => {
 /** The line of a budget, as the engine would cut if each unit were one message. */
 function lineByFit(state: State, budget: number): BudgetLine {
   const { system, tools } = frontTokens(state)
-  const left = budget - system - tools
+  const remaining = budget - system - tools
   const units = new WeakMap<NeutralMessage, Unit>()
   const write = ({ branch }: State): NeutralMessage[] =>
     [...branch.view.units]
@@ -105,8 +105,8 @@ function lineByFit(state: State, budget: number): BudgetLine {
       })
   const count = (messages: readonly NeutralMessage[]): number =>
     messages.reduce((sum, message) => sum + totalOf(tokensOfUnit(units.get(message) as Unit)), 0)
-  const fit = fitToBudget(state, count, Math.max(0, left), { write })
-  if (fit.type === 'fit') return { cut: fit.cut, left: left - fit.tokens, refused: null }
+  const fit = fitToBudget(state, count, Math.max(0, remaining), { write })
+  if (fit.type === 'fit') return { cut: fit.cut, left: remaining - fit.tokens, refused: null }
   const least = fit.reason.tokens + system + tools
   return { cut: 0, left: budget - least, refused: `the minimum request has ${least} tokens` }
 }
@@ -121,10 +121,10 @@ describe('what is read off a log', () => {
         fc.nat(),
         fc.constantFrom(...(Object.keys(FORMS) as Form[])),
         fc.nat({ max: 400 }),
-        (facts, at, from, form, budget) => {
+        (facts, index, from, form, budget) => {
           const log = replayed(documentOf(facts))
-          const place = facts.length === 0 ? 0 : at % (facts.length + 1)
-          const state = stateOf(log, place)
+          const position = facts.length === 0 ? 0 : index % (facts.length + 1)
+          const state = stateOf(log, position)
           const last = state.log.entries.last()
           const read = readAtOnce(state)
           const { marks, starts, tokens } = read
@@ -136,12 +136,12 @@ describe('what is read off a log', () => {
             [...ids].filter((item) => 'seq' in item).length,
           )
           const rows = unitRows(state.branch.view, 0, starts)
-          const told = new Set(rows.flatMap((row) => (row.isCut && !row.isPending ? [row.at] : [])))
-          for (const cut of cutPoints(state).slice(0, -1)) expect(told.has(cut)).toBe(true)
-          cuts += told.size
+          const reports = new Set(rows.flatMap((row) => (row.isCut && !row.isPending ? [row.at] : [])))
+          for (const cut of cutPoints(state).slice(0, -1)) expect(reports.has(cut)).toBe(true)
+          cuts += reports.size
           if (last?.inTree === true && last.canBeHead && last.id !== null)
             expect(stateAt(state, last.id).branch).toBe(state.branch)
-          const { broken } = differenceAt(log, asksOf(log), place, form)
+          const { broken } = differenceAt(log, asksOf(log), position, form)
           if (broken !== null) breaks += 1
           expect(budgetLine(read, totalOf(tokens))).toEqual({ cut: 0, left: 0, refused: null })
           const line = budgetLine(read, budget)

@@ -12,7 +12,7 @@ import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { action, agent, image, observe, pair, system, text, user } from '../build.ts'
-import { fold, say, told, words } from './look.ts'
+import { fold, say, notices, words } from './look.ts'
 
 const EPHEMERAL = { type: 'ephemeral' }
 const URL_1 = 'https://a.example/1.png'
@@ -120,7 +120,7 @@ describe('group M: chat', () => {
     ]
     const call = action('a')
     const lengths = (result: string, maxResultLength?: number) =>
-      told(
+      notices(
         fold(user('u', over), call, observe('o', call, result)),
         maxResultLength === undefined ? {} : { maxResultLength },
       )
@@ -130,10 +130,10 @@ describe('group M: chat', () => {
     expect(lengths(under, 50_000)).toEqual([50_001, 49_999])
     expect(lengths(exact, 50_000)).toEqual([50_001, 50_000])
     expect(lengths(over, 50_000)).toEqual([50_001, 50_000])
-    const clipped = told(fold(call, observe('o', call, over)), { maxResultLength: 50_000 })[1]
+    const clipped = notices(fold(call, observe('o', call, over)), { maxResultLength: 50_000 })[1]
     expect(words(clipped)[0]).toContain('<response clipped>')
     const long = action('b', { thought: over })
-    const [reply, several] = told(fold(long, observe('p', long, [text(over), text(exact)])), {
+    const [reply, several] = notices(fold(long, observe('p', long, [text(over), text(exact)])), {
       maxResultLength: 50_000,
     })
     expect(words(reply)).toEqual([over])

@@ -27,18 +27,18 @@ describe('group C: copies', () => {
   })
 
   it('C10 a text deep inside cannot be changed behind the log', () => {
-    const given = {
+    const input = {
       kind: 'MessageEvent',
       id: 'm',
       source: 'user',
       llm_message: { role: 'user', content: [{ text: 'said' }] },
     }
-    const state = fold(read(given))
-    for (const part of given.llm_message.content) part.text = 'changed'
+    const state = fold(read(input))
+    for (const part of input.llm_message.content) part.text = 'changed'
     const { event } = entry(state, 'm')
-    const kept = event?.kind === 'MessageEvent' ? event.llm_message.content?.[0] : undefined
-    expect(kept).toEqual({ text: 'said' })
-    expect(() => Object.assign(kept ?? {}, { text: 'changed' })).toThrow(TypeError)
+    const stored = event?.kind === 'MessageEvent' ? event.llm_message.content?.[0] : undefined
+    expect(stored).toEqual({ text: 'said' })
+    expect(() => Object.assign(stored ?? {}, { text: 'changed' })).toThrow(TypeError)
   })
 
   it('C12 a copy that was written and read', () => {

@@ -9,16 +9,19 @@ import { count, pattern } from '../context/stuck-logs.ts'
 
 /** The same call, refused for another reason each time. */
 const refused = (times: number): Event[] =>
-  count(times).flatMap((at) => {
-    const call = action(`a${at}`)
-    return [call, reject(`r${at}`, call, { rejection_reason: `no, ${at}` })]
+  count(times).flatMap((index) => {
+    const call = action(`a${index}`)
+    return [call, reject(`r${index}`, call, { rejection_reason: `no, ${index}` })]
   })
 
 /** Four calls that could never run. */
-const invalid = (args: (at: number) => string, tool: (at: number) => string = () => 'missing'): Event[] =>
-  count(4).flatMap((at) => {
-    const call = action(`a${at}`, { action: null, tool: tool(at), args: args(at) })
-    return [call, fail(`e${at}`, call, 'no such tool')]
+const invalid = (
+  args: (index: number) => string,
+  tool: (index: number) => string = () => 'missing',
+): Event[] =>
+  count(4).flatMap((index) => {
+    const call = action(`a${index}`, { action: null, tool: tool(index), args: args(index) })
+    return [call, fail(`e${index}`, call, 'no such tool')]
   })
 
 it('B22 the title is made from the active branch only', () => {
@@ -32,8 +35,8 @@ it('W42 four identical rejections are stuck', () => {
 })
 
 it('W43 four different calls to a missing tool are not stuck', () => {
-  expect(pattern(invalid((at) => `{"x":${at}}`))).toBe(null)
-  expect(pattern(invalid((at) => (at % 2 === 0 ? '{"x":1,"y":2}' : '{ "y": 2, "x": 1 }')))).toBe(
+  expect(pattern(invalid((index) => `{"x":${index}}`))).toBe(null)
+  expect(pattern(invalid((index) => (index % 2 === 0 ? '{"x":1,"y":2}' : '{ "y": 2, "x": 1 }')))).toBe(
     'action_error',
   )
   expect(pattern(invalid(() => 'no json'))).toBe('action_error')
@@ -41,10 +44,10 @@ it('W43 four different calls to a missing tool are not stuck', () => {
     pattern(
       invalid(
         () => '{}',
-        (at) => `none${at}`,
+        (index) => `none${index}`,
       ),
     ),
   ).toBe(null)
   // A text that is JSON, and the value that it writes.
-  expect(pattern(invalid((at) => (at % 2 === 0 ? '"{}"' : '{}')))).toBe(null)
+  expect(pattern(invalid((index) => (index % 2 === 0 ? '"{}"' : '{}')))).toBe(null)
 })

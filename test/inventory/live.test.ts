@@ -90,11 +90,11 @@ describe('group C: forks', () => {
   })
 
   it('C11 in the store of its source, which its record names', async () => {
-    const kept = store()
-    const source = await createEngine({ store: kept }).create({ id: 'c' })
+    const stored = store()
+    const source = await createEngine({ store: stored }).create({ id: 'c' })
     const { id } = await source.fork()
-    expect((await kept.getConversation(id))?.parentConversationId).toBe('c')
-    await kept.close()
+    expect((await stored.getConversation(id))?.parentConversationId).toBe('c')
+    await stored.close()
   })
 })
 
@@ -116,11 +116,11 @@ describe('group P: commands', () => {
 
 describe('group S: what is kept', () => {
   it('S1 the state is what the log says', async () => {
-    const kept = store()
-    const first = await createEngine({ store: kept }).create({ id: 'c' })
+    const stored = store()
+    const first = await createEngine({ store: stored }).create({ id: 'c' })
     await first.append([system('s'), user('m'), pause('p')])
     const before = encodeState(await first.state())
-    await kept.close()
+    await stored.close()
     const again = store()
     const second = await createEngine({ store: again }).open('c')
     expect(encodeState(await second.state())).toBe(before)
@@ -129,11 +129,11 @@ describe('group S: what is kept', () => {
   })
 
   it('S2 as many events as were appended, and the same state', async () => {
-    const kept = store()
-    const first = await createEngine({ store: kept }).create({ id: 'c' })
+    const stored = store()
+    const first = await createEngine({ store: stored }).create({ id: 'c' })
     for (const event of users('m0', 'm1', 'm2')) await first.append(event)
-    expect(await kept.count({ conversationId: 'c' })).toBe(3)
-    await kept.close()
+    expect(await stored.count({ conversationId: 'c' })).toBe(3)
+    await stored.close()
     const again = store()
     const second = await createEngine({ store: again }).open('c')
     expect(ids(await second.state())).toEqual(['m0', 'm1', 'm2'])
@@ -142,11 +142,11 @@ describe('group S: what is kept', () => {
   })
 
   it('S7 status, policy and activated skills', async () => {
-    const kept = store()
-    const first = await createEngine({ store: kept }).create({ id: 'c' })
+    const stored = store()
+    const first = await createEngine({ store: stored }).create({ id: 'c' })
     await first.append([user('m', 'm', { activated_skills: ['git'] }), pause('p')])
     await first.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
-    await kept.close()
+    await stored.close()
     const again = store()
     const { header, branch } = await (await createEngine({ store: again }).open('c')).state()
     expect(header).toMatchObject({ status: 'paused', confirmationPolicy: { kind: 'AlwaysConfirm' } })
@@ -155,12 +155,12 @@ describe('group S: what is kept', () => {
   })
 
   it('S8 an id that nothing has', async () => {
-    const kept = store()
-    await createEngine({ store: kept }).create({ id: 'c' })
-    await expect(createEngine({ store: kept }).open('d')).rejects.toMatchObject({
+    const stored = store()
+    await createEngine({ store: stored }).create({ id: 'c' })
+    await expect(createEngine({ store: stored }).open('d')).rejects.toMatchObject({
       code: 'unknown_conversation',
     })
-    await kept.close()
+    await stored.close()
   })
 
   it('S10 a batch is all or nothing', async () => {

@@ -49,7 +49,7 @@ export function reopen(state: State): State {
 export const ids = (state: State): string[] => [...viewEventsIn(state.branch.view)].map((item) => item.id)
 
 /** Ids that a log shows once a condensation forgets some. */
-export const left = (log: readonly Event[], ...forgotten: string[]): string[] =>
+export const remaining = (log: readonly Event[], ...forgotten: string[]): string[] =>
   ids(fold(...log, condensation('C', forgotten)))
 
 /** Where the view may be cut. */
@@ -75,9 +75,9 @@ export const head = (state: State): string | null => state.log.head?.id ?? null
 
 /** The entry with an id. @throws Error when none stands in the tree. */
 export function entry(state: State, id: string): Entry {
-  const found = findEventIn(state.log, id)
-  if (found === undefined) throw new Error(`no entry ${id}`)
-  return found
+  const result = findEventIn(state.log, id)
+  if (result === undefined) throw new Error(`no entry ${id}`)
+  return result
 }
 
 /** The id of an event's effective parent. */
@@ -85,18 +85,19 @@ export const parent = (state: State, id: string): string | null => entry(state, 
 
 /** Ids from the root down to an event, by default HEAD. */
 export const path = (state: State, id: string | null = head(state)): (string | null)[] =>
-  pathToEntry(id === null ? null : entry(state, id)).map((at) => at.id)
+  pathToEntry(id === null ? null : entry(state, id)).map((index) => index.id)
 
 /** The events of the path to an id, for a log of their own. */
 export const pathEvents = (state: State, id: string): Event[] =>
-  pathToEntry(entry(state, id)).flatMap((at) => (at.event === null ? [] : [at.event]))
+  pathToEntry(entry(state, id)).flatMap((index) => (index.event === null ? [] : [index.event]))
 
 /** Every fact of the log that is an event, in log order. */
 export const logEvents = (state: State): Event[] =>
-  [...state.log.entries].flatMap((at) => (at.event === null ? [] : [at.event]))
+  [...state.log.entries].flatMap((index) => (index.event === null ? [] : [index.event]))
 
 /** What the model is told at HEAD. */
-export const told = (state: State, options?: MessageOptions): NeutralMessage[] => toMessages(state, options)
+export const notices = (state: State, options?: MessageOptions): NeutralMessage[] =>
+  toMessages(state, options)
 
 /** What a log tells the model. */
 export const say = (...events: readonly Event[]): NeutralMessage[] => toMessages(fold(...events))

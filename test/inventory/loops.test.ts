@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { batch, condensation, pair, user } from '../build.ts'
-import { cuts, fold, left } from './look.ts'
+import { cuts, fold, remaining } from './look.ts'
 
 const thinking = (name: string): Event[] => pair(name, { thinking: true })
 
@@ -12,43 +12,43 @@ const loop = [...thinking('1'), ...pair('2')]
 
 describe('group J: thinking loops', () => {
   it('J1 the first step forgotten', () => {
-    expect(left(loop, 'a1', 'o1')).toEqual([])
+    expect(remaining(loop, 'a1', 'o1')).toEqual([])
   })
 
   it('J2 a loop that is gone already', () => {
     const gone = condensation('C1', ['a1', 'o1', 'a2', 'o2'])
-    expect(left([user('m'), ...loop, gone])).toEqual(['m'])
+    expect(remaining([user('m'), ...loop, gone])).toEqual(['m'])
   })
 
   it('J3 a loop that is whole', () => {
-    expect(left(loop)).toEqual(['a1', 'o1', 'a2', 'o2'])
+    expect(remaining(loop)).toEqual(['a1', 'o1', 'a2', 'o2'])
   })
 
   it('J4 messages around a loop stay', () => {
-    expect(left([user('m'), ...loop, user('m2')], 'm', 'a1')).toEqual(['m2'])
-    expect(left([user('m'), ...loop, user('m2')], 'a1')).toEqual(['m', 'm2'])
+    expect(remaining([user('m'), ...loop, user('m2')], 'm', 'a1')).toEqual(['m2'])
+    expect(remaining([user('m'), ...loop, user('m2')], 'a1')).toEqual(['m', 'm2'])
   })
 
   it('J5 the call that thinks forgotten', () => {
-    expect(left([user('m'), ...loop], 'a1')).toEqual(['m'])
+    expect(remaining([user('m'), ...loop], 'a1')).toEqual(['m'])
   })
 
   it('J6 its result forgotten', () => {
-    expect(left([user('m'), ...loop], 'o1')).toEqual(['m'])
+    expect(remaining([user('m'), ...loop], 'o1')).toEqual(['m'])
   })
 
   it('J7 the second of two loops', () => {
     const two = [...loop, user('m'), ...thinking('3'), ...pair('4')]
-    expect(left(two, 'o4')).toEqual(['a1', 'o1', 'a2', 'o2', 'm'])
+    expect(remaining(two, 'o4')).toEqual(['a1', 'o1', 'a2', 'o2', 'm'])
   })
 
   it('J8 a loop of one step, there and gone', () => {
-    expect(left(thinking('1'))).toEqual(['a1', 'o1'])
-    expect(left(thinking('1'), 'a1')).toEqual([])
+    expect(remaining(thinking('1'))).toEqual(['a1', 'o1'])
+    expect(remaining(thinking('1'), 'a1')).toEqual([])
   })
 
   it('J9 steps without thinking are no loop', () => {
-    expect(left([...pair('1'), ...pair('2')], 'a1', 'o1')).toEqual(['a2', 'o2'])
+    expect(remaining([...pair('1'), ...pair('2')], 'a1', 'o1')).toEqual(['a2', 'o2'])
   })
 
   it('J10 no cut inside a loop', () => {

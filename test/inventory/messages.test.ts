@@ -18,7 +18,7 @@ import {
   text,
   user,
 } from '../build.ts'
-import { entry, fold, reopen, roles, say, told, words } from './look.ts'
+import { entry, fold, reopen, roles, say, notices, words } from './look.ts'
 
 /** A user's message with fields that only assistants and tools use. */
 const odd = (id: string, fields: Partial<Message>): MessageEvent =>
@@ -121,8 +121,12 @@ describe('group L: neutral messages', () => {
   })
 
   it('L12 three calls of one response', () => {
-    const calls = ['1', '2', '3'].map((name, at) =>
-      action(`a${name}`, { call: `c${name}`, response: 'r', ...(at === 0 ? { thought: 'all three' } : {}) }),
+    const calls = ['1', '2', '3'].map((name, index) =>
+      action(`a${name}`, {
+        call: `c${name}`,
+        response: 'r',
+        ...(index === 0 ? { thought: 'all three' } : {}),
+      }),
     )
     const messages = say(...calls, ...calls.map((call) => observe(`o-${call.id}`, call)))
     expect(roles(messages)).toEqual(['assistant', 'tool', 'tool', 'tool'])
@@ -187,9 +191,9 @@ describe('group L: neutral messages', () => {
   it('L18 a batch, and a call that waits', () => {
     const state = fold(user('u'), ...batch('r', ['1', '2']), action('a3', { call: 'c3' }))
     const batched = [[], ['call-a1', 'call-a2'], ['call-a1'], ['call-a2']]
-    expect(roles(told(state))).toEqual(['user', 'assistant', 'tool', 'tool'])
-    expect(told(state).map(callsOf)).toEqual(batched)
-    const closed = told(state, { pending: { close: 'not run' } })
+    expect(roles(notices(state))).toEqual(['user', 'assistant', 'tool', 'tool'])
+    expect(notices(state).map(callsOf)).toEqual(batched)
+    const closed = notices(state, { pending: { close: 'not run' } })
     expect(roles(closed)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant', 'tool'])
     expect(closed.map(callsOf)).toEqual([...batched, ['c3'], ['c3']])
     expect(closed[5]).toMatchObject({ content: [text('not run')], is_error: true })
@@ -206,7 +210,7 @@ describe('group L: neutral messages', () => {
   it('L20 a call that could not be run', () => {
     const call = action('a', { call: 'c', action: null })
     expect(say(call)).toEqual([])
-    expect(roles(told(fold(call), { pending: { close: 'never run' } }))).toEqual(['assistant', 'tool'])
+    expect(roles(notices(fold(call), { pending: { close: 'never run' } }))).toEqual(['assistant', 'tool'])
     const messages = say(call, fail('e', call))
     expect(roles(messages)).toEqual(['assistant', 'tool'])
     expect(messages.map(callsOf)).toEqual([['c'], ['c']])
@@ -223,13 +227,13 @@ describe('group L: neutral messages', () => {
 
   it('L22 extended content of a message', () => {
     const state = fold(user('u', 'own', { extended_content: [text('extended')] }))
-    expect(words(told(state)[0])).toEqual(['own', 'extended'])
+    expect(words(notices(state)[0])).toEqual(['own', 'extended'])
     expect(entry(state, 'u').event).toMatchObject({ llm_message: { content: [text('own')] } })
   })
 
   it('L23 extended content of a result', () => {
     const call = action('a')
     const state = reopen(fold(call, observe('o', call, 'result', { extended_content: [text('rule')] })))
-    expect(words(told(state)[1])).toEqual(['result', 'rule'])
+    expect(words(notices(state)[1])).toEqual(['result', 'rule'])
   })
 })

@@ -35,7 +35,7 @@ import {
   roles,
   say,
   statusAfter,
-  told,
+  notices,
   words,
 } from './look.ts'
 
@@ -54,9 +54,9 @@ const again = (event: Event): unknown => {
 describe('cases W26 to W34: branches and pauses', () => {
   it('W26 a fresh root has no system prompt', () => {
     const state = fold(system('s'), user('u'), moveHead('go', null), user('v'))
-    expect(roles(told(state))).toEqual(['user'])
+    expect(roles(notices(state))).toEqual(['user'])
     expect(state.branch.systemPrompt).toBeNull()
-    expect(roles(told(switchTo(state, 'u')))).toEqual(['system', 'user'])
+    expect(roles(notices(switchTo(state, 'u')))).toEqual(['system', 'user'])
   })
 
   it('W27 a system prompt behind hooks, and a second one', () => {
@@ -143,16 +143,16 @@ describe('cases W35 to W38: records', () => {
   })
 
   it('W38 decoding leaves its input alone', () => {
-    const given = {
+    const input = {
       kind: 'MessageEvent',
       source: 'user',
       llm_message: { role: 'user', content: [{ text: 'hi' }] },
     }
-    const before = JSON.stringify(given)
-    expect(decodeEvent(given).ok).toBe(true)
-    expect(JSON.stringify(given)).toBe(before)
-    expect(Object.isFrozen(given)).toBe(false)
-    expect(Object.isFrozen(given.llm_message.content)).toBe(false)
+    const before = JSON.stringify(input)
+    expect(decodeEvent(input).ok).toBe(true)
+    expect(JSON.stringify(input)).toBe(before)
+    expect(Object.isFrozen(input)).toBe(false)
+    expect(Object.isFrozen(input.llm_message.content)).toBe(false)
   })
 })
 
@@ -184,7 +184,7 @@ describe('cases W39 to W50: messages', () => {
     expect(state.branch.lastUserMessage?.id).toBe('u')
     expect(state.header.status).toBe('finished')
     expect(statusAfter(user('u'), agent('a'), user('v'))).toBe('idle')
-    expect(roles(told(state))).toEqual(['user', 'assistant', 'user'])
+    expect(roles(notices(state))).toEqual(['user', 'assistant', 'user'])
   })
 
   it('W48 HEAD at a state update', () => {

@@ -35,7 +35,7 @@ import {
   roles,
   say,
   further,
-  told,
+  notices,
   wanted,
   words,
 } from './look.ts'
@@ -52,8 +52,10 @@ describe('cases W1 to W9: what stands in the view', () => {
     const state = fold(...reused)
     expect(ids(state)).toEqual(['u', 'a1', 'o1', 'a2', 'o2', 'end'])
     expect(dropped(state)).toEqual([])
-    expect(roles(told(state))).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant'])
-    const results = toOpenAIChat(told(state)).flatMap((message) => (message.role === 'tool' ? [message] : []))
+    expect(roles(notices(state))).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant'])
+    const results = toOpenAIChat(notices(state)).flatMap((message) =>
+      message.role === 'tool' ? [message] : [],
+    )
     expect(results.map((message) => message.content)).toEqual(['o1', 'o2'])
     expect(new Set(results.map((message) => message.tool_call_id)).size).toBe(2)
     const crossed = fold(u, a1, a2, observe('o1', a1), observe('o2', a2))
@@ -70,7 +72,7 @@ describe('cases W1 to W9: what stands in the view', () => {
     const state = fold(u, observe('o', a1), a1)
     expect(ids(state)).toEqual(['u'])
     expect(dropped(state)).toEqual(['o orphan_result'])
-    expect(roles(told(state))).toEqual(['user'])
+    expect(roles(notices(state))).toEqual(['user'])
     expect(open(state)).toEqual(['a1'])
     expect(cuts(state)).toEqual([0, 1])
   })
@@ -78,7 +80,7 @@ describe('cases W1 to W9: what stands in the view', () => {
   it('W4 a message between a call and its result', () => {
     const state = fold(u, a1, v, observe('o', a1))
     expect(ids(state)).toEqual(['u', 'a1', 'o', 'v'])
-    expect(roles(told(state))).toEqual(['user', 'assistant', 'tool', 'user'])
+    expect(roles(notices(state))).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 
   it('W5 a result without a call', () => {
@@ -91,7 +93,7 @@ describe('cases W1 to W9: what stands in the view', () => {
     const state = further(fold(a1), observe('o1', a1), observe('o2', a1))
     expect(ids(state)).toEqual(['a1', 'o1'])
     expect(dropped(state)).toEqual(['o2 duplicate_result'])
-    expect(roles(told(state))).toEqual(['assistant', 'tool'])
+    expect(roles(notices(state))).toEqual(['assistant', 'tool'])
     expect(cuts(state)).toEqual([0, 2])
   })
 
@@ -144,26 +146,26 @@ describe('cases W10 to W17: calls that wait', () => {
 
   it('W12 written, read, then approved', () => {
     const call = action('a')
-    const asked = reopen(fold(system('s'), user('u'), call, status('w', 'waiting_for_confirmation')))
-    expect(open(asked)).toEqual(['a'])
-    const state = further(asked, status('r', 'running'), observe('o', call))
-    expect(roles(told(state))).toEqual(['system', 'user', 'assistant', 'tool'])
+    const requests = reopen(fold(system('s'), user('u'), call, status('w', 'waiting_for_confirmation')))
+    expect(open(requests)).toEqual(['a'])
+    const state = further(requests, status('r', 'running'), observe('o', call))
+    expect(roles(notices(state))).toEqual(['system', 'user', 'assistant', 'tool'])
   })
 
   it('W13 a message while a call waits for confirmation', () => {
     const call = action('a')
-    const asked = fold(user('u'), call, status('w', 'waiting_for_confirmation'), user('v'))
-    expect(asked.header.status).toBe('waiting_for_confirmation')
-    expect(open(asked)).toEqual(['a'])
-    expect(told(asked).map(words)).toEqual([['u', 'v']])
-    expect(ids(further(asked, observe('o', call)))).toEqual(['u', 'a', 'o', 'v'])
-    expect(ids(further(asked, reject('r', call)))).toEqual(['u', 'a', 'r', 'v'])
+    const requests = fold(user('u'), call, status('w', 'waiting_for_confirmation'), user('v'))
+    expect(requests.header.status).toBe('waiting_for_confirmation')
+    expect(open(requests)).toEqual(['a'])
+    expect(notices(requests).map(words)).toEqual([['u', 'v']])
+    expect(ids(further(requests, observe('o', call)))).toEqual(['u', 'a', 'o', 'v'])
+    expect(ids(further(requests, reject('r', call)))).toEqual(['u', 'a', 'r', 'v'])
   })
 
   it('W15 a condensation while a call waits for confirmation', () => {
-    const asked = fold(user('u'), action('a'), status('w', 'waiting_for_confirmation'), request('Q'))
-    const state = further(asked, condensation('C', ['u'], 'S', 0))
-    expect(wanted(asked)).toBe(true)
+    const requests = fold(user('u'), action('a'), status('w', 'waiting_for_confirmation'), request('Q'))
+    const state = further(requests, condensation('C', ['u'], 'S', 0))
+    expect(wanted(requests)).toBe(true)
     expect(wanted(state)).toBe(false)
     expect(state.header.status).toBe('waiting_for_confirmation')
     expect(open(state)).toEqual(['a'])
@@ -172,10 +174,10 @@ describe('cases W10 to W17: calls that wait', () => {
 
   it('W16 killed inside the first of two calls', () => {
     const [one, two] = [action('a1', { response: 'r' }), action('a2', { response: 'r' })]
-    const found = reopen(fold(user('u'), one, two))
-    expect(head(found)).toBe('a2')
-    expect(open(found)).toEqual(['a1', 'a2'])
-    const state = further(found, fail('e1', one), fail('e2', two), agent('m'))
+    const result = reopen(fold(user('u'), one, two))
+    expect(head(result)).toBe('a2')
+    expect(open(result)).toEqual(['a1', 'a2'])
+    const state = further(result, fail('e1', one), fail('e2', two), agent('m'))
     expect(open(state)).toEqual([])
     expect(ids(state)).toEqual(['u', 'a1', 'a2', 'e1', 'e2', 'm'])
   })
@@ -227,10 +229,10 @@ describe('cases W18 to W25: condensations and logs out of order', () => {
   })
 
   it('W23 four hundred loops, each sharing a response id with the next', () => {
-    const names = Array.from({ length: 400 }, (_, at) => at)
-    const log = names.flatMap((at) => [
-      ...pair(`${at}`, { response: `r${at}`, thinking: true }),
-      ...pair(`${at}b`, { response: `r${at + 1}` }),
+    const names = Array.from({ length: 400 }, (_, index) => index)
+    const log = names.flatMap((index) => [
+      ...pair(`${index}`, { response: `r${index}`, thinking: true }),
+      ...pair(`${index}b`, { response: `r${index + 1}` }),
     ])
     const state = fold(...log, condensation('C', ['a0']))
     expect(ids(state)).toHaveLength(399 * 4)

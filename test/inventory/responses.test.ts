@@ -5,7 +5,7 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { action, type ActionOptions, agent, image, observe, pair, system, text, user } from '../build.ts'
-import { fold, say, told } from './look.ts'
+import { fold, say, notices } from './look.ts'
 
 const IMAGE = 'https://a.example/1.png'
 const DATA = 'data:image/png;base64,iVBORw0KGgo='
@@ -74,9 +74,9 @@ describe('group N: responses', () => {
     const call = action('a')
     const state = fold(user('u'), call, observe('o', call, 'x'.repeat(60_000)))
     const output = (maxResultLength?: number) =>
-      toOpenAIResponses(told(state, maxResultLength === undefined ? {} : { maxResultLength })).input.flatMap(
-        (item) => (item.type === 'function_call_output' ? [item.output.length] : []),
-      )
+      toOpenAIResponses(
+        notices(state, maxResultLength === undefined ? {} : { maxResultLength }),
+      ).input.flatMap((item) => (item.type === 'function_call_output' ? [item.output.length] : []))
     expect(output()).toEqual([60_000])
     expect(output(50_000)).toEqual([50_000])
   })

@@ -27,28 +27,28 @@ function worker(
   answer = (call: ActionEvent): Yielded => observe(`o-${call.id}`, call),
 ) {
   const executed: string[][] = []
-  let asked = 0
+  let requestCount = 0
   function* step({ approved }: StepInput): Generator<Yielded> {
     if (approved.length > 0) {
       executed.push(approved.map(({ id }) => id))
       for (const { id, event } of approved) yield answer({ ...event, id })
       return
     }
-    asked += 1
-    yield asked === 1 && calls.length > 0 ? calls : agent(`done-${asked}`)
+    requestCount += 1
+    yield requestCount === 1 && calls.length > 0 ? calls : agent(`done-${requestCount}`)
   }
-  return { step, executed, asked: () => asked }
+  return { step, executed, asked: () => requestCount }
 }
 
 /** Calls of one reply; one of the tool finish is named `finish`. */
 const reply = (...names: readonly string[]): ActionEvent[] =>
   names.map((name) => action(name, { response: 'r', tool: name === 'finish' ? 'finish' : 'ls' }))
 
-const guard = (blocks: (id: string) => boolean, asked: string[] = []): Hook => ({
+const guard = (blocks: (id: string) => boolean, requests: string[] = []): Hook => ({
   on: 'PreToolUse',
   name: 'guard',
   run: ({ action_id: id = '' }) => {
-    asked.push(id)
+    requests.push(id)
     return blocks(id) ? { blocked: true, reason: `not ${id}` } : {}
   },
 })
@@ -69,12 +69,12 @@ describe('group P: runs', () => {
 
   it('P17 an interrupt while the model is asked', async () => {
     const made = await conversation()
-    const asked = Promise.withResolvers<void>()
+    const requests = Promise.withResolvers<void>()
     const run = made.run(() => {
-      asked.resolve()
+      requests.resolve()
       return new Promise(() => undefined)
     })
-    await asked.promise
+    await requests.promise
     await Promise.all([made.interrupt(), made.interrupt(), made.interrupt()])
     expect(await run).toEqual({ status: 'paused', iterations: 1 })
     expect((await kinds(made)).filter((kind) => kind === 'InterruptEvent').length).toBe(1)
@@ -141,9 +141,9 @@ describe('group Q: batches', () => {
   })
 
   it('Q3 hooks are not asked for what comes behind the finish', async () => {
-    const asked: string[] = []
-    await runOf(reply('a', 'finish', 'b'), { hooks: [guard(() => false, asked)] })
-    expect(asked).toEqual(['a', 'finish'])
+    const requests: string[] = []
+    await runOf(reply('a', 'finish', 'b'), { hooks: [guard(() => false, requests)] })
+    expect(requests).toEqual(['a', 'finish'])
   })
 
   it('Q4 all blocked: nothing is executed', async () => {
@@ -173,9 +173,9 @@ describe('group Q: batches', () => {
 
   it('Q6 a blocked finish does not finish', async () => {
     const made = await conversation()
-    const { step, asked } = worker(reply('finish'))
+    const { step, asked: requests } = worker(reply('finish'))
     await made.run(step, { hooks: [guard((id) => id === 'finish')] })
-    expect(asked()).toBe(2)
+    expect(requests()).toBe(2)
   })
 
   it('Q8 a call of no tool that there is', async () => {
@@ -218,29 +218,29 @@ describe('group W: runs', () => {
 
   it('W29 a hook that blocks a message and adds to it blocks, under the id that is stored', async () => {
     const made = await conversation()
-    const { step, asked } = worker([])
-    const told: string[] = []
+    const { step, asked: requests } = worker([])
+    const reports: string[] = []
     const hook: Hook = {
       on: 'UserPromptSubmit',
       name: 'censor',
       run: ({ message_id: id = '' }) => {
-        told.push(id)
+        reports.push(id)
         return { blocked: true, reason: 'no', additionalContext: 'more' }
       },
     }
     expect((await made.run(step, { hooks: [hook] })).status).toBe('finished')
-    expect(asked()).toBe(0)
-    expect(told).toEqual(['m'])
+    expect(requests()).toBe(0)
+    expect(reports).toEqual(['m'])
     expect(await kinds(made)).toEqual(['MessageEvent', 'HookExecutionEvent', 'Condensation'])
   })
 
   it('W46 a stuck conversation run again says again why', async () => {
     const made = await conversation()
-    const { step, asked } = worker([])
+    const { step, asked: requests } = worker([])
     for (let n = 0; n < 2; n += 1) {
       expect((await made.run(step, { stuck: () => 'the same again and again' })).status).toBe('stuck')
     }
-    expect(asked()).toBe(0)
+    expect(requests()).toBe(0)
     const reasons = [...(await made.state()).log.entries].filter(
       ({ event }) => event?.kind === 'ConversationStateUpdateEvent' && event.key === 'stuck_reason',
     )

@@ -55,9 +55,9 @@ describe('group P: status', () => {
 
   it('P5 waiting for confirmation, then run', () => {
     const call = action('a', { tool: 'finish' })
-    const asked = fold(user('u'), call, waiting)
-    expect(asked.header.status).toBe('waiting_for_confirmation')
-    expect(open(asked)).toEqual(['a'])
+    const requests = fold(user('u'), call, waiting)
+    expect(requests.header.status).toBe('waiting_for_confirmation')
+    expect(open(requests)).toEqual(['a'])
     const done = fold(user('u'), call, waiting, running, observe('o', call))
     expect(done.header.status).toBe('finished')
     expect(open(done)).toEqual([])
@@ -69,12 +69,12 @@ describe('group P: status', () => {
 
   it('P7 a call refused', () => {
     const [one, two] = [action('a1', { response: 'r' }), action('a2', { response: 'r' })]
-    const asked = [user('u'), one, two, waiting]
-    expect(statusAfter(...asked, reject('r1', one))).toBe('waiting_for_confirmation')
-    const refused = fold(...asked, reject('r1', one), reject('r2', two))
+    const requests = [user('u'), one, two, waiting]
+    expect(statusAfter(...requests, reject('r1', one))).toBe('waiting_for_confirmation')
+    const refused = fold(...requests, reject('r1', one), reject('r2', two))
     expect(refused.header.status).toBe('idle')
     expect(open(refused)).toEqual([])
-    expect(statusAfter(...asked, reject('r1', one), reject('r2', two, { rejection_source: 'hook' }))).toBe(
+    expect(statusAfter(...requests, reject('r1', one), reject('r2', two, { rejection_source: 'hook' }))).toBe(
       'running',
     )
   })

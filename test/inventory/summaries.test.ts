@@ -54,9 +54,9 @@ describe('group E: several summaries', () => {
       ...users('m4', 'm5'),
       condensation('C3', [], 'C', 5),
     )
-    const found = ids(state)
-    expect(['C1', 'C2', 'C3'].map((id) => found.indexOf(`${id}-summary`))).toEqual([0, 3, 5])
-    expect(found).toHaveLength(9)
+    const result = ids(state)
+    expect(['C1', 'C2', 'C3'].map((id) => result.indexOf(`${id}-summary`))).toEqual([0, 3, 5])
+    expect(result).toHaveLength(9)
   })
 
   it('E3 summaries and messages by turns', () => {

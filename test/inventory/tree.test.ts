@@ -77,10 +77,10 @@ describe('group B: the tree', () => {
   })
 
   it('B7 a tree of one event, left', () => {
-    const left = fold(user('m0'), moveHead('go', null))
-    expect(head(left)).toBeNull()
-    expect(ids(left)).toEqual([])
-    const state = further(left, user('m1'))
+    const remaining = fold(user('m0'), moveHead('go', null))
+    expect(head(remaining)).toBeNull()
+    expect(ids(remaining)).toEqual([])
+    const state = further(remaining, user('m1'))
     expect(parent(state, 'm1')).toBeNull()
     expect(listLeavesIn(state.log).map((leaf) => leaf.id)).toEqual(['m0', 'm1'])
   })
@@ -131,12 +131,12 @@ describe('group B: the tree', () => {
       moveHead('go3', 'sibling'),
     ]
     const expected = ['m0', 'm0 m1', 'm0 m1 m2', 'm0', 'm0 sibling', 'm0 m1 m2', 'm0 m1 m2 m3', 'm0 sibling']
-    let kept = fold()
-    for (const [at, event] of log.entries()) {
-      kept = further(kept, event)
-      expect(ids(kept).join(' ')).toBe(expected[at])
-      expect(ids(fold(...log.slice(0, at + 1)))).toEqual(ids(kept))
-      expect(ids(fold(...pathEvents(kept, head(kept) ?? '')))).toEqual(ids(kept))
+    let stored = fold()
+    for (const [index, event] of log.entries()) {
+      stored = further(stored, event)
+      expect(ids(stored).join(' ')).toBe(expected[index])
+      expect(ids(fold(...log.slice(0, index + 1)))).toEqual(ids(stored))
+      expect(ids(fold(...pathEvents(stored, head(stored) ?? '')))).toEqual(ids(stored))
     }
   })
 
@@ -208,8 +208,8 @@ describe('group B: the tree', () => {
   })
 
   it('B24 a session with parents goes on from its real end', () => {
-    const stamped = users('m0', 'm1', 'm2').map((event, at): Event =>
-      at === 0 ? event : { ...event, parent_id: `m${at - 1}` },
+    const stamped = users('m0', 'm1', 'm2').map((event, index): Event =>
+      index === 0 ? event : { ...event, parent_id: `m${index - 1}` },
     )
     const state = further(reopen(fold(...stamped)), user('new'))
     expect(path(state)).toEqual(['m0', 'm1', 'm2', 'new'])

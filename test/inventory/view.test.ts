@@ -191,8 +191,8 @@ describe('group D: the view', () => {
   it('D23 event by event and from the start', () => {
     const ten: Event[] = users(...FIVE, 'm5', 'm6', 'm7', 'm8', 'm9')
     for (const events of [ten, ten.toSpliced(6, 0, condensation('C', ['m1', 'm3'], 'S', 1))]) {
-      for (const [at, state] of steps(events).entries()) {
-        expect(encodeState(state)).toBe(encodeState(fold(...events.slice(0, at + 1))))
+      for (const [index, state] of steps(events).entries()) {
+        expect(encodeState(state)).toBe(encodeState(fold(...events.slice(0, index + 1))))
       }
     }
     expect(ids(fold(...ten.slice(0, 6), condensation('C', ['m1', 'm3'], 'S', 1)))).toEqual([
@@ -205,7 +205,7 @@ describe('group D: the view', () => {
   })
 
   it('D24 nothing visits the view but a condensation', () => {
-    const names = Array.from({ length: 1_000 }, (_, at) => `m${at}`)
+    const names = Array.from({ length: 1_000 }, (_, index) => `m${index}`)
     const before = fold(...users(...names))
     const visited = (event: Event): number => {
       const start = work.units

@@ -35,23 +35,23 @@ function conversation(turns: number): Event[] {
   return log
 }
 
-const found = (log: readonly Event[]) =>
+const matches = (log: readonly Event[]) =>
   checkLog(log, { grammars: ['anthropic'] }).map(({ law, id }) => [law, id])
 
 it('finds a past that was changed behind the log, and nothing where it was appended to or condensed', () => {
   const log = conversation(4)
-  expect(found(log)).toEqual([])
-  expect(found([...log, condensation('c', ['u0', 'r0'])])).toEqual([])
+  expect(matches(log)).toEqual([])
+  expect(matches([...log, condensation('c', ['u0', 'r0'])])).toEqual([])
   const altered = log.with(2, user('u1', 'something else'))
-  expect(found(altered)).toContainEqual(['M13', 'r1'])
+  expect(matches(altered)).toContainEqual(['M13', 'r1'])
   expect(checkLog(altered)).toEqual([])
   const steered = log.toSpliced(2, 0, { ...user('late'), parent_id: 'r0' })
-  expect(found(steered).map(([law]) => law)).toContain('M13')
+  expect(matches(steered).map(([law]) => law)).toContain('M13')
 })
 
 it('looks at the latest places, and at doublings before them', () => {
   expect(sampled([1, 2, 3])).toEqual([1, 2, 3])
-  const places = sampled(Array.from({ length: 100_000 }, (_, at) => at))
+  const places = sampled(Array.from({ length: 100_000 }, (_, index) => index))
   expect(places.slice(-6)).toEqual([99_994, 99_995, 99_996, 99_997, 99_998, 99_999])
   expect(places.length).toBeLessThan(24)
 })

@@ -31,8 +31,8 @@ it('few jumps lead along a path of 100,000', () => {
   const leaf = endOf(100_000)
   expect(leaf.depth).toBe(99_999)
   let steps = 0
-  for (let at: Entry | null = leaf; at !== null && at.depth > 1; steps += 1) {
-    at = at.jump !== null && at.jump.depth >= 1 ? at.jump : at.parent
+  for (let index: Entry | null = leaf; index !== null && index.depth > 1; steps += 1) {
+    index = index.jump !== null && index.jump.depth >= 1 ? index.jump : index.parent
   }
   expect(steps).toBeLessThan(60)
 })

@@ -39,7 +39,7 @@ describe('open calls', () => {
       fc.property(steps, (list) => {
         let calls: PendingCallIndex = null
         let model: PendingCall[] = []
-        const kept: [PendingCallIndex, PendingCall[]][] = []
+        const stored: [PendingCallIndex, PendingCall[]][] = []
         for (const [seq, { id, drop }] of list.entries()) {
           if (drop % 3 === 0 && model.length > 0) {
             const gone = model[drop % model.length] as PendingCall
@@ -50,9 +50,9 @@ describe('open calls', () => {
             calls = withOpenCall(calls, made)
             model = [...model, made]
           }
-          kept.push([calls, model])
+          stored.push([calls, model])
         }
-        for (const [version, expected] of kept) {
+        for (const [version, expected] of stored) {
           expect(listPendingCallsIn(version)).toEqual(expected)
           expect(pendingCallCount(version)).toBe(expected.length)
           for (const id of ['a', 'b', '', 'c1', 'never']) {

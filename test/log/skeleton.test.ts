@@ -32,7 +32,7 @@ describe('texts', () => {
       fc.property(fc.array(text, { maxLength: 40 }), (texts) => {
         const column = new Texts(...writeTexts(texts))
         expect(column.count).toBe(texts.length)
-        expect(texts.map((_, at) => column.at(at))).toEqual(texts)
+        expect(texts.map((_, index) => column.at(index))).toEqual(texts)
       }),
     )
   })
@@ -40,7 +40,7 @@ describe('texts', () => {
   it('longer than one call can take are read as well', () => {
     const texts = ['\uD800'.repeat(100_000), 'x'.repeat(100_000)]
     const column = new Texts(...writeTexts(texts))
-    expect(texts.map((_, at) => column.at(at)).every((each, at) => each === texts[at])).toBe(true)
+    expect(texts.map((_, index) => column.at(index)).every((each, index) => each === texts[index])).toBe(true)
   })
 })
 
@@ -54,7 +54,7 @@ describe('times', () => {
     fc.assert(
       fc.property(fc.array(time, { maxLength: 70 }), (times) => {
         const column = new Times(times.length, ...writeTimes(times))
-        expect(times.map((_, at) => column.at(at))).toEqual(times)
+        expect(times.map((_, index) => column.at(index))).toEqual(times)
       }),
     )
   })
@@ -70,7 +70,7 @@ describe('keys', () => {
         for (let first = 0; first < texts.length; first += size) {
           const keys = texts
             .slice(first, first + size)
-            .flatMap((each, at) => (each === null ? [] : [{ seq: first + at, text: each }]))
+            .flatMap((each, index) => (each === null ? [] : [{ seq: first + index, text: each }]))
           columns.push(readKeys(writeKeys(keys)))
         }
         const accept = (seq: number) => ((mask >>> (seq % 31)) & 1) === 0
@@ -79,8 +79,8 @@ describe('keys', () => {
           const expected = texts.findLastIndex((each, seq) => each === key && seq >= from && accept(seq))
           expect(index.find(key, accept, from)).toBe(expected)
         }
-        const at = texts.map((_, seq) => keyAt(columns[Math.floor(seq / size)] as KeyColumn, seq))
-        expect(at).toEqual(texts)
+        const position = texts.map((_, seq) => keyAt(columns[Math.floor(seq / size)] as KeyColumn, seq))
+        expect(position).toEqual(texts)
       }),
     )
   })
@@ -135,8 +135,8 @@ describe('a sealed block', () => {
   it('never opens by chance, and never throws', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, begin) => {
-        const given = begin ? new Uint8Array([...block.slice(0, 16), ...bytes]) : bytes
-        expect(unseal(label, aligned(given))).toBeNull()
+        const input = begin ? new Uint8Array([...block.slice(0, 16), ...bytes]) : bytes
+        expect(unseal(label, aligned(input))).toBeNull()
       }),
     )
   })

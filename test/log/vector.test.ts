@@ -47,11 +47,11 @@ function apply({ vector, model }: Version, step: Step): Version {
     }
     return { vector: next, model: copy }
   }
-  const at = model.length === 0 ? 0 : step.at % (model.length + 1)
-  if (step.do === 'prefix') return { vector: vector.prefix(at), model: model.slice(0, at) }
-  if (at >= model.length) return { vector, model }
+  const position = model.length === 0 ? 0 : step.at % (model.length + 1)
+  if (step.do === 'prefix') return { vector: vector.prefix(position), model: model.slice(0, position) }
+  if (position >= model.length) return { vector, model }
   serial += 1
-  return { vector: vector.set(at, serial), model: model.with(at, serial) }
+  return { vector: vector.set(position, serial), model: model.with(position, serial) }
 }
 
 describe('vector', () => {
@@ -65,8 +65,8 @@ describe('vector', () => {
           expect([...vector]).toEqual(model)
           expect(vector.slice()).toEqual(model)
           expect(vector.last()).toBe(model.at(-1))
-          for (const at of [0, 31, 32, model.length - 1]) {
-            expect(vector.get(at)).toBe(at < 0 ? undefined : model[at])
+          for (const index of [0, 31, 32, model.length - 1]) {
+            expect(vector.get(index)).toBe(index < 0 ? undefined : model[index])
           }
         }
       }),
@@ -109,7 +109,7 @@ describe('vector', () => {
     const made: number[] = []
     const vector = lazyVector(100_001, (start) => {
       made.push(start)
-      return Array.from({ length: Math.min(32, 100_001 - start) }, (_, at) => start + at)
+      return Array.from({ length: Math.min(32, 100_001 - start) }, (_, index) => start + index)
     })
     expect(made).toEqual([100_000])
     expect(vector.push(7).get(100_001)).toBe(7)

@@ -207,7 +207,7 @@ describe('the SDK itself', () => {
     )
     const { text: reply } = await generateText({ model, messages, allowSystemInMessages: true })
     expect(reply).toBe('done')
-    const [asked] = model.doGenerateCalls
-    expect(asked?.prompt.map(({ role }) => role)).toEqual(messages.map(({ role }) => role))
+    const [requests] = model.doGenerateCalls
+    expect(requests?.prompt.map(({ role }) => role)).toEqual(messages.map(({ role }) => role))
   })
 })

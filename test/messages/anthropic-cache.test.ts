@@ -52,18 +52,18 @@ describe('cached prefixes', () => {
 
   it('gives documents their marks of the cache from the same four', () => {
     const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
-    const asked = { cache_control: { type: 'ephemeral', ttl: '1h' } }
+    const requests = { cache_control: { type: 'ephemeral', ttl: '1h' } }
     const content = [
-      { ...file, ...asked },
+      { ...file, ...requests },
       { ...file, cache_prompt: true },
-      { ...file, ...asked },
+      { ...file, ...requests },
       flagged('b'),
-      { ...file, ...asked },
+      { ...file, ...requests },
     ]
     const [message] = messages({ ...user('u'), llm_message: { role: 'user', content } } as MessageEvent)
     const mark = { cache_control: { type: 'ephemeral' } }
     expect(message?.content).toEqual([
-      { ...file, ...asked },
+      { ...file, ...requests },
       { ...file, ...mark },
       // The provider refuses an hour behind five minutes.
       { ...file, ...mark },
@@ -80,15 +80,15 @@ const document = (name: string) => ({
 
 it('M3 cites all documents or none, as the first one of the request asks', () => {
   const cited = { citations: { enabled: true } }
-  const found = { type: 'search_result', source: 'a', title: 'A', content: [text('b')] }
+  const match = { type: 'search_result', source: 'a', title: 'A', content: [text('b')] }
   const sent = (...parts: object[]) =>
     messages(user('u', parts as never), agent('a'), user('v', [document('z')] as never))
-  expect(sent({ ...document('x'), ...cited }, found).map(({ content }) => content)).toMatchObject([
+  expect(sent({ ...document('x'), ...cited }, match).map(({ content }) => content)).toMatchObject([
     [cited, cited],
     [text('a')],
     [cited],
   ])
-  expect(sent(document('x'), { ...found, ...cited })[0]?.content).toEqual([document('x'), found])
+  expect(sent(document('x'), { ...match, ...cited })[0]?.content).toEqual([document('x'), match])
   const tool = { type: 'tool_reference', tool_name: 'x' }
   const act = action('b', { call: 'c' })
   const [, , result] = messages(

@@ -17,7 +17,7 @@ interface Stream {
   /** Words in so many pieces. */
   readonly words: (pieces: readonly string[]) => object[]
   /** A call whose arguments come in so many pieces; together they are a JSON object. */
-  readonly call: (no: number, pieces: readonly string[]) => object[]
+  readonly call: (number: number, pieces: readonly string[]) => object[]
   readonly end: object
 }
 
@@ -30,10 +30,10 @@ const choice = (delta: object, finish_reason: string | null = null): object => (
   choices: [{ index: 0, delta, finish_reason }],
 })
 
-const item = (output_index: number, given: object): object => ({
+const item = (output_index: number, input: object): object => ({
   type: 'response.output_item.done',
   output_index,
-  item: given,
+  item: input,
 })
 
 const candidate = (...parts: readonly object[]): object => ({ candidates: [{ content: { parts } }] })
@@ -49,10 +49,10 @@ const STREAMS: Readonly<Record<string, Stream>> = {
         { type: 'text', text: '' },
         pieces.map((text) => ({ type: 'text_delta', text })),
       ),
-    call: (no, pieces) =>
+    call: (number, pieces) =>
       anthropicBlock(
-        no + 1,
-        { type: 'tool_use', id: `c${no}`, name: 'ls', input: {} },
+        number + 1,
+        { type: 'tool_use', id: `c${number}`, name: 'ls', input: {} },
         pieces.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
       ),
     end: { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
@@ -60,22 +60,26 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   'OpenAI Chat Completions': {
     collect: collectOpenAIChat,
     words: (pieces) => pieces.map((content) => choice({ content })),
-    call: (no, pieces) => [
+    call: (number, pieces) => [
       choice({
-        tool_calls: [{ index: no, id: `c${no}`, type: 'function', function: { name: 'ls', arguments: '' } }],
+        tool_calls: [
+          { index: number, id: `c${number}`, type: 'function', function: { name: 'ls', arguments: '' } },
+        ],
       }),
-      ...pieces.map((text) => choice({ tool_calls: [{ index: no, function: { arguments: text } }] })),
+      ...pieces.map((text) => choice({ tool_calls: [{ index: number, function: { arguments: text } }] })),
     ],
     end: choice({}, 'stop'),
   },
   'OpenAI Chat Completions with parts in lists': {
     collect: collectOpenAIChat,
     words: (pieces) => pieces.map((text) => choice({ content: [{ type: 'text', text }] })),
-    call: (no, pieces) => [
+    call: (number, pieces) => [
       ...pieces.map((text) =>
-        choice({ reasoning_details: [{ type: 'reasoning.text', text, index: no, signature: null }] }),
+        choice({ reasoning_details: [{ type: 'reasoning.text', text, index: number, signature: null }] }),
       ),
-      choice({ tool_calls: [{ index: no, id: `c${no}`, function: { name: 'ls', arguments: '{}' } }] }),
+      choice({
+        tool_calls: [{ index: number, id: `c${number}`, function: { name: 'ls', arguments: '{}' } }],
+      }),
     ],
     end: choice({}, 'stop'),
   },
@@ -85,9 +89,14 @@ const STREAMS: Readonly<Record<string, Stream>> = {
       ...pieces.map((delta) => ({ type: 'response.output_text.delta', delta })),
       item(0, { type: 'message', content: [{ type: 'output_text', text: pieces.join('') }] }),
     ],
-    call: (no, pieces) => [
+    call: (number, pieces) => [
       ...pieces.map((delta) => ({ type: 'response.function_call_arguments.delta', delta })),
-      item(no + 1, { type: 'function_call', call_id: `c${no}`, name: 'ls', arguments: pieces.join('') }),
+      item(number + 1, {
+        type: 'function_call',
+        call_id: `c${number}`,
+        name: 'ls',
+        arguments: pieces.join(''),
+      }),
     ],
     end: { type: 'response.completed', response: { status: 'completed', output: [] } },
   },
@@ -99,12 +108,12 @@ const STREAMS: Readonly<Record<string, Stream>> = {
       { type: 'text-end', id: '0' },
     ],
     // Its pieces are nothing to a reader, since the whole call comes behind them.
-    call: (no, pieces) => [
-      { type: 'tool-input-start', id: `c${no}`, toolName: 'ls' },
-      ...pieces.map((delta) => ({ type: 'tool-input-delta', id: `c${no}`, delta })),
+    call: (number, pieces) => [
+      { type: 'tool-input-start', id: `c${number}`, toolName: 'ls' },
+      ...pieces.map((delta) => ({ type: 'tool-input-delta', id: `c${number}`, delta })),
       {
         type: 'tool-call',
-        toolCallId: `c${no}`,
+        toolCallId: `c${number}`,
         toolName: 'ls',
         input: JSON.parse(pieces.join('')) as object,
       },
@@ -131,21 +140,21 @@ const STREAMS: Readonly<Record<string, Stream>> = {
   'Gemini Interactions': {
     collect: collectInteractions,
     words: (pieces) => pieces.map((text) => stepDelta(0, { type: 'text', text })),
-    call: (no, pieces) => [
+    call: (number, pieces) => [
       {
         event_type: 'step.start',
-        index: no,
-        step: { type: 'function_call', id: `c${no}`, name: 'ls', arguments: {} },
+        index: number,
+        step: { type: 'function_call', id: `c${number}`, name: 'ls', arguments: {} },
       },
-      ...pieces.map((text) => stepDelta(no, { type: 'arguments_delta', arguments: text })),
+      ...pieces.map((text) => stepDelta(number, { type: 'arguments_delta', arguments: text })),
     ],
     end: { event_type: 'interaction.completed', interaction: { status: 'completed' } },
   },
   Gemini: {
     collect: collectGoogle,
     words: (pieces) => pieces.map((text) => candidate({ text })),
-    call: (no, pieces) => [
-      candidate({ functionCall: { name: 'ls', id: `c${no}`, willContinue: true } }),
+    call: (number, pieces) => [
+      candidate({ functionCall: { name: 'ls', id: `c${number}`, willContinue: true } }),
       ...pieces.map((stringValue) =>
         candidate({
           functionCall: {
@@ -166,7 +175,7 @@ const SHAPES: Readonly<Record<string, (stream: Stream, text: string) => object[]
   'words in small pieces': ({ words }, text) => words([...text]),
   'one long word': ({ words }, text) => words([text]),
   'arguments in small pieces': ({ call }, text) => call(0, json(text)),
-  'many calls': ({ call }, text) => [...text].flatMap((_, no) => call(no, ['{}'])),
+  'many calls': ({ call }, text) => [...text].flatMap((_, number) => call(number, ['{}'])),
 }
 
 describe.each(Object.entries(STREAMS))('a stream of %s', (_, stream) => {

@@ -76,7 +76,7 @@ const ASKED: Event = {
 
 /** What is sent of a reply, its calls closed where they have no result. */
 function sent(events: readonly Event[]) {
-  const log = [ASKED, ...events.map((event, at) => ({ ...event, id: `r${at}` }))]
+  const log = [ASKED, ...events.map((event, index) => ({ ...event, id: `r${index}` }))]
   const messages = toAiSdk(toMessages(replay(log), { pending: { close: 'Not run.' } }))
   expect(validateAiSdk(messages)).toEqual([])
   return messages

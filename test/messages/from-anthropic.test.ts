@@ -10,7 +10,7 @@ import type { Event } from '../../src/event/types.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
 const call = (id: string, name: string, input: unknown) => ({ type: 'tool_use', id, name, input })
-const text = (said: string) => ({ type: 'text', text: said })
+const text = (text: string) => ({ type: 'text', text: text })
 const user: Event = {
   kind: 'MessageEvent',
   id: 'u',
@@ -173,19 +173,19 @@ describe('fromAnthropic', () => {
 
   it('sends back what the provider does on its own side, with the thinking that is bound to it', () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'oak' } }
-    const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
+    const matches = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
     const cited = { ...text('x'), citations: [{ type: 'char_location', cited_text: 'x' }] }
     const thinking = { type: 'thinking', thinking: 'hm', signature: 's' }
-    const content = [thinking, search, found, thinking, cited]
+    const content = [thinking, search, matches, thinking, cited]
     expect(sentAgain({ content })).toEqual(content)
   })
 
   it('leaves thinking out that is bound to what cannot be sent back', () => {
     const newer = { type: 'a_kind_of_tomorrow' }
     const thinking = { type: 'thinking', thinking: 'hm', signature: 's' }
-    const told = text('[a_kind_of_tomorrow]')
-    expect(sentAgain({ content: [thinking, newer, thinking, text('x')] })).toEqual([told, text('x')])
-    expect(sentAgain({ content: [thinking, newer, text('x')] })).toEqual([thinking, told, text('x')])
+    const report = text('[a_kind_of_tomorrow]')
+    expect(sentAgain({ content: [thinking, newer, thinking, text('x')] })).toEqual([report, text('x')])
+    expect(sentAgain({ content: [thinking, newer, text('x')] })).toEqual([thinking, report, text('x')])
     expect(sentAgain({ content: [thinking, text('w'), thinking, text('x')] })).toEqual([
       thinking,
       text('w'),

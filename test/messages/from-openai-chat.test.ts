@@ -8,10 +8,10 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
-const call = (id: string, given: string) => ({
+const call = (id: string, input: string) => ({
   id,
   type: 'function',
-  function: { name: 'ls', arguments: given },
+  function: { name: 'ls', arguments: input },
 })
 const replied = (message: object, finish_reason = 'stop') =>
   fromOpenAIChat({ choices: [{ message: { role: 'assistant', ...message }, finish_reason }] })
@@ -36,9 +36,9 @@ describe('fromOpenAIChat', () => {
     ['{"a"', 'tool_calls', 'its arguments are not a readable JSON object'],
     ['{}', 'length', 'the reply was cut off in the middle of it'],
     ['{}', 'content_filter', 'the reply was held back by a content filter'],
-  ])('does not execute a call with %s in a reply ended by %s', (given, reason, why) => {
-    const [action, error] = replied({ tool_calls: [call('a', given)] }, reason).events
-    expect(action).toMatchObject({ action: null, tool_call: { arguments: given } })
+  ])('does not execute a call with %s in a reply ended by %s', (input, reason, why) => {
+    const [action, error] = replied({ tool_calls: [call('a', input)] }, reason).events
+    expect(action).toMatchObject({ action: null, tool_call: { arguments: input } })
     expect(error).toMatchObject({ error: `The call was not executed: ${why}.` })
   })
 
@@ -100,7 +100,7 @@ describe('fromOpenAIChat', () => {
 describe('collectOpenAIChat', () => {
   it('keeps calls apart that come without an index, and a name once that comes again', () => {
     const { push, end } = collectOpenAIChat()
-    const piece = (id: string, given: string) => push(chunk({ tool_calls: [call(id, given)] }))
+    const piece = (id: string, input: string) => push(chunk({ tool_calls: [call(id, input)] }))
     piece('a', '{"p":')
     piece('a', '1}')
     piece('b', '{}')
@@ -182,10 +182,10 @@ describe('collectOpenAIChat', () => {
       'Cut.',
     ],
     [{ choices: [{ message: { content: 'x' }, finish_reason: 'error' }] }, null],
-  ])('tells a whole one that failed: %j', (given, explanation) => {
-    const { events, outcome } = fromOpenAIChat(given as never)
+  ])('tells a whole one that failed: %j', (input, explanation) => {
+    const { events, outcome } = fromOpenAIChat(input as never)
     expect(outcome).toEqual({ type: 'failed', explanation })
-    expect(events).toMatchObject('choices' in given ? [{ llm_message: { content: [{ text: 'x' }] } }] : [])
+    expect(events).toMatchObject('choices' in input ? [{ llm_message: { content: [{ text: 'x' }] } }] : [])
   })
 })
 

@@ -9,11 +9,11 @@ import { replay } from '../../src/state/reduce.ts'
 import { validateOpenAiResponses } from '../../src/messages/openai-responses/rules.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
-const call = (call_id: string, given = '{}', status = 'completed') => {
-  return { type: 'function_call', id: `fc_${call_id}`, call_id, name: 'ls', arguments: given, status }
+const call = (call_id: string, input = '{}', status = 'completed') => {
+  return { type: 'function_call', id: `fc_${call_id}`, call_id, name: 'ls', arguments: input, status }
 }
 const message = (...content: object[]) => ({ type: 'message', id: 'msg_1', role: 'assistant', content })
-const said = (text: string) => message({ type: 'output_text', text, annotations: [] })
+const outputValue = (text: string) => message({ type: 'output_text', text, annotations: [] })
 const reasoning = (id: string) => ({ type: 'reasoning', id, summary: [], encrypted_content: `gAAA-${id}` })
 const replied = (output: object[], more: object = {}) => fromOpenAIResponses({ output, ...more })
 
@@ -43,7 +43,13 @@ describe('fromOpenAIResponses', () => {
   })
 
   it.each(['', ' '])('sends no reasoning that led to words that are not sent: %j', (blank) => {
-    const output = [said('A'), reasoning('rs_1'), said(blank), reasoning('rs_2'), said('B')]
+    const output = [
+      outputValue('A'),
+      reasoning('rs_1'),
+      outputValue(blank),
+      reasoning('rs_2'),
+      outputValue('B'),
+    ]
     const request = toOpenAIResponses(toMessages(replay(replied(output).events)))
     expect(validateOpenAiResponses(request)).toEqual([])
     expect(request.input.flatMap((item) => (item.type === 'reasoning' ? [item.id] : [])).at(-1)).toBe('rs_2')
@@ -80,7 +86,7 @@ describe('fromOpenAIResponses', () => {
     [{ status: 'queued' }, { type: 'broken_off', text: 'x' }],
     [{ status: 'in_progress' }, { type: 'broken_off', text: 'x' }],
   ])('says what ended a reply: %j', (ending, outcome) => {
-    const reply = replied([said('x')], ending)
+    const reply = replied([outputValue('x')], ending)
     expect(reply.outcome).toEqual(outcome)
     expect(reply.events).toMatchObject([{ llm_message: { content: [{ text: 'x' }] } }])
   })
@@ -104,7 +110,8 @@ describe('fromOpenAIResponses', () => {
 
 const written = (output: readonly object[]): object[] => {
   const { events } = fromOpenAIResponses({ output } as never)
-  return toOpenAIResponses(toMessages(replay(events.map((event, at) => ({ ...event, id: `e${at}` }))))).input
+  return toOpenAIResponses(toMessages(replay(events.map((event, index) => ({ ...event, id: `e${index}` })))))
+    .input
 }
 
 describe('the id of a message', () => {

@@ -126,7 +126,7 @@ describe('a reply of another model', () => {
 
   it('calls by names that the provider takes', () => {
     const names = ['a.b:c-d', '1st', '', 'é', 'n'.repeat(70)]
-    const calls = names.map((name, at) => call(`c${at}`, name))
+    const calls = names.map((name, index) => call(`c${index}`, name))
     const sent = written(user({ text: 'u' }), says({ tool_calls: calls }))[1]?.parts ?? []
     expect(sent.map((part) => ('functionCall' in part ? part.functionCall.name : ''))).toEqual([
       'a.b:c-d',

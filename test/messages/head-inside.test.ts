@@ -13,8 +13,8 @@ import type { Reply } from '../../src/messages/reply.ts'
 import { replay } from '../../src/state/reduce.ts'
 
 const messagesOf = ({ events }: Reply, calls: number) => {
-  const kept = events.filter((event) => event.kind === 'ActionEvent').slice(0, calls) as readonly Event[]
-  return toMessages(replay(kept.map((event, at) => ({ ...event, id: `e${at}` }))), {
+  const stored = events.filter((event) => event.kind === 'ActionEvent').slice(0, calls) as readonly Event[]
+  return toMessages(replay(stored.map((event, index) => ({ ...event, id: `e${index}` }))), {
     pending: { close: 'none' },
   })
 }
@@ -22,16 +22,16 @@ const messagesOf = ({ events }: Reply, calls: number) => {
 const toolUse = (id: string) => ({ type: 'tool_use', id, name: 'look', input: {} })
 const thinking = (signature: string) => ({ type: 'thinking', thinking: 'hm', signature })
 const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'oak' } }
-const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
+const matches = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
 const text = { type: 'text', text: 'found' }
 
 it.each([
-  ['a search', [thinking('s1'), search, found, text, toolUse('a'), toolUse('b')], 5],
+  ['a search', [thinking('s1'), search, matches, text, toolUse('a'), toolUse('b')], 5],
   ['thinking between calls', [thinking('s1'), toolUse('a'), thinking('s2'), toolUse('b')], 2],
-  ['a search behind thinking', [search, found, toolUse('a'), toolUse('b'), toolUse('c')], 3],
-])('in Anthropic: %s', (_, content, kept) => {
+  ['a search behind thinking', [search, matches, toolUse('a'), toolUse('b'), toolUse('c')], 3],
+])('in Anthropic: %s', (_, content, stored) => {
   const { messages } = toAnthropic(messagesOf(fromAnthropic({ content }), 1))
-  expect(messages[1]?.content).toEqual(content.slice(0, kept))
+  expect(messages[1]?.content).toEqual(content.slice(0, stored))
 })
 
 const functionCall = (k: number) => ({ functionCall: { name: 'look', args: { k } } })
@@ -55,7 +55,7 @@ const call = (id: string) => ({
   arguments: '{}',
 })
 const reasoning = (id: string) => ({ type: 'reasoning', id: `rs_${id}`, summary: [], encrypted_content: id })
-const said = {
+const message = {
   type: 'message',
   id: 'msg_1',
   role: 'assistant',
@@ -65,11 +65,11 @@ const said = {
 }
 
 it.each([
-  ['a phase', [reasoning('a'), said, call('a'), call('b')], 3],
+  ['a phase', [reasoning('a'), message, call('a'), call('b')], 3],
   ['reasoning before each call', [reasoning('a'), call('a'), reasoning('b'), call('b')], 2],
-])('in OpenAI Responses: %s', (_, output, kept) => {
+])('in OpenAI Responses: %s', (_, output, stored) => {
   const { input } = toOpenAIResponses(messagesOf(fromOpenAIResponses({ output }), 1))
-  expect(input.slice(1, -1)).toEqual(output.slice(0, kept))
+  expect(input.slice(1, -1)).toEqual(output.slice(0, stored))
 })
 
 it('leaves out what stands behind reasoning of a lost call under its own id', () => {

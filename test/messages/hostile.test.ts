@@ -174,9 +174,9 @@ describe('every grammar', () => {
  */
 function grows(state: State, next: State): boolean {
   const [before, after] = [state.branch, next.branch]
-  const kept = [...before.view.units].every((unit, at) => after.view.units.get(at) === unit)
+  const stored = [...before.view.units].every((unit, index) => after.view.units.get(index) === unit)
   return (
-    kept &&
+    stored &&
     before.systemPrompt === after.systemPrompt &&
     toMessages(state).some(({ role }) => role !== 'system')
   )
@@ -213,7 +213,7 @@ describe('arguments', () => {
       fc.property(anyLog(), (log) => {
         const messages = toMessages(replay(log))
         if (messages.length === 0) return
-        const given = messages.flatMap((each) =>
+        const input = messages.flatMap((each) =>
           each.role === 'assistant' ? each.tool_calls.map((call) => call.arguments) : [],
         )
         const chat = toOpenAIChat(messages).flatMap((each) =>
@@ -223,10 +223,10 @@ describe('arguments', () => {
           item.type === 'function_call' ? [item.arguments] : [],
         )
         expect(responses).toEqual(chat)
-        expect(chat).toHaveLength(given.length)
-        for (const [at, sent] of chat.entries()) {
-          if (sent !== given[at])
-            expect(Object.keys(JSON.parse(sent))).toEqual(given[at]?.trim() === '' ? [] : ['_raw'])
+        expect(chat).toHaveLength(input.length)
+        for (const [index, sent] of chat.entries()) {
+          if (sent !== input[index])
+            expect(Object.keys(JSON.parse(sent))).toEqual(input[index]?.trim() === '' ? [] : ['_raw'])
         }
       }),
       { numRuns: 120 },
@@ -240,7 +240,7 @@ describe('ids', () => {
       fc.property(anyLog(), (log) => {
         const messages = toMessages(replay(log))
         if (messages.length === 0) return
-        const given = messages.flatMap((each) =>
+        const input = messages.flatMap((each) =>
           each.role === 'assistant' ? each.tool_calls.map((call) => call.id) : [],
         )
         const sent = toAiSdk(messages).flatMap(({ role, content }) =>
@@ -249,9 +249,9 @@ describe('ids', () => {
             : [],
         )
         const first = new Set<string>()
-        for (const [at, id] of given.entries()) {
-          const taken = sent.slice(0, at).includes(id)
-          if (!first.has(id) && /^[a-zA-Z0-9_-]{1,40}$/.test(id) && !taken) expect(sent[at]).toBe(id)
+        for (const [index, id] of input.entries()) {
+          const taken = sent.slice(0, index).includes(id)
+          if (!first.has(id) && /^[a-zA-Z0-9_-]{1,40}$/.test(id) && !taken) expect(sent[index]).toBe(id)
           first.add(id)
         }
       }),

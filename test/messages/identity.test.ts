@@ -26,9 +26,9 @@ const callsOf = ({ events }: Reply): unknown[] =>
 
 const responses = (calls: readonly Call[]): Reply =>
   fromOpenAIResponses({
-    output: calls.map(({ id, name, args }, at) => ({
+    output: calls.map(({ id, name, args }, index) => ({
       type: 'function_call',
-      id: `fc_${at}`,
+      id: `fc_${index}`,
       call_id: id,
       name,
       arguments: args,

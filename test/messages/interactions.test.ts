@@ -69,22 +69,22 @@ const delta = (index: number, piece: object) => ({ event_type: 'step.delta', ind
 
 describe('a stream', () => {
   it('of pieces alone has its steps', () => {
-    const { said, reply } = collect(
+    const { said: message, reply } = collect(
       delta(0, { type: 'thought_signature', signature: 's' }),
       delta(1, text('a')),
       delta(1, text('b')),
       completed,
     )
-    expect(said).toBe('ab')
+    expect(message).toBe('ab')
     expect(reply).toEqual(read('completed', { type: 'thought', signature: 's' }, output(text('ab'))))
   })
 
   it('of whole steps at its end has them', () => {
-    const { said, reply } = collect({
+    const { said: message, reply } = collect({
       event_type: 'interaction.completed',
       interaction: { status: 'completed', steps: [output(text('ab')), call('a')] },
     })
-    expect(said).toBe('ab')
+    expect(message).toBe('ab')
     expect(reply).toEqual(read('completed', output(text('ab')), call('a')))
   })
 

@@ -58,10 +58,10 @@ it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent',
 })
 
 it('google: a part is sent only when every field beside its kind is of its type', () => {
-  const own = { grammar: 'google', table: GOOGLE, namedBy: 'field' } as const
+  const ownValue = { grammar: 'google', table: GOOGLE, namedBy: 'field' } as const
   const part = { codeExecutionResult: { outcome: 'OUTCOME_OK' } }
-  expect(isReturnable(own, part)).toBe(true)
+  expect(isReturnable(ownValue, part)).toBe(true)
   for (const field of Object.keys(GOOGLE.codeExecutionResult.more)) {
-    expect(isReturnable(own, { ...part, [field]: null }), field).toBe(false)
+    expect(isReturnable(ownValue, { ...part, [field]: null }), field).toBe(false)
   }
 })

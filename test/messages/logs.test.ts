@@ -32,9 +32,9 @@ describe.skipIf(files.length === 0)('recorded logs', () => {
       .split('\n')
       .filter((line) => line !== '')
     let state = initialState()
-    for (const [at, line] of lines.entries()) {
+    for (const [index, line] of lines.entries()) {
       state = reduce(state, loadLine(line).fact)
-      if (at % 50 === 49) check(state)
+      if (index % 50 === 49) check(state)
     }
     expect(check(state)).toBeGreaterThan(0)
     const results = toMessages(state).filter(({ role }) => role === 'tool')

@@ -101,9 +101,9 @@ describe('reasoning items', () => {
     const bare = call('a', 'fc_1', { id: 'rs_1', summary: [] })
     expect(order(bare, observe('oa', bare))).toEqual(['function_call', 'function_call_output'])
     expect(input(bare, observe('oa', bare))[0]).not.toHaveProperty('id')
-    const own = call('a', 'fc_1', { ...rs('rs_1'), summary: [] })
-    const kept = input(own, observe('oa', own))
-    expect(kept.map((item) => 'id' in item && item.id)).toEqual(['rs_1', 'fc_1', false])
+    const ownValue = call('a', 'fc_1', { ...rs('rs_1'), summary: [] })
+    const stored = input(ownValue, observe('oa', ownValue))
+    expect(stored.map((item) => 'id' in item && item.id)).toEqual(['rs_1', 'fc_1', false])
   })
 
   it('lead a message, and are left out where nothing follows', () => {

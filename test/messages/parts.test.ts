@@ -23,18 +23,18 @@ const some = (length: number, id: (n: number) => string): string[] => Array.from
 
 describe('call ids', () => {
   const form = { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 12 }
-  const given = (...ids: string[]): string[] => ids.map(callIds(form))
+  const inputs = (...ids: string[]): string[] => ids.map(callIds(form))
 
   it('stay as they are when legal and new', () => {
-    expect(given('call_1', 'c-2', 'X')).toEqual(['call_1', 'c-2', 'X'])
+    expect(inputs('call_1', 'c-2', 'X')).toEqual(['call_1', 'c-2', 'X'])
   })
 
   it('are numbered when repeated, past ids that are taken', () => {
-    expect(given('c', 'c_2', 'c', 'c', 'c_2')).toEqual(['c', 'c_2', 'c_3', 'c_4', 'c_2_2'])
+    expect(inputs('c', 'c_2', 'c', 'c', 'c_2')).toEqual(['c', 'c_2', 'c_3', 'c_4', 'c_2_2'])
   })
 
   it('are made legal, cut, and given a name when empty', () => {
-    expect(given('a b', 'functions.ls:0', '', 'é😀', '')).toEqual([
+    expect(inputs('a b', 'functions.ls:0', '', 'é😀', '')).toEqual([
       'a_b',
       'functions_ls',
       'call',
@@ -62,10 +62,10 @@ describe('call ids', () => {
     )
     fc.assert(
       fc.property(fc.array(id, { maxLength: 60 }), fc.nat(60), (ids, cut) => {
-        const out = given(...ids)
+        const out = inputs(...ids)
         expect(new Set(out).size).toBe(out.length)
         for (const each of out) expect(each).toMatch(/^[a-zA-Z0-9_-]{1,12}$/)
-        expect(given(...ids.slice(0, cut))).toEqual(out.slice(0, cut))
+        expect(inputs(...ids.slice(0, cut))).toEqual(out.slice(0, cut))
       }),
     )
   })
@@ -172,8 +172,8 @@ describe('images', () => {
     ['data:image/jpg;base64,AAAA', 'data:image/jpeg;base64,AAAA'],
     ['data:image/png;base64,/9j/AAAA', 'data:image/jpeg;base64,/9j/AAAA'],
     ['data:application/octet-stream;base64,R0lGODlh', 'data:image/gif;base64,R0lGODlh'],
-  ])('%j is read', (given, url) => {
-    const read = readImage(given)
+  ])('%j is read', (input, url) => {
+    const read = readImage(input)
     expect(read && urlOf(read)).toBe(url)
     expect(URL.canParse(url)).toBe(true)
   })
@@ -199,8 +199,8 @@ describe('images', () => {
     'data:image/png;base64,ab-_',
     'data:image/svg+xml;base64,AAAA',
     'data:text/plain;base64,aGk=',
-  ])('%j is none', (given) => {
-    expect(readImage(given)).toBeNull()
+  ])('%j is none', (input) => {
+    expect(readImage(input)).toBeNull()
   })
 
   it('what is read is an address that a URL parser takes', () => {

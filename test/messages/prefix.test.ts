@@ -65,10 +65,11 @@ const leftOut = (
   messages: readonly NeutralMessage[],
   options: WriteOptions = {},
 ): string[] => {
-  const told: LeftOut[] = []
-  const request = WRITERS[grammar]?.(messages, { ...options, onPrefix: (left) => void told.push(left) }) ?? {}
-  expect(requestRecord(request)?.leftOut).toEqual(told)
-  return told.map(({ message, reason }) => `${message} ${reason}`)
+  const reports: LeftOut[] = []
+  const request =
+    WRITERS[grammar]?.(messages, { ...options, onPrefix: (remaining) => void reports.push(remaining) }) ?? {}
+  expect(requestRecord(request)?.leftOut).toEqual(reports)
+  return reports.map(({ message, reason }) => `${message} ${reason}`)
 }
 
 describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (grammar) => {
@@ -76,10 +77,10 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
     grammar === 'openai-responses'
       ? says(text, { responses_reasoning_item: item(n) })
       : says(text, { thinking_blocks: [signed(`thought ${n}`)] })
-  const asked = [system('s'), user('one')]
-  const first = replied(grammar, asked, reasons('a', 1))
-  const second = replied(grammar, [...asked, first, user('two')], reasons('b', 2))
-  const history = [...asked, first, user('two'), second, user('three')]
+  const requests = [system('s'), user('one')]
+  const first = replied(grammar, requests, reasons('a', 1))
+  const second = replied(grammar, [...requests, first, user('two')], reasons('b', 2))
+  const history = [...requests, first, user('two'), second, user('three')]
 
   it('keeps what stands behind what it saw', () => {
     expect(leftOut(grammar, history)).toEqual([])
@@ -104,8 +105,8 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
 
   it('holds the tool list where it is known on both sides', () => {
     const tools = [{ name: 'ls' }]
-    const reply = replied(grammar, asked, reasons('a', 1), {}, { tools })
-    const list = [...asked, reply, user('two')]
+    const reply = replied(grammar, requests, reasons('a', 1), {}, { tools })
+    const list = [...requests, reply, user('two')]
     expect(leftOut(grammar, list, { tools })).toEqual([])
     expect(leftOut(grammar, list)).toEqual([])
     expect(leftOut(grammar, list, { tools: [{ name: 'cat' }] })).toEqual(['2 tools'])
@@ -114,9 +115,9 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
 
   it('holds what a reply has signed itself, and the grammar that it was made in', () => {
     const other = { ...first, ...reasons('a', 7), reply: first.reply ?? {} }
-    expect(leftOut(grammar, [...asked, other, user('two')])).toEqual(['2 own'])
+    expect(leftOut(grammar, [...requests, other, user('two')])).toEqual(['2 own'])
     const foreign = { ...first, reply: { ...first.reply, grammar: 'openai-chat' as const } }
-    expect(leftOut(grammar, [...asked, foreign, user('two')])).toEqual(['2 grammar'])
+    expect(leftOut(grammar, [...requests, foreign, user('two')])).toEqual(['2 grammar'])
   })
 
   it('sends a reply without a record as it is, but not behind one that does not stand', () => {
@@ -145,12 +146,12 @@ describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (gramm
 
   it('adds the same whether something is left out or not', () => {
     const alone = { ...reasons('', 1), content: [] }
-    const reply = replied(grammar, asked, alone)
-    const [kept, lost] = [asked, asked.with(0, system('t'))].map((before) => {
+    const reply = replied(grammar, requests, alone)
+    const [stored, lost] = [requests, requests.with(0, system('t'))].map((before) => {
       const request = WRITERS[grammar]?.([...before, reply]) ?? {}
       return JSON.stringify(request).match(/\[Go on\.\]|\[No answer was given\.\]/g)
     })
-    expect(kept).toEqual(lost)
+    expect(stored).toEqual(lost)
   })
 })
 
@@ -159,8 +160,8 @@ describe('the order of parts', () => {
   const content = [{ text: 'one ' }, { text: 'two ' }]
   const parts = [{ thinking: 0 }, { text: 0 }, { thinking: 1 }, { text: 1 }]
   const reply = { ...says(''), thinking_blocks, content }
-  const kinds = (given: unknown, before: readonly NeutralMessage[] = [user('u')]): unknown => {
-    const made = replied('anthropic', [user('u')], reply, { parts: given as readonly [] })
+  const kinds = (inputs: unknown, before: readonly NeutralMessage[] = [user('u')]): unknown => {
+    const made = replied('anthropic', [user('u')], reply, { parts: inputs as readonly [] })
     return toAnthropic([...before, made]).messages[1]?.content.map((block) =>
       block.type === 'text' ? block.text : block.type,
     )
@@ -186,8 +187,8 @@ describe('the order of parts', () => {
     [parts.map((part) => ({ ...part, call: 0 }))],
     ['thinking'],
     [{ length: 4 }],
-  ])('is ignored where it is garbled: %j', (given) => {
-    expect(kinds(given)).toEqual(['thinking', 'thinking', 'one ', 'two '])
+  ])('is ignored where it is garbled: %j', (input) => {
+    expect(kinds(input)).toEqual(['thinking', 'thinking', 'one ', 'two '])
   })
 
   it('is for the grammar that made it', () => {

@@ -14,7 +14,9 @@ import { replay } from '../../src/state/reduce.ts'
 import { SERVERS } from '../../src/steps/servers.ts'
 
 const messagesOf = ({ events }: Reply): NeutralMessage[] =>
-  toMessages(replay(events.map((event, at) => ({ ...event, id: `e${at}` }))), { pending: { close: 'none' } })
+  toMessages(replay(events.map((event, index) => ({ ...event, id: `e${index}` }))), {
+    pending: { close: 'none' },
+  })
 
 const MODEL = 'deepseek-v4'
 
@@ -81,11 +83,11 @@ describe('reasoning in Chat Completions', () => {
   })
 
   it('without calls goes back as `reasoning`, and as `reasoning_content` to a server that wants it', () => {
-    const said = { content: 'x', tool_calls: undefined }
-    expect(chatMessage({ ...said, reasoning: 'a' })).toMatchObject({ reasoning: 'a' })
-    expect(chatMessage({ ...said, reasoning_content: 'a' })).not.toHaveProperty('reasoning_content')
+    const text = { content: 'x', tool_calls: undefined }
+    expect(chatMessage({ ...text, reasoning: 'a' })).toMatchObject({ reasoning: 'a' })
+    expect(chatMessage({ ...text, reasoning_content: 'a' })).not.toHaveProperty('reasoning_content')
     const options = { model: MODEL, ...SERVERS.kimi }
-    expect(chatMessage({ ...said, reasoning_content: 'a' }, options)).toMatchObject({
+    expect(chatMessage({ ...text, reasoning_content: 'a' }, options)).toMatchObject({
       reasoning_content: 'a',
     })
   })
@@ -143,8 +145,8 @@ describe('dialects', () => {
 
   it.each([JSON.stringify('{"a":1}'), '{"a":1}'])(
     'arguments that are encoded twice are read: %s',
-    (given) => {
-      const call = { id: 'a', type: 'function', function: { name: 'ls', arguments: given } }
+    (input) => {
+      const call = { id: 'a', type: 'function', function: { name: 'ls', arguments: input } }
       const message = { role: 'assistant', tool_calls: [call] }
       const reply = fromOpenAIChat({ choices: [{ message, finish_reason: 'tool_calls' }] } as never)
       expect(reply.events[0]).toMatchObject({ action: { a: 1 } })

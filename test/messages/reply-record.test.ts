@@ -45,10 +45,10 @@ const anthropic = (content: readonly object[], stop_reason: string) => (): Reply
         inference_geo: 'global',
       },
     } as never,
-    asked({ tools: TOOLS, ...toAnthropic(MESSAGES, { tools: TOOLS }) }),
+    requests({ tools: TOOLS, ...toAnthropic(MESSAGES, { tools: TOOLS }) }),
   )
 
-const asked = (request: object): ReadOptions => ({ request, state: STATE })
+const requests = (request: object): ReadOptions => ({ request, state: STATE })
 
 const REPLIES: Readonly<Record<string, () => Reply>> = {
   'words of Anthropic': anthropic([{ type: 'text', text: WORDS.repeat(7) }], 'end_turn'),
@@ -97,7 +97,7 @@ const REPLIES: Readonly<Record<string, () => Reply>> = {
           },
         },
       } as never,
-      asked(toOpenAIChat(MESSAGES)),
+      requests(toOpenAIChat(MESSAGES)),
     ),
   'reasoning, words and a call of Responses': () =>
     fromOpenAIResponses(
@@ -129,7 +129,7 @@ const REPLIES: Readonly<Record<string, () => Reply>> = {
           total_tokens: 19_503,
         },
       } as never,
-      asked({ tools: TOOLS, ...toOpenAIResponses(MESSAGES, { tools: TOOLS }) }),
+      requests({ tools: TOOLS, ...toOpenAIResponses(MESSAGES, { tools: TOOLS }) }),
     ),
 }
 

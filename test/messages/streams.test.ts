@@ -13,11 +13,11 @@ import { collectOpenAIResponses } from '../../src/messages/openai-responses/read
 /** The words, calls, errors and tokens of a stream, and the words that live readers saw. */
 function seen(collector: ReplyCollector, events: readonly object[]) {
   const deltas = events.flatMap((event) => collector.push(event))
-  const { events: kept, outcome } = collector.end()
-  const [first] = kept
+  const { events: stored, outcome } = collector.end()
+  const [first] = stored
   return {
     outcome: outcome.type,
-    words: kept
+    words: stored
       .flatMap((event) =>
         event.kind === 'MessageEvent'
           ? (event.llm_message.content ?? [])
@@ -27,12 +27,12 @@ function seen(collector: ReplyCollector, events: readonly object[]) {
       )
       .map((part) => ('text' in part ? part.text : ''))
       .join(''),
-    calls: kept.flatMap((event) =>
+    calls: stored.flatMap((event) =>
       event.kind === 'ActionEvent'
         ? [`${event.action === null ? '-' : '+'} ${event.tool_name} ${event.tool_call.arguments}`]
         : [],
     ),
-    errors: kept.flatMap((event) => (event.kind === 'AgentErrorEvent' ? [event.error] : [])),
+    errors: stored.flatMap((event) => (event.kind === 'AgentErrorEvent' ? [event.error] : [])),
     tokens: first === undefined ? undefined : replyOf(first)?.tokens,
     recorded: first === undefined ? undefined : replyOf(first)?.outcome,
     live: deltas.map(({ content }) => content ?? '').join(''),
@@ -166,7 +166,7 @@ describe('pieces and whole items of OpenAI Responses', () => {
     })
     fc.assert(
       fc.property(fc.tuple(choice, choice, choice), (choices) => {
-        const events = accounts.flatMap(({ open, pieces, whole, done: end }, at) => {
+        const events = accounts.flatMap(({ open, pieces, whole, done: end }, index) => {
           const {
             open: opens,
             pieces: streams,
@@ -174,19 +174,19 @@ describe('pieces and whole items of OpenAI Responses', () => {
             done: ends,
             last,
             twice,
-          } = choices[at] as (typeof choices)[0]
+          } = choices[index] as (typeof choices)[0]
           // A call has its name in an item; and one account of its text is there.
           const isKnown = ends || last
           const text = streams || wholly || isKnown
-          const said = [
+          const output = [
             ...(opens || !isKnown ? [open] : []),
             ...(streams ? pieces : []),
             ...(wholly || !text ? [whole] : []),
             ...(ends ? [end] : []),
           ]
-          return twice && !streams ? [...said, ...said] : said
+          return twice && !streams ? [...output, ...output] : output
         })
-        const output = items.filter((_, at) => choices[at]?.last === true)
+        const output = items.filter((_, index) => choices[index]?.last === true)
         const result = seen(collectOpenAIResponses(), [...events, completed(output)])
         expect(result).toMatchObject({ outcome: 'tool_calls', words: 'I look.', errors: [] })
         expect(result.calls).toEqual(['+ bash {"n":1}', '+ bash {"n":2}'])
@@ -231,7 +231,7 @@ const start = {
 }
 const block = (content_block: object, index = 0) => ({ type: 'content_block_start', index, content_block })
 const delta = (of: object, index = 0) => ({ type: 'content_block_delta', index, delta: of })
-const text = (said: string, index = 0) => delta({ type: 'text_delta', text: said }, index)
+const text = (text: string, index = 0) => delta({ type: 'text_delta', text: text }, index)
 const end = [
   { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } },
   { type: 'message_stop' },
@@ -261,8 +261,8 @@ describe('blocks of Anthropic', () => {
 })
 
 describe('a reply that ends badly keeps what was said, and executes nothing', () => {
-  const said = chunk({ content: 'The three causes are ' })
-  const counted = { ...said, usage: { prompt_tokens: 5000, completion_tokens: 5 } }
+  const output = chunk({ content: 'The three causes are ' })
+  const counted = { ...output, usage: { prompt_tokens: 5000, completion_tokens: 5 } }
   const call = chunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'bash', arguments: LS } }] })
   const responses = { ...words('The three causes are ') }
   it.each<[string, ReplyCollector, object[], string]>([

@@ -46,7 +46,7 @@ const call = {
   responses_item_id: null,
   responses_reasoning_item: null,
 } as const
-const asked = { role: 'user', content: [{ text: 'Go' }], name: null } as const
+const requests = { role: 'user', content: [{ text: 'Go' }], name: null } as const
 const reply = {
   role: 'assistant',
   content: [],
@@ -60,11 +60,11 @@ describe.each(Object.keys(GRAMMARS) as GrammarName[])('%s', (name) => {
   const { write, validate } = GRAMMARS[name]
 
   it.each(FILES)('%j', (part, text) => {
-    const given = write([{ role: 'user', content: [part], name: null }])
-    expect(JSON.stringify(given)).toContain(JSON.stringify(text).slice(1, -1))
-    expect(validate(given)).toEqual([])
+    const input = write([{ role: 'user', content: [part], name: null }])
+    expect(JSON.stringify(input)).toContain(JSON.stringify(text).slice(1, -1))
+    expect(validate(input)).toEqual([])
     const result = { role: 'tool', content: [part], tool_call_id: 'c', name: 'do', is_error: false } as const
-    const request = write([asked, reply, result])
+    const request = write([requests, reply, result])
     expect(JSON.stringify(request)).toContain(JSON.stringify(text).slice(1, -1))
     expect(validate(request)).toEqual([])
   })

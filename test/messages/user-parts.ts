@@ -188,12 +188,12 @@ export interface Sample {
 
 /** Every sample of every table. */
 export const SAMPLES: readonly Sample[] = Object.entries(TABLES).flatMap(([grammar, places]) =>
-  Object.entries(places).flatMap(([place, table]) =>
+  Object.entries(places).flatMap(([position, table]) =>
     Object.entries(table as Readonly<Record<string, Place<OpenPart>>>).flatMap(([kind, of]) => {
-      if (typeof of === 'string' || place === 'item') return []
+      if (typeof of === 'string' || position === 'item') return []
       const isSent = 'sent' in of
       const made = isSent ? of.sent : 'named' in of ? of.named : of.settles
-      return made.map((make) => ({ grammar, place, kind, isSent, make }) as Sample)
+      return made.map((make) => ({ grammar, place: position, kind, isSent, make }) as Sample)
     }),
   ),
 )

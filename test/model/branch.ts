@@ -4,7 +4,7 @@ import type { ActionEvent, ToolResultEvent, Event } from '../../src/event/types.
 import { condensed } from './condense.ts'
 import { type Note, silent } from './notes.ts'
 import { named, type Node, pathOf } from './tree.ts'
-import { held, type Item, pending, type Unit } from './unit.ts'
+import { current, type Item, pending, type Unit } from './unit.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
 /** What a branch says. Numbers are positions in the log. */
@@ -28,11 +28,15 @@ export interface BranchReading {
 
 /** Names what units hold. */
 const namesIn = (units: readonly Unit[]): string[] =>
-  units.flatMap(held).map(({ id, at }) => (at === null ? id.replace(/-summary$/, '') : id))
+  units.flatMap(current).map(({ id, at: index }) => (index === null ? id.replace(/-summary$/, '') : id))
 
 /** Reads the path to a node from its root, one event after the other. */
-export function readBranch(nodes: readonly Node[], at: number | null, note: Note = silent): BranchReading {
-  const path = pathOf(nodes, at)
+export function readBranch(
+  nodes: readonly Node[],
+  offset: number | null,
+  note: Note = silent,
+): BranchReading {
+  const path = pathOf(nodes, offset)
   let units: Unit[] = []
   let open: number[] = []
   let working: [call: number, result: number][] = []
@@ -113,8 +117,8 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
       case 'Condensation': {
         const before = namesIn(units)
         units = condensed(units, { id, timestamp: node.timestamp, event }, note)
-        const kept = new Set(namesIn(units))
-        for (const each of before) if (!kept.has(each)) forgottenBy.set(each, id)
+        const stored = new Set(namesIn(units))
+        for (const each of before) if (!stored.has(each)) forgottenBy.set(each, id)
         unhandled = false
         break
       }
@@ -204,7 +208,7 @@ function completedBy(
   }
   const named = completes?.action_id
   if (role !== 'user' || Array.isArray(completes) || typeof named !== 'string') return null
-  const call = working.find(([at]) => nodes[at]?.id === named)
+  const call = working.find(([index]) => nodes[index]?.id === named)
   const before = nodes.slice(0, node.at)
   if (call !== undefined) note('call_completed')
   else if (before.some((each) => isCompletion(each.event, named))) note('completed_again')
@@ -226,22 +230,23 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
   if (after === undefined) return []
   const parent = nodes[here]?.parent ?? null
   if (after === true) note('asked_at_parent')
-  const place = after === null ? null : after === true ? parent : named(nodes.slice(0, here), after)
-  const isUpdate = place !== null && nodes[place]?.kind === 'ConversationStateUpdateEvent'
-  if (after !== null && after !== true && (place === null || isUpdate)) {
+  const position = after === null ? null : after === true ? parent : named(nodes.slice(0, here), after)
+  const isUpdate = position !== null && nodes[position]?.kind === 'ConversationStateUpdateEvent'
+  if (after !== null && after !== true && (position === null || isUpdate)) {
     note(nodes.some((node) => node.id === after && node.at > here) ? 'asked_at_later' : 'asked_at_nothing')
     return []
   }
-  const asked = place ?? -1
-  if (place !== null) {
-    if (!pathOf(nodes, here).includes(place)) note('asked_on_another_branch')
-    else if (!units.some((unit) => held(unit).some(({ at }) => at === place))) note('asked_at_forgotten')
+  const requests = position ?? -1
+  if (position !== null) {
+    if (!pathOf(nodes, here).includes(position)) note('asked_on_another_branch')
+    else if (!units.some((unit) => current(unit).some(({ at: index }) => index === position)))
+      note('asked_at_forgotten')
   }
   const stops = units.findLastIndex(
     (unit) =>
       unit.type === 'batch' ||
       afterOf(unit.item.event) !== undefined ||
-      (unit.item.at !== null && unit.item.at <= asked),
+      (unit.item.at !== null && unit.item.at <= requests),
   )
   const later = units.slice(stops + 1)
   if (later.length > 1_024) return []
@@ -256,14 +261,14 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
 
 /** What a reply says of when it was asked for; undefined for nothing that can be read. */
 function afterOf(event: Event): string | true | null | undefined {
-  const said =
+  const text =
     event.kind === 'ActionEvent'
       ? (event.tool_call as { reply?: unknown }).reply
       : event.kind === 'MessageEvent' && event.source === 'agent'
         ? (event.llm_message as { reply?: unknown }).reply
         : null
-  if (typeof said !== 'object' || said === null || Array.isArray(said)) return undefined
-  const { after } = said as { after?: unknown }
+  if (typeof text !== 'object' || text === null || Array.isArray(text)) return undefined
+  const { after } = text as { after?: unknown }
   return typeof after === 'string' || after === true || after === null ? after : undefined
 }
 
@@ -294,11 +299,11 @@ function callFor(
     }
     return open.includes(target) ? target : 'duplicate_result'
   }
-  const calls = path.filter((at) => {
-    const event = nodes[at]?.event
+  const calls = path.filter((index) => {
+    const event = nodes[index]?.event
     return event?.kind === 'ActionEvent' && event.tool_call_id === answer.tool_call_id
   })
-  const waiting = calls.filter((at) => open.includes(at))
+  const waiting = calls.filter((index) => open.includes(index))
   if (waiting.length > 1) note('two_open_calls_of_one_id')
   const latest = waiting.at(-1)
   if (latest !== undefined) {

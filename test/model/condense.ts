@@ -2,7 +2,7 @@
 
 import type { Condensation, CondensationSummaryEvent } from '../../src/event/types.ts'
 import type { Note } from './notes.ts'
-import { held, type Item, joined, pending, shown, type Unit, wholes } from './unit.ts'
+import { current, type Item, joined, pending, shown, type Unit, wholes } from './unit.ts'
 import { isBlank } from '../../src/messages/rules.ts'
 
 /** A condensation at its place: the id and the timestamp that the log gives it. */
@@ -16,7 +16,7 @@ export interface PlacedCondensation {
 export function condensed(units: readonly Unit[], placed: PlacedCondensation, note: Note): Unit[] {
   const listed = placed.event.forgotten_event_ids ?? []
   const names = wholes(units)
-  const hit = units.map((unit) => held(unit).some((item) => listed.includes(item.id)))
+  const hit = units.map((unit) => current(unit).some((item) => listed.includes(item.id)))
   const gone = units.map((_, index) => names.some((name, j) => name === names[index] && hit[j]))
   noteCuts(units, names, hit, listed, note)
 
@@ -54,19 +54,19 @@ function placeAfter(
   event: Condensation,
   note: Note,
 ): number {
-  const left: { readonly item: Item; readonly unit: number }[] = []
+  const remaining: { readonly item: Item; readonly unit: number }[] = []
   for (const [unit, each] of units.entries()) {
-    for (const item of shown(each)) if (!listed.includes(item.id)) left.push({ item, unit })
+    for (const item of shown(each)) if (!listed.includes(item.id)) remaining.push({ item, unit })
   }
-  const asked = event.summary_offset ?? 0
-  if (asked > left.length) note('offset_beyond')
-  let offset = Math.min(asked, left.length)
-  const nameAt = (index: number) => names[left[index]?.unit ?? -1]
-  while (offset > 0 && offset < left.length && nameAt(offset - 1) === nameAt(offset)) {
+  const requests = event.summary_offset ?? 0
+  if (requests > remaining.length) note('offset_beyond')
+  let offset = Math.min(requests, remaining.length)
+  const nameAt = (index: number) => names[remaining[index]?.unit ?? -1]
+  while (offset > 0 && offset < remaining.length && nameAt(offset - 1) === nameAt(offset)) {
     note('offset_inside')
     offset += 1
   }
-  let after = left[offset - 1]?.unit ?? -1
+  let after = remaining[offset - 1]?.unit ?? -1
   while (after >= 0 && names[after + 1] === names[after]) after += 1
   const next = units[after + 1]
   if (next !== undefined && pending(next)) note('offset_at_pending')
@@ -82,7 +82,7 @@ function noteCuts(
 ): void {
   for (const [index, unit] of units.entries()) {
     if (!hit[index]) continue
-    if (!held(unit).every((item) => listed.includes(item.id))) note('batch_cut')
+    if (!current(unit).every((item) => listed.includes(item.id))) note('batch_cut')
     if (pending(unit)) note('pending_forgotten')
     for (const j of names.keys()) {
       if (names[j] !== names[index] || hit[j]) continue

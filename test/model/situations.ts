@@ -11,40 +11,40 @@ import { joined, pending, thinks, type Unit } from './unit.ts'
 
 /** Every situation that the log holds, on whatever branch. */
 export function situationsOf(facts: readonly Fact[]): Set<Situation> {
-  const found = new Set<Situation>()
-  const note: Note = (situation) => found.add(situation)
+  const result = new Set<Situation>()
+  const note: Note = (situation) => result.add(situation)
   const nodes = readTree(facts)
   const seen = new Set<Event>()
-  for (const [at, fact] of facts.entries()) {
-    const node = nodes[at] as Node
+  for (const [index, fact] of facts.entries()) {
+    const node = nodes[index] as Node
     noteTree(nodes, node, fact, note)
     if (!node.inTree) continue
-    const branch = readBranch(nodes, at, note)
+    const branch = readBranch(nodes, index, note)
     noteBranch(nodes, node, branch, note)
     for (const item of viewOf(branch.units)) seen.add(item.event)
   }
   for (const event of seen) noteShown(event, note)
   readStatus(nodes, nodes.length, note)
-  return found
+  return result
 }
 
 function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): void {
-  const { at, warnings, inTree, parent } = node
+  const { at: index, warnings, inTree, parent } = node
   if (warnings.includes('duplicate_id')) note('duplicate_id')
   if (warnings.includes('unreadable_timestamp')) note('unreadable_timestamp')
   if (warnings.includes('head_ignored')) note('head_ignored')
   if (warnings.includes('quarantined')) note(inTree ? 'quarantined_stands' : 'quarantined_out')
   if (fact.id === undefined && node.id !== null) note('absent_id')
-  const before = nodes[at - 1]?.head ?? null
+  const before = nodes[index - 1]?.head ?? null
   if (warnings.includes('unknown_parent')) {
-    const later = nodes.slice(at + 1).some((each) => each.inTree && each.id === fact.parent_id)
+    const later = nodes.slice(index + 1).some((each) => each.inTree && each.id === fact.parent_id)
     note(fact.parent_id === node.id ? 'self_parent' : later ? 'later_parent' : 'unknown_parent')
   }
-  if (inTree && parent === null && nodes.slice(0, at).some((each) => each.inTree)) note('second_root')
+  if (inTree && parent === null && nodes.slice(0, index).some((each) => each.inTree)) note('second_root')
   if (inTree && parent !== before) note('stamped_off_head')
   if (parent !== null && nodes[parent]?.kind === 'ConversationStateUpdateEvent') note('parent_is_update')
   const sibling = (each: Node) => each.inTree && each.parent === parent && isReal(each)
-  if (inTree && isReal(node) && nodes.slice(0, at).some(sibling)) note('fork')
+  if (inTree && isReal(node) && nodes.slice(0, index).some(sibling)) note('fork')
   if (node.moved) {
     const value = node.event?.kind === 'ConversationStateUpdateEvent' ? node.event.value : null
     note(node.head === null && value === null ? 'head_emptied' : 'head_moved')
@@ -65,7 +65,8 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   const { units, unhandled, systemPrompt } = branch
   if (unhandled) note('unhandled_request')
   const items = viewOf(units)
-  if (systemPrompt !== null && items.every(({ at }) => at !== systemPrompt)) note('prompt_forgotten')
+  if (systemPrompt !== null && items.every(({ at: index }) => index !== systemPrompt))
+    note('prompt_forgotten')
   if (new Set(items.map(({ id }) => id)).size < items.length) note('id_of_two_units')
   for (const [index, unit] of units.entries()) {
     if (!pending(unit)) continue
@@ -77,14 +78,14 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   if (joins.includes('reply')) note('reply_goes_on')
   if (joins.some((join, index) => join === 'reply' && joins[index + 1] === 'reply'))
     note('reply_goes_on_twice')
-  if (joins.some((join, at) => join === 'reply' && joins[at + 1] === null && isDone(units[at + 1])))
+  if (joins.some((join, index) => join === 'reply' && joins[index + 1] === null && isDone(units[index + 1])))
     note('reply_waited_for')
   if (node.event?.kind === 'SystemPromptEvent' && readBranch(nodes, node.parent).systemPrompt !== null)
     note('second_prompt')
   if (node.event?.kind !== 'ActionEvent') return
   const { tool_call_id, llm_response_id } = node.event
-  const earlier = pathOf(nodes, node.parent).flatMap((at) => {
-    const event = nodes[at]?.event
+  const earlier = pathOf(nodes, node.parent).flatMap((index) => {
+    const event = nodes[index]?.event
     return event?.kind === 'ActionEvent' ? [event] : []
   })
   if (earlier.some((event) => event.tool_call_id === tool_call_id)) note('reused_call_id')

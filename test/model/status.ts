@@ -59,7 +59,7 @@ function row(
   note: Note,
 ): string | null {
   const is = (...names: readonly string[]) => names.includes(status)
-  const open = (at: number | null) => readBranch(nodes.slice(0, node.at + 1), at).open.length > 0
+  const open = (index: number | null) => readBranch(nodes.slice(0, node.at + 1), index).open.length > 0
 
   if (event.kind === 'ConversationStateUpdateEvent') {
     if (event.key === 'execution_status') return one(event.value)
@@ -138,10 +138,10 @@ const firstOf = (nodes: readonly Node[], response: string): number =>
 
 /** The LLM responses whose first action in the log stands behind `from`, up to and with position `to`, in order. */
 function newResponses(nodes: readonly Node[], from: number, to: number): string[] {
-  const found: string[] = []
-  for (const { at, inTree, event } of nodes.slice(0, to + 1)) {
-    if (!inTree || event?.kind !== 'ActionEvent' || at <= from) continue
-    if (firstOf(nodes, event.llm_response_id) === at) found.push(event.llm_response_id)
+  const matches: string[] = []
+  for (const { at: index, inTree, event } of nodes.slice(0, to + 1)) {
+    if (!inTree || event?.kind !== 'ActionEvent' || index <= from) continue
+    if (firstOf(nodes, event.llm_response_id) === index) matches.push(event.llm_response_id)
   }
-  return found
+  return matches
 }

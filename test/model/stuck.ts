@@ -7,7 +7,7 @@ import type { StuckThresholds } from '../../src/context/stuck.ts'
 import { readBranch } from './branch.ts'
 import { headAt } from './naive.ts'
 import { readTree } from './tree.ts'
-import { held, type Item, pending, type Unit } from './unit.ts'
+import { current, type Item, pending, type Unit } from './unit.ts'
 
 type Batch = Extract<Unit, { readonly type: 'batch' }>
 
@@ -41,10 +41,10 @@ export function readLoops(facts: readonly Fact[], thresholds: StuckThresholds): 
   const errors = last(action_error + 1)
   if (errors?.every((step) => failed(step) && calls(step, errors[0] as Batch)))
     return stuck('action_error', errors)
-  const said = units.slice(units.findLastIndex((unit) => unit.type === 'batch') + 1).filter(isAgents)
-  if (said.length >= monologue) return stuck('monologue', said.slice(-monologue))
+  const messages = units.slice(units.findLastIndex((unit) => unit.type === 'batch') + 1).filter(isAgents)
+  if (messages.length >= monologue) return stuck('monologue', messages.slice(-monologue))
   const turns = last(alternating_pattern)
-  if (turns?.every((step, at) => at < 2 || whole(step, turns[at - 2] as Batch)) === true)
+  if (turns?.every((step, index) => index < 2 || whole(step, turns[index - 2] as Batch)) === true)
     if (!whole(turns[0] as Batch, turns[1] as Batch)) return stuck('alternating_pattern', turns)
 
   const streak = last(action_error)
@@ -52,14 +52,14 @@ export function readLoops(facts: readonly Fact[], thresholds: StuckThresholds): 
   const newest = steps.at(-1)
   const isStreak = streak?.every((step) => failed(step) && calls(step, newest as Batch)) === true
   const isLonger = before !== undefined && failed(before) && calls(before, newest as Batch)
-  const told = streak !== null && units.slice(units.indexOf(streak[0] as Unit)).some(isNudge)
-  return { pattern: null, ids: [], nudge: isStreak && !isLonger && !told }
+  const report = streak !== null && units.slice(units.indexOf(streak[0] as Unit)).some(isNudge)
+  return { pattern: null, ids: [], nudge: isStreak && !isLonger && !report }
 }
 
 /** The reading of a branch that is stuck. */
 const stuck = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopReading => ({
   pattern,
-  ids: proof.flatMap((unit) => held(unit).map((item) => item.id)),
+  ids: proof.flatMap((unit) => current(unit).map((item) => item.id)),
   nudge: false,
 })
 
@@ -96,7 +96,7 @@ function calls(one: Batch, other: Batch): boolean {
 function whole(one: Batch, other: Batch): boolean {
   const read = (step: Batch) =>
     step.results.map(({ event, call }) => [
-      deed(step.calls.find(({ at }) => at === call)?.event as Event),
+      deed(step.calls.find(({ at: index }) => index === call)?.event as Event),
       outcome(event),
     ])
   return alike(read(one), read(other))

@@ -26,10 +26,10 @@ export interface Node {
 /** Reads all facts of a log. Every node depends on earlier facts only, so a prefix of the result reads the prefix. */
 export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
   const nodes: Node[] = []
-  for (const [at, fact] of facts.entries()) {
+  for (const [index, fact] of facts.entries()) {
     const event = isQuarantined(fact) ? null : fact
     const kind = isQuarantined(fact) ? (fact.event_kind ?? null) : fact.kind
-    const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, at, event))
+    const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, index, event))
     const warnings: string[] = []
     if (event === null) warnings.push('quarantined')
 
@@ -46,11 +46,11 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
     const headBefore = nodes.at(-1)?.head ?? null
     let parent: number | null = null
     if (inTree) {
-      const asked = fact.parent_id ?? null
-      if (asked === null) parent = headBefore
-      else if (asked === '__root__') parent = null
+      const requests = fact.parent_id ?? null
+      if (requests === null) parent = headBefore
+      else if (requests === '__root__') parent = null
       else {
-        parent = named(nodes, asked)
+        parent = named(nodes, requests)
         if (parent === null) {
           parent = headBefore
           warnings.push('unknown_parent')
@@ -60,7 +60,7 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
 
     let head = headBefore
     let moved = false
-    if (inTree && kind !== 'ConversationStateUpdateEvent') head = at
+    if (inTree && kind !== 'ConversationStateUpdateEvent') head = index
     if (inTree && event?.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id') {
       const target = typeof event.value === 'string' ? named(nodes, event.value) : null
       if (event.value === null) {
@@ -71,7 +71,7 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
         moved = true
       } else warnings.push('head_ignored')
     }
-    nodes.push({ at, id, event, kind, timestamp, inTree, parent, head, moved, warnings })
+    nodes.push({ at: index, id, event, kind, timestamp, inTree, parent, head, moved, warnings })
   }
   return nodes
 }
@@ -82,8 +82,8 @@ export function named(nodes: readonly Node[], id: string): number | null {
 }
 
 /** The node itself, or for a state update the event before it on its branch (D7). */
-export function realAt(nodes: readonly Node[], at: number | null): number | null {
-  let here = at
+export function realAt(nodes: readonly Node[], index: number | null): number | null {
+  let here = index
   while (here !== null && nodes[here]?.kind === 'ConversationStateUpdateEvent') {
     here = nodes[here]?.parent ?? null
   }
@@ -91,8 +91,8 @@ export function realAt(nodes: readonly Node[], at: number | null): number | null
 }
 
 /** Positions from the root down to a node. */
-export function pathOf(nodes: readonly Node[], at: number | null): number[] {
+export function pathOf(nodes: readonly Node[], index: number | null): number[] {
   const path: number[] = []
-  for (let here = at; here !== null; here = nodes[here]?.parent ?? null) path.unshift(here)
+  for (let here = index; here !== null; here = nodes[here]?.parent ?? null) path.unshift(here)
   return path
 }

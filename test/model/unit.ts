@@ -32,7 +32,7 @@ export type Unit =
     }
 
 /** Every event that a unit holds (U9): the calls first, then the answers. */
-export const held = (unit: Unit): readonly Item[] =>
+export const current = (unit: Unit): readonly Item[] =>
   unit.type === 'message' ? [unit.item] : [...unit.calls, ...unit.results]
 
 /** Whether a call of the batch has no answer (U4). */
@@ -40,7 +40,7 @@ export const pending = (unit: Unit): boolean =>
   unit.type === 'batch' && unit.calls.some((call) => !unit.results.some((answer) => answer.call === call.at))
 
 /** What a unit brings to the view's events (U4, U9). */
-export const shown = (unit: Unit): readonly Item[] => (pending(unit) ? [] : held(unit))
+export const shown = (unit: Unit): readonly Item[] => (pending(unit) ? [] : current(unit))
 
 /** Whether a batch carries thinking blocks (U5). */
 export const thinks = (unit: Unit): boolean =>
@@ -49,7 +49,7 @@ export const thinks = (unit: Unit): boolean =>
 
 /** What the record of the reply that a unit is says, empty where it has none; null for what is no reply (U5). */
 function recordOf(unit: Unit): { readonly outcome?: unknown; readonly waits?: unknown } | null {
-  const event = held(unit)[0]?.event
+  const event = current(unit)[0]?.event
   const holder =
     event?.kind === 'ActionEvent'
       ? event.tool_call

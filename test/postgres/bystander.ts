@@ -55,9 +55,9 @@ export async function cut(client: pg.Client, user: string): Promise<void> {
     [user],
   )
   const pids = ended.rows.map(({ pid }) => pid)
-  const left = async (): Promise<number> =>
+  const remaining = async (): Promise<number> =>
     (await client.query('SELECT FROM pg_stat_activity WHERE pid = ANY ($1)', [pids])).rows.length
-  await until(async () => (await left()) === 0)
+  await until(async () => (await remaining()) === 0)
   // That they ended takes a moment to arrive.
   await sleep(20)
 }

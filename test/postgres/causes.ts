@@ -38,9 +38,9 @@ export interface Cause {
   readonly code: ErrorCode
   readonly says: RegExp
   /** Makes it happen to a store that is open; gives what ends it. */
-  begin(at: Place): Promise<End>
+  begin(index: Place): Promise<End>
   /** What happens while a call waits. */
-  during?(at: Place): Promise<unknown>
+  during?(index: Place): Promise<unknown>
   /** What is appended; default: one small event. */
   readonly facts?: readonly Event[]
   /** Whether nothing but writing fails. */
@@ -87,8 +87,8 @@ export const CAUSES: readonly Cause[] = [
     code: 'store_unavailable',
     says: /terminat|starting|shutting/,
     readable: true,
-    begin: async (at) => {
-      await holdRow(at)
+    begin: async (index) => {
+      await holdRow(index)
       return async () => undefined
     },
     during: async ({ looker, name, server }) => {
@@ -116,9 +116,9 @@ export const CAUSES: readonly Cause[] = [
     says: /read-only/,
     readable: true,
     atOpening: true,
-    begin: async (at) => {
-      await set(at, 'default_transaction_read_only = on')
-      return () => reset(at)
+    begin: async (index) => {
+      await set(index, 'default_transaction_read_only = on')
+      return () => reset(index)
     },
   },
   {
@@ -154,9 +154,9 @@ export const CAUSES: readonly Cause[] = [
     says: /temp_file_limit/,
     readable: true,
     facts: [message('b', 300_000), message('b2', 300_000)],
-    begin: async (at) => {
-      await set(at, `work_mem = '64kB'`, 'temp_file_limit = 0')
-      return () => reset(at)
+    begin: async (index) => {
+      await set(index, `work_mem = '64kB'`, 'temp_file_limit = 0')
+      return () => reset(index)
     },
   },
   {
@@ -175,12 +175,12 @@ export const CAUSES: readonly Cause[] = [
     code: 'store_busy',
     says: /lock timeout/,
     readable: true,
-    begin: async (at) => {
-      await set(at, `lock_timeout = '60ms'`)
-      const release = await holdRow(at)
+    begin: async (index) => {
+      await set(index, `lock_timeout = '60ms'`)
+      const release = await holdRow(index)
       return async () => {
         await release()
-        await reset(at)
+        await reset(index)
       }
     },
   },
@@ -188,13 +188,13 @@ export const CAUSES: readonly Cause[] = [
     name: 'a statement that takes too long',
     code: 'store_busy',
     says: /statement timeout/,
-    begin: async (at) => {
-      await at.rival.query('BEGIN')
-      await at.rival.query('LOCK TABLE colloquy.event')
-      await set(at, `statement_timeout = '80ms'`)
+    begin: async (index) => {
+      await index.rival.query('BEGIN')
+      await index.rival.query('LOCK TABLE colloquy.event')
+      await set(index, `statement_timeout = '80ms'`)
       return async () => {
-        await at.rival.query('ROLLBACK')
-        await reset(at)
+        await index.rival.query('ROLLBACK')
+        await reset(index)
       }
     },
   },
@@ -273,11 +273,11 @@ async function fillDisk({ rule, looker }: Place): Promise<End> {
     )
     return () => rule('DROP FUNCTION full_disk CASCADE')
   }
-  const [found] = (await rule(
+  const [result] = (await rule(
     `SELECT current_setting('data_directory') AS folder, pg_relation_filepath(reltoastrelid) AS path
     FROM pg_class WHERE oid = 'colloquy.event'::regclass`,
   )) as { readonly folder: string; readonly path: string }[]
-  const file = join(found?.folder ?? '', found?.path ?? '')
+  const file = join(result?.folder ?? '', result?.path ?? '')
   expect((await stat(file)).size).toBe(0)
   // A dropped database makes every process close the files that it has open.
   const reopenFiles = async (): Promise<void> => {

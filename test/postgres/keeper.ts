@@ -64,13 +64,13 @@ async function start(programs: Programs): Promise<ChildProcess> {
       stdio: ['ignore', 'ignore', 'pipe'],
       ...user,
     })
-    let said = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4_000)))
+    let output = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-4_000)))
     while (child.exitCode === null && child.signalCode === null) {
       if (await isReady(child)) return child
       await sleep(15)
     }
-    if (Date.now() > until) throw new Error(`the server does not start: ${said}`)
+    if (Date.now() > until) throw new Error(`the server does not start: ${output}`)
     await sleep(50)
   }
 }
@@ -121,7 +121,7 @@ function say(): void {
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
-  const { port: found } = probe.address() as AddressInfo
+  const { port: result } = probe.address() as AddressInfo
   probe.close()
-  return found
+  return result
 }

@@ -32,11 +32,11 @@ export interface Place {
 }
 
 /** Makes a database, for one test, on a server that `settle` was called for. */
-export async function place(server: TestServer): Promise<Place> {
+export async function position(server: TestServer): Promise<Place> {
   const name = `fault_${(databases += 1)}`
   await run(server.url, `CREATE DATABASE ${name} TEMPLATE template0 OWNER app`)
-  const own = urlOf(server.url, name)
-  const [looker, rival] = [await session(server.url), await session(own)]
+  const ownUrl = urlOf(server.url, name)
+  const [looker, rival] = [await session(server.url), await session(ownUrl)]
   onTestFinished(async () => {
     await Promise.all([rival.end(), looker.end()])
   })
@@ -44,7 +44,7 @@ export async function place(server: TestServer): Promise<Place> {
     server,
     name,
     url: urlOf(server.url, name, APP),
-    rule: (...statements) => run(own, ...statements),
+    rule: (...statements) => run(ownUrl, ...statements),
     rival,
     looker,
     cut: () => cut(looker, APP.name),

@@ -124,22 +124,22 @@ export function wrongs(
     const scans = reads.filter((node) => node['Node Type'] === 'Seq Scan' && rowsOf(node) > 0)
     const walked = scans.map((node) => node['Relation Name'] ?? '')
     // A table that fits on a page is best walked; this one never does.
-    const found = walked.filter(
+    const matches = walked.filter(
       (name) => name === 'event' || (isFull && !mayReadMuch && name !== 'schema_version'),
     )
     const conditions = reads.filter((node) => /^event_|^lane_|^snap/.test(node['Index Name'] ?? ''))
     const unkeyed = conditions.filter((node) => !/^\(*(log|number) = /.test(node['Index Cond'] ?? ''))
     const looked = reads.filter((node) => /^(event|lane)$/.test(node['Relation Name'] ?? '')).map(rowsOf)
-    const most = looked.reduce((all, one) => all + one, 0)
+    const limit = looked.reduce((all, one) => all + one, 0)
     return [
-      ...found.map((name) => say(`walks ${name}`)),
+      ...matches.map((name) => say(`walks ${name}`)),
       ...(isList ? listWrongs(nodes).map(say) : []),
       ...unkeyed.map((node) => say(`goes by ${node['Index Name']} without the conversation`)),
       // What is turned off and done all the same counts as ten thousand million before PostgreSQL 18: such a plan is compiled.
       ...(mayCompile && nodes.some(({ Disabled }) => Disabled === true)
         ? [say('is compiled at each call')]
         : []),
-      ...(mayReadMuch || most <= FEW ? [] : [say(`looks at ${most} rows`)]),
+      ...(mayReadMuch || limit <= FEW ? [] : [say(`looks at ${limit} rows`)]),
     ]
   })
 }

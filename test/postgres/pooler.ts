@@ -29,7 +29,7 @@ interface Caller {
   waiting: Buffer[]
   /** Turns that were asked for and are not answered yet. */
   turns: number
-  readonly asked: Reader
+  readonly requests: Reader
 }
 
 /** Bytes as they arrive go in, the whole messages among them come out. */
@@ -71,7 +71,7 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
   }
 
   function ask(client: Caller, data: Buffer): void {
-    for (const message of client.asked(data)) {
+    for (const message of client.requests(data)) {
       const type = String.fromCharCode(message[0] ?? 0)
       if (type === GREETING) {
         client.socket.write(WELCOME)
@@ -108,7 +108,7 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
 
   // Messages are passed on one by one, none of them to wait for the next.
   const server = createServer({ noDelay: true }, (socket) => {
-    const client: Caller = { socket, backend: null, waiting: [], turns: 0, asked: reader(true) }
+    const client: Caller = { socket, backend: null, waiting: [], turns: 0, requests: reader(true) }
     sockets.add(socket)
     socket.on('error', () => socket.destroy())
     socket.on('close', () => sockets.delete(socket))
@@ -116,10 +116,10 @@ export async function startPooler(url: string, size: number): Promise<Pooler> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const own = new URL(url)
-  own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const ownUrl = new URL(url)
+  ownUrl.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    url: own.href,
+    url: ownUrl.href,
     served: () => backends.filter(({ used }) => used).length,
     close: async () => {
       const closed = once(server, 'close')
@@ -151,16 +151,16 @@ function reader(isGreeted: boolean): Reader {
     if (size < needed) return []
     const all = Buffer.concat(chunks)
     const messages: Buffer[] = []
-    let at = 0
+    let index = 0
     for (;;) {
-      const left = all.length - at
-      needed = left < HEADER ? HEADER : 1 + all.readInt32BE(at + 1)
-      if (left < needed) break
-      messages.push(all.subarray(at, at + needed))
-      at += needed
+      const remaining = all.length - index
+      needed = remaining < HEADER ? HEADER : 1 + all.readInt32BE(index + 1)
+      if (remaining < needed) break
+      messages.push(all.subarray(index, index + needed))
+      index += needed
     }
-    chunks = [all.subarray(at)]
-    size = all.length - at
+    chunks = [all.subarray(index)]
+    size = all.length - index
     return messages
   }
 }

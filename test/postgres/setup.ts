@@ -19,8 +19,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   let server: Promise<TestServer> | null = null
   const desk = createServer((caller) => {
     caller.on('error', () => caller.destroy())
-    caller.once('data', (said) => {
-      if (String(said) !== word) {
+    caller.once('data', (text) => {
+      if (String(text) !== word) {
         caller.destroy()
         return
       }

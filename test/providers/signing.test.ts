@@ -13,23 +13,23 @@ interface Message {
   readonly content: readonly Block[]
 }
 
-const text = (said: string): Block => ({ type: 'text', text: said })
+const text = (text: string): Block => ({ type: 'text', text: text })
 const user = (...content: Block[]): Message => ({ role: 'user', content })
 const system = [text('Be brief.')]
 const tools = [{ name: 'ls' }]
 
 /** A reply as the provider gives it: its thinking signed behind the request and what it has said so far. */
 function replied(messages: readonly Message[], ...content: Block[]): Message {
-  const said: Block[] = []
+  const texts: Block[] = []
   for (const block of content) {
     const seen = messageSight.see(
-      { system, messages: [...messages, { role: 'assistant', content: said }] },
+      { system, messages: [...messages, { role: 'assistant', content: texts }] },
       tools,
     )
     const signature = sign(seen, seenText(block))
-    said.push(block.type === 'thinking' ? { ...block, signature } : block)
+    texts.push(block.type === 'thinking' ? { ...block, signature } : block)
   }
-  return { role: 'assistant', content: said }
+  return { role: 'assistant', content: texts }
 }
 
 const think = (thinking: string): Block => ({ type: 'thinking', thinking })
@@ -47,10 +47,12 @@ const taken = (
 ): string[] => refusals(messageSight.see({ system: front, messages }, list))
 
 /** The history with the content of one message changed. */
-const withContent = (at: number, change: (content: readonly Block[]) => readonly Block[]): Message[] =>
-  history.map((message, index) => (index === at ? { ...message, content: change(message.content) } : message))
-const without = (at: number, ...gone: number[]) =>
-  withContent(at, (content) => content.filter((_, index) => !gone.includes(index)))
+const withContent = (position: number, change: (content: readonly Block[]) => readonly Block[]): Message[] =>
+  history.map((message, index) =>
+    index === position ? { ...message, content: change(message.content) } : message,
+  )
+const without = (position: number, ...gone: number[]) =>
+  withContent(position, (content) => content.filter((_, index) => !gone.includes(index)))
 
 describe('a provider that signs', () => {
   it.each<readonly [string, readonly Message[]]>([
@@ -81,8 +83,8 @@ describe('a provider that signs', () => {
     expect(taken(messages)).toEqual([])
   })
 
-  const altered = (at: number, block: number, fields: object) =>
-    withContent(at, (content) =>
+  const altered = (position: number, block: number, fields: object) =>
+    withContent(position, (content) =>
       content.map((each, index) => (index === block ? { ...each, ...fields } : each)),
     )
 

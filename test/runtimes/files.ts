@@ -65,17 +65,17 @@ export function coreFiles(): {
   readonly files: readonly string[]
   readonly left: ReadonlyMap<string, number>
 } {
-  const left = new Map<string, number>()
+  const remaining = new Map<string, number>()
   const notHere = new Set<string>()
   for (const [why, patterns] of Object.entries(NOT_HERE)) {
-    const found = patterns.flatMap((pattern) => {
+    const matches = patterns.flatMap((pattern) => {
       const files = find(pattern)
       if (files.length === 0) throw new Error(`there is no ${pattern}.test.ts`)
       return files
     })
-    left.set(why, found.length)
-    for (const file of found) notHere.add(file)
+    remaining.set(why, matches.length)
+    for (const file of matches) notHere.add(file)
   }
   const all = [...find('properties/**/*'), ...find(`test/{${CORE.join(',')}}/**/*`)]
-  return { files: all.filter((file) => !notHere.has(file)).toSorted(), left }
+  return { files: all.filter((file) => !notHere.has(file)).toSorted(), left: remaining }
 }

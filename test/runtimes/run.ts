@@ -20,9 +20,9 @@ const HERE = import.meta.dirname
 
 /** Without scripts: the runtimes come as packages, and what the scripts would load is there. A machine may lack some. */
 function install(): void {
-  const asked = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+  const requests = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules/.installed-lock')
-  if (existsSync(mark) && readFileSync(mark, 'utf8') === asked) return
+  if (existsSync(mark) && readFileSync(mark, 'utf8') === requests) return
   run('npm', ['ci', '--ignore-scripts'], HERE)
   cpSync(join(HERE, 'package-lock.json'), mark)
 }
@@ -169,9 +169,9 @@ function complain(what: string): void {
   process.exitCode = 1
 }
 
-const asked = process.argv.slice(2)
-const names = asked.map((name) => name.toLowerCase())
-const unknown = asked.find(
+const requests = process.argv.slice(2)
+const names = requests.map((name) => name.toLowerCase())
+const unknown = requests.find(
   (name) =>
     !name.includes('/') &&
     !['node', ...OTHERS.map((one) => one.name.toLowerCase())].includes(name.toLowerCase()),
@@ -182,13 +182,13 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 const runtimes = OTHERS.filter(({ name }) => names.includes(name.toLowerCase()))
-const parts = asked.filter((part) => part.includes('/'))
-const { files: all, left } = coreFiles()
+const parts = requests.filter((part) => part.includes('/'))
+const { files: all, left: remaining } = coreFiles()
 const files = [...all, DATABASES].filter(
   (file) => parts.length === 0 || parts.some((part) => file.includes(part)),
 )
 console.log(`${files.length} test files of the core, each property on ${RUNS} values. Not here:`)
-for (const [why, count] of left) console.log(`  ${count} that ${why}`)
+for (const [why, count] of remaining) console.log(`  ${count} that ${why}`)
 
 console.log(`\nNode (${node.version()})`)
 const expected = await countIn(node, files)

@@ -39,7 +39,7 @@ export async function* runTests(): AsyncGenerator<string> {
     if (file === undefined) throw new Error(`${name} was not run`)
     const tasks = file.tasks.flatMap(within)
     const failed = [file, ...tasks].flatMap((task) =>
-      (task.result?.errors ?? []).map((error) => `${task.name}: ${said(error)}`),
+      (task.result?.errors ?? []).map((error) => `${task.name}: ${text(error)}`),
     )
     const passed = tasks.filter(({ type, result }) => type === 'test' && result?.state === 'pass').length
     yield JSON.stringify({ file: name, passed, failed } satisfies Outcome)
@@ -53,11 +53,11 @@ interface Thrown {
 }
 
 /** What is thrown and why, innermost first. */
-function said({ message, stack, cause }: Thrown): string {
-  const own = (stack ?? message).slice(0, 2_000)
+function text({ message, stack, cause }: Thrown): string {
+  const ownValue = (stack ?? message).slice(0, 2_000)
   return typeof cause === 'object' && cause !== null && 'message' in cause
-    ? `${said(cause as Thrown)}\nso: ${own}`
-    : own
+    ? `${text(cause as Thrown)}\nso: ${ownValue}`
+    : ownValue
 }
 
 /** A task and all in it. */

@@ -100,10 +100,10 @@ describe('a service beside another one', () => {
     await conversation.sendMessage('Hi')
     const running = conversation.run(step)
     await reached
-    let asked = 0
+    let requestCount = 0
     const here = await clientOver(store, {
       agent: () => async () => {
-        asked += 1
+        requestCount += 1
         return []
       },
     })
@@ -111,7 +111,7 @@ describe('a service beside another one', () => {
     open()
     expect((await running).status).toBe('finished')
     await here.service.runs.settle()
-    expect(asked).toBe(0)
+    expect(requestCount).toBe(0)
     await here.engine.close()
     await there.close()
   })

@@ -23,15 +23,15 @@ afterAll(async () => {
 })
 
 const search = async (query: string): Promise<string[]> => {
-  const found: string[] = []
+  const matches: string[] = []
   for (let page: string | null = ''; page !== null;) {
     const { status, body }: { status: number; body: { items: Info[]; next_page_id: string | null } } =
       await client.get(`${C}/search?sort_order=CREATED_AT&${query}${page === '' ? '' : `&page_id=${page}`}`)
     expect(status).toBe(200)
-    found.push(...body.items.map(({ id }) => id))
+    matches.push(...body.items.map(({ id }) => id))
     page = body.next_page_id
   }
-  return found
+  return matches
 }
 const count = async (query: string): Promise<unknown> => (await client.get(`${C}/count?${query}`)).body
 

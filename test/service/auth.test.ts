@@ -190,9 +190,9 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
     expect(keys.map(({ org_id }) => org_id)).toEqual(['other', 'acme', null])
     const status = (key: Key, headers = {}): Promise<number> =>
       asks(client, { 'X-Session-API-Key': key.key, ...headers })
-    for (const [at, key] of keys.entries()) {
+    for (const [index, key] of keys.entries()) {
       expect(await status(key)).toBe(200)
-      expect(await status(key, acme)).toBe(at === 0 ? 403 : 200)
+      expect(await status(key, acme)).toBe(index === 0 ? 403 : 200)
     }
   })
 
@@ -221,7 +221,7 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
   it('are good from not_before on and before expires_at, to the millisecond', async () => {
     let now = Date.parse('2026-01-01T00:00:00Z')
     const keys = apiKeys(STORES[name]?.() ?? memoryStore(), () => now)
-    const at = (text: string): void => void (now = Date.parse(text))
+    const index = (text: string): void => void (now = Date.parse(text))
     const { key } = await keys.create({
       name: 'n',
       not_before: '2026-01-02T00:00:00.000Z',
@@ -237,7 +237,7 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
       '03T00:00:00Z',
       '02T12:00:00Z',
     ]) {
-      at(`2026-01-${time}`)
+      index(`2026-01-${time}`)
       good.push((await keys.find(key)) !== null)
     }
     expect(good).toEqual([false, false, true, true, false, true])

@@ -79,10 +79,10 @@ describe.each(Object.keys(STORES))('long strings over %s', (name) => {
       expect(body.items).toHaveLength(100)
       expect(JSON.stringify(body).length).toBeLessThan(1_000_000)
       expect(JSON.stringify(body)).not.toContain('encrypted_content":"')
-      const place = ['llm_message', 'content', 1, 'image_urls', 1]
+      const position = ['llm_message', 'content', 1, 'image_urls', 1]
       const expected = LOG.slice(0, 98).map(({ id }) => ({
         event_id: id,
-        path: place,
+        path: position,
         ...digestOf(id === 'page' ? PAGE : IMAGE),
       }))
       const json = { event_id: 'secret', path: ['llm_message', 'content', 0, 'text'], ...digestOf(JSON_TEXT) }

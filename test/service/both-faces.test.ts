@@ -72,8 +72,8 @@ describe.each(Object.entries(STORES))('at once, over %s', (_, makeStore) => {
         const processes = [0, 1].map(() => processOver(inTurn(real, scheduler), failures))
         let agents = 0
         const tasks: (StartTask | null)[] = []
-        const ask = async ({ form, at, face }: (typeof all)[number]): Promise<void> => {
-          const process = processes[at]
+        const ask = async ({ form, at: index, face }: (typeof all)[number]): Promise<void> => {
+          const process = processes[index]
           if (process === undefined) return
           if (face === 'control plane') tasks.push(await start(process, form))
           else if (await make(process, form)) agents += 1

@@ -25,10 +25,10 @@ type Step =
   | { readonly do: 'answer'; readonly answers: readonly ('hang' | 'lose' | 500 | 200)[] }
   | { readonly do: 'wait'; readonly milliseconds: number }
 
-const at = fc.nat({ max: 2 })
+const index = fc.nat({ max: 2 })
 const many = fc.integer({ min: 1, max: 8 })
 const change = (name: 'append' | 'create' | 'delete' | 'renew' | 'title') =>
-  fc.record({ do: fc.constant(name), at, many })
+  fc.record({ do: fc.constant(name), at: index, many })
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: change('append') },
   { weight: 2, arbitrary: change('create') },
@@ -107,8 +107,8 @@ it.each<[string, () => Store, number]>([
     const store = make()
     const engine = createEngine({ store })
     const begin = () => {
-      const own = mortal(store)
-      const mine = createEngine({ store: own.store })
+      const ownValue = mortal(store)
+      const mine = createEngine({ store: ownValue.store })
       const callbacks = new WebhookDispatcher(
         mine,
         [
@@ -127,8 +127,8 @@ it.each<[string, () => Store, number]>([
       )
       callbacks.start()
       return {
-        dieAfter: own.dieAfter,
-        holdAfter: own.holdAfter,
+        dieAfter: ownValue.dieAfter,
+        holdAfter: ownValue.holdAfter,
         end: async () => {
           await callbacks.close()
           await mine.close().catch(() => undefined)
@@ -174,11 +174,11 @@ it.each<[string, () => Store, number]>([
         const log = await store.read(name)
         logs.set(name, [`title ${record.title}`, ...log.map((event) => event.id)].join())
       }
-      const told = () => histories(receiver)
+      const report = () => histories(receiver)
       await until(
-        () => JSON.stringify([...told().logs].toSorted()) === JSON.stringify([...logs].toSorted()),
-      ).catch(() => expect(Object.fromEntries(told().logs)).toEqual(Object.fromEntries(logs)))
-      const { repeated, deleted } = told()
+        () => JSON.stringify([...report().logs].toSorted()) === JSON.stringify([...logs].toSorted()),
+      ).catch(() => expect(Object.fromEntries(report().logs)).toEqual(Object.fromEntries(logs)))
+      const { repeated, deleted } = report()
       seen.repeated += repeated
       seen.deleted += deleted
       seen.lost += receiver.all.filter(({ answered }) => answered === 'lost').length
@@ -212,8 +212,8 @@ function histories(receiver: Receiver) {
       repeated += 1
       continue
     }
-    const { id: told, title } = body as { readonly id: string; readonly title: string | null }
-    const name = path === '/conversations' ? told : path.slice('/events/'.length)
+    const { id: report, title } = body as { readonly id: string; readonly title: string | null }
+    const name = path === '/conversations' ? report : path.slice('/events/'.length)
     if (type === 'conversation.deleted') {
       deleted += 1
       logs.delete(name)

@@ -128,8 +128,8 @@ describe('senders', () => {
       callbacks({ maxBatchEvents: 3 }),
       callbacks({ maxBatchEvents: 3 }),
     ]
-    for (let at = 0; at < 60; at += 5) {
-      await append('a', at, at + 5)
+    for (let index = 0; index < 60; index += 5) {
+      await append('a', index, index + 5)
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     await until(() => world.receiver.events('a').length >= 60)
@@ -157,8 +157,8 @@ describe('senders', () => {
     await until(() => world.receiver.all.find(({ type }) => type === 'conversation.deleted'))
     await sender.close()
     const { cursors, failing } = collectionsOf('hook')
-    const own = written.flat().filter(({ collection }) => [cursors, failing].includes(collection))
-    expect(own.length).toBeGreaterThan(3)
-    for (const { expected } of own) expect(expected).not.toBe(undefined)
+    const ownValue = written.flat().filter(({ collection }) => [cursors, failing].includes(collection))
+    expect(ownValue.length).toBeGreaterThan(3)
+    for (const { expected } of ownValue) expect(expected).not.toBe(undefined)
   })
 })

@@ -34,8 +34,8 @@ describe('what is sent', () => {
     await world.engine.create({ id: 'a' })
     world.receiver.answers.push('lose')
     // One that is killed keeps nothing more, while one that is closed still may.
-    const own = mortal(world.engine.store)
-    const killed = createEngine({ store: own.store })
+    const ownValue = mortal(world.engine.store)
+    const killed = createEngine({ store: ownValue.store })
     const first = new WebhookDispatcher(
       killed,
       [
@@ -52,7 +52,7 @@ describe('what is sent', () => {
     )
     first.start()
     await until(() => world.receiver.all.length === 1)
-    own.dieAfter(0)
+    ownValue.dieAfter(0)
     await first.close()
     await killed.close().catch(() => undefined)
     await world.engine.delete('a')
@@ -139,8 +139,8 @@ describe('what is sent', () => {
   it('is bounded in bytes, unless one event alone is larger', async () => {
     await world.engine.create({ id: 'a' })
     const conversation = await world.engine.open('a')
-    for (const [at, size] of [10, 400, 5_000, 10, 10, 10, 700, 700].entries()) {
-      await conversation.append(user(`e${at}`, 'x'.repeat(size)))
+    for (const [index, size] of [10, 400, 5_000, 10, 10, 10, 700, 700].entries()) {
+      await conversation.append(user(`e${index}`, 'x'.repeat(size)))
     }
     callbacks({ maxBatchBytes: 2_000 })
     await until(() => world.receiver.events('a').length === 8)
@@ -162,8 +162,8 @@ describe('what is sent', () => {
     expect(headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
     const body = '[1]'
     const signed = await signWebhook(SECRET, 'm1', 1_000, body)
-    const check = (change: Record<string, string>, given = body, now = 1_000): Promise<boolean> =>
-      verifyWebhook(SECRET, { ...signed, ...change }, given, { now })
+    const check = (change: Record<string, string>, input = body, now = 1_000): Promise<boolean> =>
+      verifyWebhook(SECRET, { ...signed, ...change }, input, { now })
     expect(
       await Promise.all([
         check({}),

@@ -71,7 +71,7 @@ export function callbacksWorld(): CallbacksWorld {
 }
 
 export const ids = (from: number, to: number): string[] =>
-  Array.from({ length: to - from }, (_, at) => `e${from + at}`)
+  Array.from({ length: to - from }, (_, index) => `e${from + index}`)
 
 /** Ids without what was repeated. */
 export const once = (list: readonly string[]): string[] => [...new Set(list)]

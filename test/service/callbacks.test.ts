@@ -29,13 +29,13 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
       world.receiver.all.slice(0, 4).map(({ path, type, sequence }) => `${path} ${type}${sequence}`),
     ).toEqual(['/conversations conversation.created', '/events/a 0-9', '/events/a 10-19', '/events/a 20-24'])
     await world.engine.store.updateConversation('a', { title: 'B', public: true })
-    const told = await until(() =>
+    const report = await until(() =>
       world.receiver.taken('/conversations').find(({ body }) => (body as { title: string }).title === 'B'),
     )
-    expect(told.type).toBe('conversation.updated')
+    expect(report.type).toBe('conversation.updated')
     const { fetch } = createService({ engine: world.engine })
     const shown = await fetch(new Request('http://localhost/api/conversations/a'))
-    expect(told.body).toEqual(await shown.json())
+    expect(report.body).toEqual(await shown.json())
     await append('a', 25, 30)
     await (await world.engine.open('a')).pause()
     await until(() =>
@@ -93,14 +93,14 @@ describe('a webhook that begins with now', () => {
     await world.engine.create({ id: 'old' })
     await append('old', 0, 5)
     await new Promise((resolve) => setTimeout(resolve, 3))
-    const own = world.engine
+    const ownValue = world.engine
     let lives = 0
     const list: Store['listConversations'] = async (query) => {
       if (query?.createdAtGte === undefined) return store.listConversations(query)
       lives += 1
       const id = `during${lives}`
-      await own.create({ id })
-      await (await own.open(id)).append([user(`${id}-1`), user(`${id}-2`)])
+      await ownValue.create({ id })
+      await (await ownValue.open(id)).append([user(`${id}-1`), user(`${id}-2`)])
       if (lives < 3) throw new ColloquyError('store_closed', 'The process died.', {})
       return store.listConversations(query)
     }
@@ -117,7 +117,7 @@ describe('a webhook that begins with now', () => {
     expect([1, 2, 3].map((life) => world.receiver.events(`during${life}`))).toEqual(
       [1, 2, 3].map((life) => [`during${life}-1`, `during${life}-2`]),
     )
-    await own.close()
+    await ownValue.close()
   })
 
   it('delays no other webhook', async () => {
@@ -125,11 +125,11 @@ describe('a webhook that begins with now', () => {
     await append('a', 0, 3)
     const { store } = world.engine
     const never = Promise.withResolvers<never>()
-    let asked = false
+    let requests = false
     world.engine = createEngine({
       store: withList(async (query) => {
         if (query?.createdAtGte === undefined) return store.listConversations(query)
-        asked = true
+        requests = true
         return never.promise
       }),
     })
@@ -142,7 +142,7 @@ describe('a webhook that begins with now', () => {
       () => never.reject(new ColloquyError('store_closed', 'It is over.', {})),
     )
     await until(() => world.receiver.events('a').length === 3)
-    expect(asked).toBe(true)
+    expect(requests).toBe(true)
   })
 })
 
@@ -170,10 +170,12 @@ describe('a webhook', () => {
   })
 
   it('is tried again after longer and longer, within bounds, and not always the same', () => {
-    const waits = Array.from({ length: 200 }, (_, at) =>
-      waitBefore({ retryDelay: 10, maxRetryDelay: 1_000 }, at + 1),
+    const waits = Array.from({ length: 200 }, (_, index) =>
+      waitBefore({ retryDelay: 10, maxRetryDelay: 1_000 }, index + 1),
     )
-    expect(waits.every((wait, at) => wait >= mostAfter(at + 1) / 2 && wait <= mostAfter(at + 1))).toBe(true)
+    expect(
+      waits.every((wait, index) => wait >= mostAfter(index + 1) / 2 && wait <= mostAfter(index + 1)),
+    ).toBe(true)
     expect(new Set(waits.slice(50)).size).toBeGreaterThan(100)
   })
 })

@@ -177,9 +177,10 @@ describe.each([
     >
     expect(Date.parse(expires_at) - Date.now()).toBeLessThanOrEqual(60_000)
     const bearer = { authorization: `Bearer ${token}` }
-    const complete = (at: string, headers: Record<string, string>) => send(at, { content: 'x' }, headers)
+    const complete = (index: string, headers: Record<string, string>) =>
+      send(index, { content: 'x' }, headers)
     const target = path.replace('/api/conversations', '')
-    for (const [at, headers] of [
+    for (const [index, headers] of [
       [target, {}],
       [target, { authorization: `Bearer ${first.token}` }],
       [target, { authorization: `Bearer ${token.slice(0, -1)}` }],
@@ -191,7 +192,7 @@ describe.each([
       [`/${id}/calls/a/token`, bearer],
       [`/${id}/events`, bearer],
     ] as const)
-      expect([at, headers, (await complete(at, headers)).status]).toEqual([at, headers, 401])
+      expect([index, headers, (await complete(index, headers)).status]).toEqual([index, headers, 401])
     expect((await send(`/${id}`, undefined, bearer)).status).toBe(401)
     expect((await complete(target, bearer)).status).toBe(200)
     // A client that lost the response repeats the request.

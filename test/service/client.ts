@@ -38,8 +38,8 @@ export async function clientOver(
   const { headers = {}, ...rest } = options
   const failures: unknown[] = []
   const service = createService({ engine, onFailure: (error) => failures.push(error), ...rest })
-  const given = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [name]))
-  const kind = given.toSorted().join()
+  const input = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [name]))
+  const kind = input.toSorted().join()
   const reading = documents.get(kind) ?? readDocument(service)
   documents.set(kind, reading)
   const document = await reading

@@ -21,7 +21,7 @@ let client: Client
 let agent: Agent = scriptedAgent()
 
 beforeAll(async () => {
-  client = await clientOver(memoryStore(), { agent: (...given) => agent(...given) })
+  client = await clientOver(memoryStore(), { agent: (...input) => agent(...input) })
 })
 afterAll(async () => {
   await client.engine.close()
@@ -146,9 +146,9 @@ describe('full_state is the last frame of every run', () => {
 
 it('an initial message with run: false runs nothing, however often it is requested', async () => {
   let isAsked = false
-  agent = (...given) => {
+  agent = (...input) => {
     isAsked = true
-    return scriptedAgent(['Done.'])(...given)
+    return scriptedAgent(['Done.'])(...input)
   }
   const body = { conversation_id: crypto.randomUUID(), initial_message: message('Hi', { run: false }) }
   const id = await create(body)

@@ -17,7 +17,7 @@ export type Command = { readonly slot: number } & (
 )
 
 const slot = fc.nat({ max: 3 })
-const at = fc.nat({ max: IDS.length })
+const index = fc.nat({ max: IDS.length })
 const sandbox = fc.nat({ max: 3 })
 export const command: fc.Arbitrary<Command> = fc.oneof(
   {
@@ -25,22 +25,22 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('start' as const),
       slot,
-      at,
+      at: index,
       says: fc.boolean(),
       child: fc.nat(3).map((n) => n === 0),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('start in' as const), slot, at, sandbox }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('start in' as const), slot, at: index, sandbox }) },
   {
     weight: 10,
-    arbitrary: fc.record({ do: fc.constant('pend' as const), slot, at, byTask: fc.boolean() }),
+    arbitrary: fc.record({ do: fc.constant('pend' as const), slot, at: index, byTask: fc.boolean() }),
   },
   {
     weight: 4,
     arbitrary: fc.record({
       do: fc.constantFrom('delete' as const, 'delete' as const, 'patch' as const),
       slot,
-      at,
+      at: index,
       byTask: fc.boolean(),
     }),
   },
@@ -54,7 +54,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   },
   {
     weight: 8,
-    arbitrary: fc.record({ do: fc.constantFrom('send' as const, 'listen' as const), slot, at }),
+    arbitrary: fc.record({ do: fc.constantFrom('send' as const, 'listen' as const), slot, at: index }),
   },
   {
     weight: 5,

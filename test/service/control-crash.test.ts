@@ -50,13 +50,13 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
   const ends: (() => Promise<void> | void)[] = []
   const plan = fc.array(command, { minLength: 10, maxLength: 40 })
   const property = fc.asyncProperty(fc.integer({ min: 2, max: 4 }), plan, async (count, commands) => {
-    const place = folder()
+    const location = folder()
     const changed: { readonly id: string; readonly record: StoredTask | null }[] = []
     const real = watched(make(), changed)
     // Also where it fails: what a store holds of a pool would be waited for.
-    ends.push(() => real.close(), place.remove)
+    ends.push(() => real.close(), location.remove)
     const begin = async () => {
-      const world = serviceOver(real, place.path, 2)
+      const world = serviceOver(real, location.path, 2)
       await world.service.controlPlane.start()
       world.service.lostRuns.start()
       return world
@@ -69,8 +69,8 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     }
     const readers = new Map(IDS.map((id) => [id, new Reader(id)]))
     const tasks = keptIn<StoredTask>(real, 'start-tasks')
-    const said = new Map<string, Said[]>()
-    const of = (id: string): Said[] => said.get(id) ?? said.set(id, []).get(id) ?? []
+    const outputs = new Map<string, Said[]>()
+    const of = (id: string): Said[] => outputs.get(id) ?? outputs.set(id, []).get(id) ?? []
     const started: { readonly task: string; readonly conversation: string }[] = []
     /** Those that somebody meant to delete: not all that was accepted before must be there. */
     const deleted = new Set<string>()
@@ -164,18 +164,18 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       await obey(order).catch((error: unknown) => {
         if (!worldOf(order.slot).isDead()) throw error
       })
-      for (const [at, world] of worlds.entries()) {
+      for (const [index, world] of worlds.entries()) {
         expect(world.failures).toEqual([])
         if (!world.isDead()) continue
         seen.crashes += 1
         await world.end()
-        worlds[at] = await begin()
+        worlds[index] = await begin()
       }
     }
 
     // All is well again, and there is room for all.
     await Promise.all(worlds.map((world) => world.end()))
-    const last = serviceOver(real, place.path, 1_000, CALM)
+    const last = serviceOver(real, location.path, 1_000, CALM)
     const { sandboxes } = last.service.controlPlane
     await last.service.controlPlane.start()
     last.service.lostRuns.start()
@@ -227,7 +227,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       if (!deleted.has(conversation)) expect(all.some(({ id }) => id === task)).toBe(true)
     }
     // One whose start nobody was told of may have any id.
-    for (const { id } of records.filter(({ id }) => up.has(id) && (said.has(id) || IDS.includes(id)))) {
+    for (const { id } of records.filter(({ id }) => up.has(id) && (outputs.has(id) || IDS.includes(id)))) {
       const issued = of(id)
       const failed = started.some(
         ({ task, conversation }) =>

@@ -17,7 +17,7 @@ import {
   STORED,
   path,
   type Page,
-  said,
+  output,
   type Sandbox,
   SANDBOXES,
   say,
@@ -75,18 +75,18 @@ describe('sandboxes', () => {
       const info = await client.get<{ workspace: { working_dir: string } }>(`/api/conversations/${first}`)
       expect(info.body.workspace.working_dir).toContain(id)
       const fork = (await client.post<{ id: string }>(`/api/conversations/${first}/fork`, {})).body
-      for (const [gone, left] of [
+      for (const [gone, remaining] of [
         [first, child.app_conversation_id],
         [child.app_conversation_id, fork.id],
       ]) {
         await send('DELETE', `${face}/${gone}`)
         await until(async () => (await keptIn<object>(store, 'deletions').all()).size === 0)
-        expect(await app(left ?? '')).toMatchObject({ sandbox_id: id, sandbox_status: 'RUNNING' })
+        expect(await app(remaining ?? '')).toMatchObject({ sandbox_id: id, sandbox_status: 'RUNNING' })
       }
       await send('DELETE', `${face}/${fork.id}`)
       await until(async () => (await sandbox(id ?? '')) === null)
-      for (const kept of ['start-tasks', 'deletions'])
-        await until(async () => (await keptIn<object>(store, kept).all()).size === 0)
+      for (const stored of ['start-tasks', 'deletions'])
+        await until(async () => (await keptIn<object>(store, stored).all()).size === 0)
     },
   )
 
@@ -124,7 +124,7 @@ describe('sandboxes', () => {
       (await client.post(`/api/v1/conversations/${id}/pending-messages`, say('Later'))).body,
     ).toMatchObject({ queued: true, position: 1 })
     await client.post(`${SANDBOXES}/${box}/resume`)
-    await until(async () => (await said(id ?? '')).includes('Later'))
+    await until(async () => (await output(id ?? '')).includes('Later'))
     await send('DELETE', `${SANDBOXES}/${box}?sandbox_id=${box}`)
     statuses.push(await says(), (await client.post(path(id ?? ''), say('Never'))).status)
     statuses.push((await client.post(`${BASE}/x/send-message`, say('Hello'))).status)
@@ -159,10 +159,10 @@ describe('sandboxes', () => {
   })
 
   it('in which nothing runs take no place, and are there again after a restart', async () => {
-    const place = folder()
-    ends.push(place.remove)
+    const location = folder()
+    ends.push(location.remove)
     const store = memoryStore()
-    const specs = { directory: place.path, specs: [{ id: 'folder', command: null }], most: 1 }
+    const specs = { directory: location.path, specs: [{ id: 'folder', command: null }], most: 1 }
     const first = await begin(store, specs)
     const tasks = [await start(), await start(), await start()]
     const statuses = async () => {
@@ -231,8 +231,8 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await begin(store, { specs: [{ id: 'slow', command: server(1_500), health: '/alive' }] })
     const { id } = (await client.post<Task>(BASE, { conversation_id: ID })).body
     const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, at) =>
-        client.post<{ position: number }>(path(at % 2 === 0 ? id : ID), say(`m${at}`)),
+      Array.from({ length: 12 }, (_, index) =>
+        client.post<{ position: number }>(path(index % 2 === 0 ? id : ID), say(`m${index}`)),
       ),
     )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([
@@ -241,27 +241,27 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       429,
     ])
     const placed = answers
-      .flatMap(({ status, body }, at) => (status === 201 ? [{ at, position: body.position }] : []))
+      .flatMap(({ status, body }, index) => (status === 201 ? [{ at: index, position: body.position }] : []))
       .toSorted((a, b) => a.position - b.position)
     expect(placed.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
     expect(await app(ID)).toBeNull()
     const texts = await until(async () => {
-      const now = (await app(ID)) === null ? [] : await said(ID)
+      const now = (await app(ID)) === null ? [] : await output(ID)
       return now.length === 10 ? now : null
     })
-    expect(texts).toEqual(placed.map(({ at }) => `m${at}`))
+    expect(texts).toEqual(placed.map(({ at: index }) => `m${index}`))
     // One that was said counts until that is written down.
     await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
     expect((await client.post(path('unknown'), say('x'))).status).toBe(404)
     expect((await client.post<{ position: number }>(path(ID), say('now'))).body.position).toBe(1)
-    await until(async () => (await said(ID)).includes('now'))
+    await until(async () => (await output(ID)).includes('now'))
   })
 
   it('hold four million characters where there are several', async () => {
     await begin(make(), { specs: SPECS })
     const { sandbox_id: box } = await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${box}/pause`)
-    for (const [length, status] of [2 ** 21, 2 ** 21, 9].map((one, at) => [one, [201, 429, 201][at]]))
+    for (const [length, status] of [2 ** 21, 2 ** 21, 9].map((one, index) => [one, [201, 429, 201][index]]))
       expect((await client.post(path(ID), say('x'.repeat(length ?? 0)))).status).toBe(status)
   })
 
@@ -276,8 +276,8 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
     await start({ conversation_id: ID })
     expect((await client.post(path(ID), say('new'))).status).toBe(201)
-    await until(async () => (await said(ID)).length > 0)
-    expect(await said(ID)).toEqual(['new'])
+    await until(async () => (await output(ID)).length > 0)
+    expect(await output(ID)).toEqual(['new'])
   })
 
   it('are never said to the next one, that is there before anybody looks', async () => {
@@ -291,37 +291,41 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     expect((await client.post(path(old), say('old'))).status).toBe(404)
     const { status, body } = await client.post<{ position: number }>(path(ID), say('new'))
     expect([status, body.position]).toEqual([201, 1])
-    await until(async () => (await said(ID)).length > 0)
-    expect(await said(ID)).toEqual(['new'])
+    await until(async () => (await output(ID)).length > 0)
+    expect(await output(ID)).toEqual(['new'])
   })
 
   it('are run once, also when that run has failed and nobody has heard that they were said', async () => {
     const store = make()
-    let asked = 0
+    let requestCount = 0
     await begin(store, undefined, {
       agent: () => () => {
-        asked += 1
+        requestCount += 1
         throw new Error('The model is on strike.')
       },
     })
     await start({ conversation_id: ID })
     const { status, body } = await client.post<{ id: string }>(path(ID), say('Hello'))
     expect(status).toBe(201)
-    const kept = { messages: [{ id: body.id, ...say('Hello'), created_at: '2020-01-01' }], sandbox_id: null }
+    const stored = {
+      messages: [{ id: body.id, ...say('Hello'), created_at: '2020-01-01' }],
+      sandbox_id: null,
+    }
     const waiting = keptIn<object>(store, 'pending-messages')
     await until(async () => (await app(ID))?.execution_status === 'error' && (await waiting.all()).size === 0)
     const conversation = await client.engine.open(STORED)
     const isHeld = async (): Promise<boolean> =>
       [...(await conversation.state()).log.entries].every(({ event }) => event !== null)
-    for (const held of [true, false]) {
+    for (const current of [true, false]) {
       // So much that the state lets go of what is not in view.
-      if (!held) await conversation.append(Array.from({ length: 1_100 }, (_, at) => update(`note ${at}`)))
-      expect(await isHeld()).toBe(held)
+      if (!current)
+        await conversation.append(Array.from({ length: 1_100 }, (_, index) => update(`note ${index}`)))
+      expect(await isHeld()).toBe(current)
       // As if the service had ended between the saying and the taking out.
-      await waiting.put(ID, kept, { dueIn: 0 })
+      await waiting.put(ID, stored, { dueIn: 0 })
       await client.service.controlPlane.pending.worker.startDue()
       await until(async () => (await waiting.all()).size === 0)
-      expect([asked, await said(ID)]).toEqual([1, ['Hello']])
+      expect([requestCount, await output(ID)]).toEqual([1, ['Hello']])
     }
   })
 
@@ -332,17 +336,17 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     const waiting = keptIn<object>(store, 'pending-messages')
     const message = { id: 'p1', content: [{ type: 'text', text: 'left' }], created_at: '2020-01-01' }
     const [incarnation = ''] = (await keptIn(store, 'start-tasks').all()).keys()
-    const kept = { messages: [message], sandbox_id: null, incarnation }
-    await waiting.put(ID, kept, { dueIn: 0 })
+    const stored = { messages: [message], sandbox_id: null, incarnation }
+    await waiting.put(ID, stored, { dueIn: 0 })
     const engine = createEngine({ store })
     const again = createService({ engine, agent: scriptedAgent() })
     await again.controlPlane.start()
     await until(async () => (await waiting.all()).size === 0)
     // As if the first had ended between the saying and the taking out.
-    await waiting.put(ID, kept, { dueIn: 0 })
+    await waiting.put(ID, stored, { dueIn: 0 })
     await again.controlPlane.pending.worker.startDue()
     await until(async () => (await waiting.all()).size === 0)
-    expect(await said(ID)).toEqual(['left'])
+    expect(await output(ID)).toEqual(['left'])
     await again.controlPlane.close()
     await engine.close()
   })

@@ -36,7 +36,7 @@ export const CALM: Terms = { leaseTtl: 30_000, staleAfter: 300 }
 export const serviceOver = (
   real: Store,
   directory: string,
-  most: number,
+  limit: number,
   { leaseTtl, staleAfter }: Terms = HASTY,
 ) => {
   const { store, ...life } = mortal(real)
@@ -51,7 +51,7 @@ export const serviceOver = (
     onFailure: (error) => void (life.isDead() || hasCode(error, 'lease_lost') || failures.push(error)),
     controlPlane: {
       provider: counting(processSandboxes({ directory, specs: SPECS, killTimeout: 100 })),
-      maxSandboxes: most,
+      maxSandboxes: limit,
       sandboxTimeout: 2_000,
       staleAfter,
     },
@@ -102,13 +102,13 @@ export class Reader {
       after_timestamp: null,
       after_delta: null,
     }
-    const found = await service.live.connect(this.#id, start).catch((error: unknown) => {
+    const result = await service.live.connect(this.#id, start).catch((error: unknown) => {
       if (isDead() || isUnknown(error)) return null
       throw error
     })
-    if (found === null) return
+    if (result === null) return
     const read = async (): Promise<void> => {
-      for await (const frame of found.frames) {
+      for await (const frame of result.frames) {
         // A dead process gives nothing.
         if (isDead()) return
         this.#position = frame.position
@@ -121,7 +121,7 @@ export class Reader {
       if (!isDead()) throw error
     })
     this.#leave = async () => {
-      found.end()
+      result.end()
       await done
     }
   }

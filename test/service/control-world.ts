@@ -55,18 +55,18 @@ export async function begin(
   specs?: Partial<ProcessSandboxesOptions> & { most?: number },
   options: Partial<ServiceOptions> = {},
 ): Promise<Client> {
-  const { most, ...rest } = specs ?? {}
-  const place = specs === undefined ? null : folder()
+  const { most: limit, ...rest } = specs ?? {}
+  const path = specs === undefined ? null : folder()
   const provider =
-    place === null
+    path === null
       ? null
-      : processSandboxes({ directory: place.path, killTimeout: 200, healthInterval: 50, ...rest })
+      : processSandboxes({ directory: path.path, killTimeout: 200, healthInterval: 50, ...rest })
   client = await clientOver(store, {
     agent: scriptedAgent(),
     ...options,
     controlPlane: {
       ...(provider !== null && { provider }),
-      ...(most !== undefined && { maxSandboxes: most }),
+      ...(limit !== undefined && { maxSandboxes: limit }),
       sandboxTimeout: 10_000,
     },
   })
@@ -76,9 +76,9 @@ export async function begin(
     await service.controlPlane.close()
     await engine.close()
     await service.runs.settle()
-    if (place !== null) {
-      expect(processesIn(place.path)).toEqual([])
-      place.remove()
+    if (path !== null) {
+      expect(processesIn(path.path)).toEqual([])
+      path.remove()
     }
   })
   return client
@@ -119,7 +119,7 @@ export const app = async (id: string): Promise<App | null> =>
 export const path = (name: string): string => `/api/v1/conversations/${name}/pending-messages`
 
 /** What the user has said in a conversation. */
-export const said = async (id: string): Promise<string[]> => {
+export const output = async (id: string): Promise<string[]> => {
   const { items } = (
     await client.get<Page<{ source: string; llm_message: { content: { text: string }[] } }>>(
       `/api/v1/conversation/${id}/events/search`,

@@ -15,7 +15,7 @@ import {
   ID,
   path,
   type Page,
-  said,
+  output,
   type Sandbox,
   SANDBOXES,
   STORED,
@@ -57,7 +57,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
       sandbox_status: 'RUNNING',
       conversation_url: `http://localhost/api/conversations/${ID}`,
     })
-    expect(await said(ID)).toEqual(['Hello'])
+    expect(await output(ID)).toEqual(['Hello'])
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(409)
   })
 
@@ -94,26 +94,26 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await begin(store)
     const { id, app_conversation_id: made } = await start({ initial_message: say('Once') })
     const records = keptIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
-    const kept = (await records.all()).get(id) as Record<string, unknown>
-    const left = { ...kept, updated_at: '2020-01-01T00:00:00.000Z', app_conversation_id: null }
+    const stored = (await records.all()).get(id) as Record<string, unknown>
+    const remaining = { ...stored, updated_at: '2020-01-01T00:00:00.000Z', app_conversation_id: null }
     const due = { dueIn: 0 }
     // As if the service had ended right after it made the conversation, and another before it did anything.
-    await records.put(id, { ...left, status: 'STARTING_CONVERSATION' }, due)
-    await records.put('t2', { ...left, id: 't2', planned_id: 'planned', status: 'WORKING' }, due)
+    await records.put(id, { ...remaining, status: 'STARTING_CONVERSATION' }, due)
+    await records.put('t2', { ...remaining, id: 't2', planned_id: 'planned', status: 'WORKING' }, due)
     await client.service.controlPlane.tasks.worker.startDue()
     await until(async () => (await task(id)).status === 'READY' && (await task('t2')).status === 'READY')
-    expect([await said(made ?? ''), await said('planned')]).toEqual([['Once'], ['Once']])
+    expect([await output(made ?? ''), await output('planned')]).toEqual([['Once'], ['Once']])
     expect((await client.get(`${BASE}/count`)).body).toBe(2)
   })
 
   it('is undone where somebody has deleted what it makes in the moment in which it is made', async () => {
     const real = make()
     let made = 0
-    const createConversation: Store['createConversation'] = async (given) => {
-      if (given?.id !== STORED) return real.createConversation(given)
+    const createConversation: Store['createConversation'] = async (input) => {
+      if (input?.id !== STORED) return real.createConversation(input)
       // As if another service had made it, and deleted it again, while this one was held.
       await client.service.controlPlane.tasks.forget(ID)
-      const record = await real.createConversation(given)
+      const record = await real.createConversation(input)
       made += 1
       return record
     }
@@ -137,18 +137,18 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
       return now.status === 'READY' ? now : null
     })
     expect(made.app_conversation_id).toBe(ID)
-    await until(async () => (await said(ID)).includes('x'))
+    await until(async () => (await output(ID)).includes('x'))
     expect((await client.post(BASE, { conversation_id: dashed })).status).toBe(409)
   })
 
   it('waits for room, where there are as many runs as may be', async () => {
-    const held = gate()
-    const { service } = await begin(make(), undefined, { agent: () => held.step, maxRuns: 1 })
+    const current = gate()
+    const { service } = await begin(make(), undefined, { agent: () => current.step, maxRuns: 1 })
     const first = await start({ initial_message: say('First') })
     const { body: second } = await client.post<Task>(BASE, { initial_message: say('Second') })
     await until(async () => (await task(second.id)).status === 'STARTING_CONVERSATION')
     expect((await app(first.app_conversation_id ?? ''))?.execution_status).toBe('running')
-    held.open()
+    current.open()
     const { app_conversation_id: id } = await until(async () => {
       const now = await task(second.id)
       return now.status === 'READY' ? now : null
@@ -162,8 +162,8 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await begin(store)
     const { id } = await start()
     const records = keptIn<Readonly<Record<string, unknown>>>(store, 'start-tasks')
-    const kept = (await records.all()).get(id) as Record<string, unknown>
-    await records.put('t2', { ...kept, id: 't2', status: 'WORKING' }, { dueIn: 60_000 })
+    const stored = (await records.all()).get(id) as Record<string, unknown>
+    await records.put('t2', { ...stored, id: 't2', status: 'WORKING' }, { dueIn: 60_000 })
     await client.service.controlPlane.tasks.worker.startDue()
     expect((await task('t2')).status).toBe('WORKING')
   })
@@ -171,7 +171,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
   it('finds and counts tasks', async () => {
     await begin(make())
     const ids: string[] = []
-    for (let at = 0; at < 5; at += 1) ids.push((await start()).id)
+    for (let index = 0; index < 5; index += 1) ids.push((await start()).id)
     const { items, next_page_id } = (
       await client.get<Page<Task>>(`${BASE}/start-tasks/search`, { limit: 2, sort_order: 'CREATED_AT' })
     ).body
@@ -202,7 +202,7 @@ describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
     for (const title of ['One', 'Two', '100x sureXthing']) await start({ title })
     for (const title of ['Child one', 'Child two']) await start({ title, parent_conversation_id: parent })
     await client.service.keys.create({ name: 'k', not_before: null, expires_at: null, org_id: null })
-    const found: number[] = []
+    const matches: number[] = []
     for (const filter of [
       {},
       { include_sub_conversations: 'true' },
@@ -228,9 +228,9 @@ describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
       expect(new Set(ids).size).toBe(ids.length)
       expect((await client.get(`${BASE}/count`, filter)).body).toBe(ids.length)
       expect((await client.get<Page<App>>(BASE, filter)).body.items).toHaveLength(ids.length)
-      found.push(ids.length)
+      matches.push(ids.length)
     }
-    expect(found).toEqual([4, 6, 2, 1, 1, 0, 6, 0])
+    expect(matches).toEqual([4, 6, 2, 1, 1, 0, 6, 0])
     expect(await app(parent)).toMatchObject({
       sub_conversation_ids: [expect.any(String), expect.any(String)],
     })

@@ -54,7 +54,7 @@ const bodyOf = ({ form, policy, text }: Wanted): StartBody => ({
 })
 
 /** The kinds of the policies and the texts of the messages that stand there, in order. */
-async function said(store: Store): Promise<{ readonly policies: string[]; readonly texts: string[] }> {
+async function text(store: Store): Promise<{ readonly policies: string[]; readonly texts: string[] }> {
   const events = (await store.read(ID)).map(({ fact }) => fact as Event)
   return {
     policies: events.flatMap((event) =>
@@ -84,11 +84,11 @@ it('one begins it, and the others find what it has said', async () => {
       if (dies !== null) processes[0]?.dieAfter(dies)
       let created = 0
       let changed = false
-      const ask = async ({ at, ...rest }: Wanted): Promise<void> => {
-        const process = processes[at]
+      const ask = async ({ at: index, ...rest }: Wanted): Promise<void> => {
+        const process = processes[index]
         if (process === undefined) return
         try {
-          const { isNew, conversation } = await create(process.lifecycle, bodyOf({ at, ...rest }))
+          const { isNew, conversation } = await create(process.lifecycle, bodyOf({ at: index, ...rest }))
           created += isNew ? 1 : 0
           if (!isNew || !changes) return
           // Its creator says what it goes by from now on.
@@ -101,10 +101,10 @@ it('one begins it, and the others find what it has said', async () => {
       await scheduler.waitFor(Promise.all(all.map(ask)))
       if (dies === null) expect(created).toBe(1)
       else expect(created).toBeLessThan(2)
-      const before = await said(real).catch(() => null)
+      const before = await text(real).catch(() => null)
       // Who was not told asks again, where there is somebody.
       for (const one of all) await scheduler.waitFor(ask({ ...one, at: 1 }))
-      const { policies, texts } = await said(real)
+      const { policies, texts } = await text(real)
       // What stands there is of one request.
       const first = policies.filter((kind) => kind !== LATER.kind)
       expect([first.length < 2, texts.length < 2]).toEqual([true, true])
@@ -144,8 +144,8 @@ it('of those who change what it goes by none is lost, and who reads it finds all
       const branches = new Set<string | null>()
       await real.createConversation({ id: ID, metadata: { ...(await starts.store({ secrets })) } })
       const processes = [processOver(real, scheduler), processOver(real, scheduler)] as const
-      const ask = async ([at, does]: readonly [number, string], index: number): Promise<void> => {
-        const { lifecycle } = processes[at === 0 ? 0 : 1]
+      const ask = async ([position, does]: readonly [number, string], index: number): Promise<void> => {
+        const { lifecycle } = processes[position === 0 ? 0 : 1]
         const { store } = lifecycle.engine
         const name = `${does}${index}`
         if (does === 'secret') {

@@ -128,7 +128,7 @@ export function operationAt(
     return (
       operation.method === meant &&
       pattern.length === parts.length &&
-      pattern.every((part, at) => (part.startsWith('{') ? parts[at] !== '' : part === parts[at]))
+      pattern.every((part, index) => (part.startsWith('{') ? parts[index] !== '' : part === parts[index]))
     )
   })
   const key = ({ path: pattern }: DocumentedOperation): string =>

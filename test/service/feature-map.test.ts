@@ -1144,7 +1144,7 @@ const BRANCHES: readonly Row[] = [
 ]
 
 const bash = (path: string) => `/api/bash/${path}`
-const own = (path: string) => `${C}/{X}/${path}`
+const ownValue = (path: string) => `${C}/{X}/${path}`
 const COMMANDS: readonly Row[] = [
   [
     'F13.scoped-cwd',
@@ -1162,11 +1162,11 @@ const COMMANDS: readonly Row[] = [
     ['F13.auth', `POST! ${bash(name)}`, 401, { body: { command: 'touch {HOME}/a/stolen' } }],
     [
       'F13.auth',
-      `POST? ${own(`bash/${name}`)}`,
+      `POST? ${ownValue(`bash/${name}`)}`,
       401,
       {
         body: { command: 'touch {HOME}/a/stolen' },
-        views: { [`GET ${own('bash/bash_events/search')}`]: { items: [] } },
+        views: { [`GET ${ownValue('bash/bash_events/search')}`]: { items: [] } },
       },
     ],
   ]),
@@ -1290,33 +1290,38 @@ const COMMANDS: readonly Row[] = [
   ['F13.stop-idempotent', `POST ${bash(`bash_commands/${UNKNOWN}/stop`)}`, 404],
   [
     'F13.scoped-cwd',
-    `POST ${own('bash/execute_bash_command')}`,
+    `POST ${ownValue('bash/execute_bash_command')}`,
     200,
     { body: { command: 'pwd' }, has: { stdout: '{HOME}/project/x\n' } },
   ],
   [
     'F13.scoped-cwd',
-    `POST ${own('bash/execute_bash_command')}`,
+    `POST ${ownValue('bash/execute_bash_command')}`,
     422,
     { body: { command: 'pwd', cwd: '{HOME}/a' } },
   ],
   [
     'F13.scoped-cwd',
-    `POST ${own('bash/execute_bash_command')}`,
+    `POST ${ownValue('bash/execute_bash_command')}`,
     422,
     { body: { command: 'pwd', cwd: '{HOME}/project/x/../x2' } },
   ],
-  ['F13.scoped-cwd', `POST ${own('bash/execute_bash_command')}`, 422, { body: { command: 'pwd', cwd: 'x' } }],
+  [
+    'F13.scoped-cwd',
+    `POST ${ownValue('bash/execute_bash_command')}`,
+    422,
+    { body: { command: 'pwd', cwd: 'x' } },
+  ],
   [
     'F13.scoped-routes',
-    `POST ${own('bash/execute_bash_command')}`,
+    `POST ${ownValue('bash/execute_bash_command')}`,
     200,
     {
       body: { command: 'echo hi > made.txt' },
       save: ['SC', 'command_id'],
       views: {
-        [`GET ${own('bash/bash_events/{SC}')}`]: { kind: 'BashCommand' },
-        [`GET ${own('file/download?path={HOME}/project/x/made.txt')}`]: 'hi\n',
+        [`GET ${ownValue('bash/bash_events/{SC}')}`]: { kind: 'BashCommand' },
+        [`GET ${ownValue('file/download?path={HOME}/project/x/made.txt')}`]: 'hi\n',
       },
     },
   ],
@@ -1340,13 +1345,13 @@ const COMMANDS: readonly Row[] = [
   ['F13.scoped-unknown', `POST ${C}/${UNKNOWN}/bash/start_bash_command`, 404, { body: { command: 'pwd' } }],
   [
     'F13.clear',
-    `DELETE ${own('bash/bash_events')}`,
+    `DELETE ${ownValue('bash/bash_events')}`,
     200,
     {
       has: { cleared_count: expect.any(Number) },
       views: {
-        [`GET ${own('bash/bash_events/search')}`]: { items: [] },
-        [`POST ${own('bash/bash_commands/{SC}/stop')}`]: 404,
+        [`GET ${ownValue('bash/bash_events/search')}`]: { items: [] },
+        [`POST ${ownValue('bash/bash_commands/{SC}/stop')}`]: 404,
         [`GET ${bash('bash_events/{O}')}`]: { kind: 'BashCommand' },
       },
     },
@@ -1365,8 +1370,8 @@ const FILES: readonly Row[] = [
   ['F14.auth', 'GET? /api/file/download?path={HOME}/a/none', 401],
   ['F14.auth', 'POST! /api/file/create_directory?path={HOME}/a/none', 401],
   ['F14.auth', 'GET! /api/file/download-trajectory/{A}', 401],
-  ['F14.auth', `POST! ${own('file/upload?path={HOME}/project/x/stolen')}`, 401, { body: 'x' }],
-  ['F14.auth', `GET! ${own('file/download?path={HOME}/project/x/made.txt')}`, 401],
+  ['F14.auth', `POST! ${ownValue('file/upload?path={HOME}/project/x/stolen')}`, 401, { body: 'x' }],
+  ['F14.auth', `GET! ${ownValue('file/download?path={HOME}/project/x/made.txt')}`, 401],
   [
     'F14.upload-download',
     'POST /api/file/upload?path={HOME}/a/b/c/file.txt',
@@ -1448,19 +1453,22 @@ const FILES: readonly Row[] = [
   ['F14.trajectory-errors', `GET /api/file/download-trajectory/${UNKNOWN}`, 404],
   [
     'F14.scoped-transfer',
-    `POST ${own('file/upload?path={HOME}/project/x/up.txt')}`,
+    `POST ${ownValue('file/upload?path={HOME}/project/x/up.txt')}`,
     200,
-    { body: 'scoped', views: { [`GET ${own('file/download?path={HOME}/project/x/up.txt')}`]: 'scoped' } },
+    {
+      body: 'scoped',
+      views: { [`GET ${ownValue('file/download?path={HOME}/project/x/up.txt')}`]: 'scoped' },
+    },
   ],
-  ['F14.scoped-transfer', `POST ${own('file/create_directory?path={HOME}/project/x/dir')}`, 200],
+  ['F14.scoped-transfer', `POST ${ownValue('file/create_directory?path={HOME}/project/x/dir')}`, 200],
   [
     'F14.scoped-path-guard',
-    `POST ${own('file/upload?path={HOME}/project/x2/up.txt')}`,
+    `POST ${ownValue('file/upload?path={HOME}/project/x2/up.txt')}`,
     422,
     { body: 'x', views: { 'GET /api/file/download?path={HOME}/project/x2/up.txt': 404 } },
   ],
-  ['F14.scoped-path-guard', `GET ${own('file/download?path={HOME}/project/x/../x2/up.txt')}`, 422],
-  ['F14.scoped-path-guard', `GET ${own('file/download?path=up.txt')}`, 422],
+  ['F14.scoped-path-guard', `GET ${ownValue('file/download?path={HOME}/project/x/../x2/up.txt')}`, 422],
+  ['F14.scoped-path-guard', `GET ${ownValue('file/download?path=up.txt')}`, 422],
   ['F14.scoped-conversation-errors', `GET ${C}/${UNKNOWN}/file/download?path={HOME}/project/x/up.txt`, 404],
 ]
 
@@ -2114,12 +2122,12 @@ const ROWS = [
 ].flat()
 
 let client: Client
-let place: ReturnType<typeof folder>
+let position: ReturnType<typeof folder>
 const vars: Record<string, unknown> = {}
 
 beforeAll(async () => {
-  place = folder()
-  const home = realpathSync(place.path)
+  position = folder()
+  const home = realpathSync(position.path)
   vars['HOME'] = home
   mkdirSync(join(home, 'a'))
   const repo = join(home, 'repo')
@@ -2154,18 +2162,18 @@ beforeAll(async () => {
 afterAll(async () => {
   await client.service.controlPlane.close()
   await client.engine.close()
-  place.remove()
+  position.remove()
 })
 
-const at = (path: string): unknown =>
+const offset = (path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (Object(value) as Record<string, unknown>)[name], vars)
 
 /** Replaces `{NAME}`; a text that is only a name becomes the value itself. */
 function filled<T>(value: T): T {
   if (typeof value === 'string') {
     const whole = /^\{([\w.]+)\}$/.exec(value)?.[1]
-    if (whole !== undefined) return at(whole) as T
-    return value.replace(/\{([A-Z]\w*(?:\.\w+)*)\}/g, (_, name: string) => String(at(name))) as T
+    if (whole !== undefined) return offset(whole) as T
+    return value.replace(/\{([A-Z]\w*(?:\.\w+)*)\}/g, (_, name: string) => String(offset(name))) as T
   }
   if (Array.isArray(value)) return value.map(filled) as T
   if (typeof value !== 'object' || value === null) return value
@@ -2207,14 +2215,14 @@ it.each(ROWS.map(([feature, request, status, more = {}]) => ({ feature, request,
     if (more.save !== undefined) {
       const [name, field] = more.save
       vars[name] = answer.body
-      if (field !== '') vars[name] = at(`${name}.${field}`)
+      if (field !== '') vars[name] = offset(`${name}.${field}`)
     }
     for (const [view, expected] of Object.entries(more.views ?? {})) {
       const isStatus = typeof expected === 'number' && expected >= 400
       for (const deadline = performance.now() + 3_000; ;) {
-        const { status: found, body } = await ask(view)
+        const { status: result, body } = await ask(view)
         try {
-          if (isStatus) expect([view, found]).toEqual([view, expected])
+          if (isStatus) expect([view, result]).toEqual([view, expected])
           else has(body, expected)
           break
         } catch (error) {
@@ -2231,10 +2239,10 @@ it('nothing was written without a key', () => {
 })
 
 it('covers at least 250 features, each once: by rows, or by a reason', () => {
-  const asked = new Set(ROWS.map(([feature]) => feature))
+  const requests = new Set(ROWS.map(([feature]) => feature))
   const listed = Object.values(NOT_HERE).flatMap((names) => names.split(' '))
-  expect(listed.filter((name, index) => asked.has(name) || listed.indexOf(name) !== index)).toEqual([])
-  expect([...asked, ...listed].filter((name) => !/^F\d\d\.[a-z0-9-]+$/.test(name))).toEqual([])
-  expect(asked.size).toBeGreaterThanOrEqual(200)
-  expect(asked.size + listed.length).toBeGreaterThanOrEqual(250)
+  expect(listed.filter((name, index) => requests.has(name) || listed.indexOf(name) !== index)).toEqual([])
+  expect([...requests, ...listed].filter((name) => !/^F\d\d\.[a-z0-9-]+$/.test(name))).toEqual([])
+  expect(requests.size).toBeGreaterThanOrEqual(200)
+  expect(requests.size + listed.length).toBeGreaterThanOrEqual(250)
 })

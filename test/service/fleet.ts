@@ -20,28 +20,28 @@ export class Fleet {
   #turn = 0
   kills = 0
 
-  /** @param given the arguments of each process */
-  constructor(given: readonly string[]) {
-    this.#arguments = given
+  /** @param inputs the arguments of each process */
+  constructor(inputs: readonly string[]) {
+    this.#arguments = inputs
   }
 
   /** Starts one under a number, unless one lives there. */
-  async start(at: number): Promise<void> {
-    if (this.#children[at] !== undefined && this.#children[at] !== null) return
+  async start(index: number): Promise<void> {
+    if (this.#children[index] !== undefined && this.#children[index] !== null) return
     const child = spawn(process.execPath, [join(inject('built'), 'test/soak-child.ts'), ...this.#arguments], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    this.#children[at] = child
+    this.#children[index] = child
     const [text] = await once(child.stdout.setEncoding('utf8'), 'data')
-    this.#urls[at] = String(text).trim()
+    this.#urls[index] = String(text).trim()
   }
 
   /** SIGKILL: nothing of it runs on. */
-  async kill(at: number): Promise<void> {
-    const child = this.#children[at]
+  async kill(index: number): Promise<void> {
+    const child = this.#children[index]
     if (child === undefined || child === null) return
-    this.#children[at] = null
-    this.#urls[at] = null
+    this.#children[index] = null
+    this.#urls[index] = null
     const dead = once(child, 'exit')
     child.kill('SIGKILL')
     await dead
@@ -49,7 +49,7 @@ export class Fleet {
   }
 
   async killAll(): Promise<void> {
-    await Promise.all(this.#children.map((_, at) => this.kill(at)))
+    await Promise.all(this.#children.map((_, index) => this.kill(index)))
   }
 
   /** Where one is that lives, another one each time; an address where none is, when all are dead. */

@@ -60,8 +60,8 @@ function withoutCommands({ files, ...provider }: ProcessSandboxes): SandboxProvi
 const served = (store: () => ReturnType<typeof memoryStore>) => {
   const failures: unknown[] = []
   const engine: Engine = createEngine({ store: store() })
-  const place = folder()
-  mkdirSync(join(place.path, 'files'))
+  const path = folder()
+  mkdirSync(join(path.path, 'files'))
   const service: Service = createService({
     engine,
     keys: [KEY],
@@ -69,12 +69,12 @@ const served = (store: () => ReturnType<typeof memoryStore>) => {
     agent: scriptedAgent(),
     secret: 'what seals the keys of the fuzz, long enough',
     askLlm: async () => undefined,
-    workspace: directoryWorkspace(join(place.path, 'files')),
+    workspace: directoryWorkspace(join(path.path, 'files')),
     editor: { port: 8001, token: 'of-the-editor' },
     controlPlane: {
       provider: withoutCommands(
         processSandboxes({
-          directory: join(place.path, 'sandboxes'),
+          directory: join(path.path, 'sandboxes'),
           specs: SPECS,
           killTimeout: 100,
           givesFiles: true,
@@ -84,7 +84,7 @@ const served = (store: () => ReturnType<typeof memoryStore>) => {
     },
     onFailure: (error) => failures.push(error),
   })
-  return { engine, service, failures, place }
+  return { engine, service, failures, place: path }
 }
 
 // The operations are the tests, so they must be known before the tests run.
@@ -96,7 +96,7 @@ describe.each([
   ['memory', memoryStore],
   ['sqlite', () => sqliteStore({ file: ':memory:' })],
 ] as const)('every operation over %s', (_name, store) => {
-  const { engine, service, failures, place } = served(store)
+  const { engine, service, failures, place: position } = served(store)
   let document: ApiDocument
   /** Texts that stand for something: ids that were given, and those that answers told of. */
   const known = [
@@ -137,9 +137,9 @@ describe.each([
     if (/\{sandbox_id\}|git|bash|file/.test(path) && (await sandboxes.find('seeded')) === null) {
       await sandboxes.start('folder', 'seeded')
     }
-    const workspace = join(place.path, 'sandboxes', 'seeded', 'workspace')
+    const workspace = join(position.path, 'sandboxes', 'seeded', 'workspace')
     const file = join(workspace, 'kept.txt')
-    const made = join(place.path, 'files', 'made')
+    const made = join(position.path, 'files', 'made')
     if (path.includes('download')) writeFileSync(file, 'kept')
     knownAs.set('path', [
       path.includes('create') ? made : path.includes('download') ? file : workspace,
@@ -161,8 +161,8 @@ describe.each([
     await engine.close()
     await service.runs.settle()
     await engine.store.close()
-    expect(processesIn(place.path)).toEqual([])
-    place.remove()
+    expect(processesIn(position.path)).toEqual([])
+    position.remove()
   })
 
   const fire = async ({ method, path, body, headers }: Shot): Promise<void> => {
@@ -231,13 +231,13 @@ describe.each([
       const fits = fitting(schema, schemas, named(name)).map((value) =>
         (Array.isArray(value) ? value : [value]).map(String),
       )
-      const given = fc.oneof(
+      const input = fc.oneof(
         { weight: 6, arbitrary: fits },
         { weight: 1, arbitrary: hostileText.map((text) => [text]) },
         { weight: 1, arbitrary: fc.array(anyText, { maxLength: 130 }) },
       )
       return fc
-        .tuple(fc.nat(9), given)
+        .tuple(fc.nat(9), input)
         .map(([skip, values]) =>
           skip < (required ? 1 : 6) ? [] : values.map((value) => [name, value] as const),
         )

@@ -29,9 +29,9 @@ export const brokenBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
 
 /** A path with these texts in its places, escaped or raw. */
 export function pathOf({ path }: DocumentedOperation, places: readonly string[], raw: boolean): string {
-  let at = -1
+  let index = -1
   return path.replaceAll(/\{\w+\}/g, () => {
-    const text = (places[(at += 1)] ?? '').toWellFormed()
+    const text = (places[(index += 1)] ?? '').toWellFormed()
     if (!raw) return encodeURIComponent(text.slice(0, 2_000))
     // As it is, but for what would end the path.
     return text.slice(0, 2_000).replaceAll(/[?#\s\\]/g, '')

@@ -9,7 +9,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 export const BOX: SecretBox = {
   isOpen: false,
   seal: async (_, value) => ({ sealed: JSON.stringify(value) }),
-  open: async (_, kept) => ('sealed' in kept ? (JSON.parse(kept.sealed) as JsonObject) : kept.open),
+  open: async (_, stored) => ('sealed' in stored ? (JSON.parse(stored.sealed) as JsonObject) : stored.open),
 }
 
 /** Each call of the store begins when the scheduler says. */
@@ -19,9 +19,9 @@ export const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
       const value: unknown = Reflect.get(target, name)
       if (typeof value !== 'function') return value
       if (name === 'watch') return value.bind(target)
-      return async (...given: unknown[]): Promise<unknown> => {
+      return async (...input: unknown[]): Promise<unknown> => {
         await scheduler.schedule(Promise.resolve(), String(name))
-        return value.apply(target, given)
+        return value.apply(target, input)
       }
     },
   })

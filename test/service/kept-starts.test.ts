@@ -46,10 +46,10 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     const full = new ColloquyError('store_full', 'There is no room.')
     let made = 0
     const store = wrapStore(real, {
-      async createConversation(given) {
+      async createConversation(input) {
         made += 1
         if (made === 1) throw full
-        const record = await real.createConversation(given)
+        const record = await real.createConversation(input)
         if (made === 2) throw full
         return record
       },
@@ -67,15 +67,18 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
 })
 
 it.each([
-  ['/api/conversations', (given: string) => ({ workspace: { working_dir: '/x', given } })],
-  ['/api/conversations', (given: string) => ({ confirmation_policy: { kind: 'NeverConfirm', given } })],
-  ['/api/conversations', (given: string) => ({ agent: { given } })],
-  [BASE, (given: string) => ({ observability_metadata: { given } })],
-  [BASE, (given: string) => ({ agent: { given } })],
+  ['/api/conversations', (input: string) => ({ workspace: { working_dir: '/x', given: input } })],
+  [
+    '/api/conversations',
+    (input: string) => ({ confirmation_policy: { kind: 'NeverConfirm', given: input } }),
+  ],
+  ['/api/conversations', (input: string) => ({ agent: { given: input } })],
+  [BASE, (input: string) => ({ observability_metadata: { given: input } })],
+  [BASE, (input: string) => ({ agent: { given: input } })],
 ])('what is kept of a start is bounded: %s', async (path, bodyOf) => {
   await begin()
   const half = 'x'.repeat(2 ** 18)
-  const statuses = [half, half + half].map(async (given) => (await client.post(path, bodyOf(given))).status)
+  const statuses = [half, half + half].map(async (input) => (await client.post(path, bodyOf(input))).status)
   expect(await Promise.all(statuses)).toEqual([path === BASE ? 200 : 201, 413])
   const both = { ...bodyOf(half), plugins: [half] }
   expect((await client.post(path, both)).status).toBe(413)

@@ -49,8 +49,8 @@ it('recovers a run that died where there is no agent for it any more, however la
     key: 'execution_status',
     value: 'running',
   })
-  const left = await store.acquireLease(conversation.id, 'dead', 1)
-  while (Date.now() <= (left?.expiresAt ?? 0)) await new Promise((resolve) => setImmediate(resolve))
+  const remaining = await store.acquireLease(conversation.id, 'dead', 1)
+  while (Date.now() <= (remaining?.expiresAt ?? 0)) await new Promise((resolve) => setImmediate(resolve))
   await lostRuns.check()
   await runs.settle()
   expect((await conversation.state()).header.status).toBe('error')
@@ -103,8 +103,8 @@ it('looks after the other runs when one conversation cannot be opened, and tells
   for (const id of ['a', 'b']) {
     const conversation = await engine.create({ id })
     await conversation.sendMessage('One')
-    const left = await store.acquireLease(id, 'dead', 1)
-    while (Date.now() <= (left?.expiresAt ?? 0)) await new Promise((resolve) => setImmediate(resolve))
+    const remaining = await store.acquireLease(id, 'dead', 1)
+    while (Date.now() <= (remaining?.expiresAt ?? 0)) await new Promise((resolve) => setImmediate(resolve))
   }
   const open = engine.open.bind(engine)
   Object.assign(engine, {

@@ -13,8 +13,8 @@ const { begin, codes, create, eventsOf, info, kindsOf, rest, underWay } = world
 
 describe('runs', () => {
   it('begin in the background; a second one is 409; both ends are in the log', async () => {
-    const held = gate()
-    world.client = await clientOver(memoryStore(), { agent: () => held.step })
+    const current = gate()
+    world.client = await clientOver(memoryStore(), { agent: () => current.step })
     const id = await create()
     await world.client.post(`${BASE}/${id}/events`, say('Hi'))
     const two = await Promise.all([
@@ -24,7 +24,7 @@ describe('runs', () => {
     expect(two.map(({ status }) => status).toSorted()).toEqual([200, 409])
     expect((await info(id)).execution_status).toBe('running')
     expect((await world.client.post(`${BASE}/${id}/navigate`, { event_id: null })).status).toBe(409)
-    held.open()
+    current.open()
     expect((await rest(id)).execution_status).toBe('finished')
   })
 
@@ -66,18 +66,18 @@ describe('runs', () => {
       await new Promise((resolve) => setTimeout(resolve, i % 4))
     }
     await world.client.service.runs.settle()
-    const said = await eventsOf(id, 'MessageEvent')
-    expect(said.filter(({ source }) => source === 'user')).toHaveLength(replies)
+    const text = await eventsOf(id, 'MessageEvent')
+    expect(text.filter(({ source }) => source === 'user')).toHaveLength(replies)
     // Several may be answered together, but after the last of them stands an answer.
-    expect(said.at(-1)?.source).toBe('agent')
+    expect(text.at(-1)?.source).toBe('agent')
     expect((await info(id)).execution_status).toBe('finished')
   })
 
   it('and so it is when two services share a store', async () => {
     const store = memoryStore()
-    const place = { ...store, close: async () => undefined }
-    await begin([], place)
-    const other = await clientOver(place, { agent: scriptedAgent([]) })
+    const position = { ...store, close: async () => undefined }
+    await begin([], position)
+    const other = await clientOver(position, { agent: scriptedAgent([]) })
     const id = await create()
     for (let i = 0; i < 20; i += 1) {
       const to = i % 2 === 0 ? world.client : other
@@ -97,8 +97,8 @@ describe('runs', () => {
     await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
     open()
     await world.client.service.runs.settle()
-    const said = (await eventsOf(id, 'MessageEvent')).map(({ source }) => source)
-    expect(said.filter((source) => source !== 'environment')).toEqual(['user', 'user', 'agent', 'agent'])
+    const messages = (await eventsOf(id, 'MessageEvent')).map(({ source }) => source)
+    expect(messages.filter((source) => source !== 'environment')).toEqual(['user', 'user', 'agent', 'agent'])
     expect((await info(id)).execution_status).toBe('finished')
   })
 
@@ -150,8 +150,14 @@ describe('runs', () => {
     const id = await create({ initial_message: { ...say('Hi'), sender: 'Ann' } })
     await rest(id)
     await world.client.post(`${BASE}/${id}/events`, { ...say('Ho'), sender: 'Ben' })
-    const said = (await eventsOf(id, 'MessageEvent')) as readonly Extract<Event, { kind: 'MessageEvent' }>[]
-    expect(said.filter(({ source }) => source === 'user').map(({ sender }) => sender)).toEqual(['Ann', 'Ben'])
+    const messages = (await eventsOf(id, 'MessageEvent')) as readonly Extract<
+      Event,
+      { kind: 'MessageEvent' }
+    >[]
+    expect(messages.filter(({ source }) => source === 'user').map(({ sender }) => sender)).toEqual([
+      'Ann',
+      'Ben',
+    ])
   })
 })
 

@@ -53,12 +53,12 @@ describe('creating', () => {
     const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' }
     const file = { type: 'document', source, title: 'Plan' }
     const id = await create({ initial_message: { content: [file] } })
-    const said = { content: [{ type: 'text', text: 'And?' }, file] }
-    expect((await world.client.post(`${BASE}/${id}/events`, said)).status).toBeLessThan(300)
-    const kept = (await eventsOf(id, 'MessageEvent')).flatMap((event) =>
+    const text = { content: [{ type: 'text', text: 'And?' }, file] }
+    expect((await world.client.post(`${BASE}/${id}/events`, text)).status).toBeLessThan(300)
+    const stored = (await eventsOf(id, 'MessageEvent')).flatMap((event) =>
       event.kind === 'MessageEvent' && event.source === 'user' ? [event.llm_message.content] : [],
     )
-    expect(kept).toEqual([[file], said.content])
+    expect(stored).toEqual([[file], text.content])
     const broken = await world.client.post(`${BASE}/${id}/events`, { content: [{ type: 'text' }] })
     expect(broken.status).toBe(422)
   })

@@ -91,8 +91,8 @@ describe('a search by status', () => {
 
 describe('a count of what cannot be written to', () => {
   it('looks at each once, and says that it counts at least', async () => {
-    const place = folder()
-    const file = join(place.path, 'c.db')
+    const path = folder()
+    const file = join(path.path, 'c.db')
     const writer = sqliteStore({ file })
     for (let nth = 0; nth < 120; nth += 1) {
       await writer.createConversation({ id: `c${nth}`, ...(nth < 2 && { status: 'idle' }) })
@@ -110,7 +110,7 @@ describe('a count of what cannot be written to', () => {
     expect(await count('/api/conversations/count?status=stuck')).toEqual([2, 'at-least'])
     await over.close()
     await reader.close()
-    place.remove()
+    path.remove()
   })
 })
 

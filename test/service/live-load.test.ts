@@ -63,7 +63,7 @@ describe('two hundred sockets', () => {
     const half = Array.from({ length: SOCKETS / 2 }, () => counter(url))
     await Promise.all(half.map(({ ready }) => ready))
     const appended = (async () => {
-      for (let at = 0; at < EVENTS; at += BATCH) await conversation.append(notes(at, BATCH))
+      for (let index = 0; index < EVENTS; index += BATCH) await conversation.append(notes(index, BATCH))
     })()
     // The others come while it goes on.
     const others = half.map(() => counter(url))
@@ -86,7 +86,7 @@ describe('a reader that stops reading', () => {
     wedged.socket.pause()
     // More than the system takes for one who does not read.
     const text = 'x'.repeat(50_000)
-    for (let at = 0; at < 400; at += 20) await conversation.append(notes(at, 20, text))
+    for (let index = 0; index < 400; index += 20) await conversation.append(notes(index, 20, text))
     await other.find(({ event }) => event.id === 'n399')
     // The other had all of it while nothing of the end had reached the one that stands still.
     expect(eventIds(wedged)).not.toContain('n399')
@@ -122,7 +122,7 @@ describe('a reader that stops reading', () => {
       }
     }
     const sipping = sip()
-    for (let at = 0; at < 300; at += 10) await conversation.append(notes(at, 10, text))
+    for (let index = 0; index < 300; index += 10) await conversation.append(notes(index, 10, text))
     await conversation.append(note('end'))
     await slow.find(({ event }) => event.id === 'end')
     read.on = false

@@ -66,10 +66,10 @@ describe('a reader', () => {
     const frames = await session({ engine, runs, conversation, cache, signal: stop.signal }, start)
     // Nothing was read yet.
     await conversation.append([note('n5'), note('n6')])
-    const given = placesOf(await until(frames, isEvent(6)))
+    const input = placesOf(await until(frames, isEvent(6)))
     const events = Array.from({ length: 7 - from }, (__, i) => `event ${from + i}`)
-    expect(given.filter((place) => place.startsWith('event'))).toEqual(events)
-    expect(given.filter((place) => place.startsWith('caught_up')).length).toBeLessThanOrEqual(1)
+    expect(input.filter((position) => position.startsWith('event'))).toEqual(events)
+    expect(input.filter((position) => position.startsWith('caught_up')).length).toBeLessThanOrEqual(1)
     await frames.return()
   })
 
@@ -113,8 +113,8 @@ describe('a reader', () => {
       // Where it was, another event stands.
       await store.append('c', isAway ? [note('other'), note('another')] : [note('other')])
       fails = false
-      const given = await until(frames, ({ type }) => type === 'caught_up')
-      expect(given.map(({ type, position }) => `${type} ${position}`)).toEqual([
+      const input = await until(frames, ({ type }) => type === 'caught_up')
+      expect(input.map(({ type, position }) => `${type} ${position}`)).toEqual([
         'reset -1',
         'state -1',
         'event 0',
@@ -122,7 +122,7 @@ describe('a reader', () => {
         'event 2',
         ...(isAway ? ['event 3', 'caught_up 3'] : ['caught_up 2']),
       ])
-      expect(given[1]?.text('event')).toContain(`"event_count":${isAway ? 4 : 3}`)
+      expect(input[1]?.text('event')).toContain(`"event_count":${isAway ? 4 : 3}`)
       await frames.return()
     },
   )
@@ -143,11 +143,11 @@ describe('frames', () => {
     for (const frames of readers) await until(frames, ({ type }) => type === 'caught_up')
     conversation.publish({ kind: 'StreamingDeltaEvent', content: 'Hel' })
     await conversation.append(note('n0'))
-    const given = await Promise.all(readers.map((frames) => until(frames, isEvent(0))))
-    for (const [delta, event] of given) {
+    const input = await Promise.all(readers.map((frames) => until(frames, isEvent(0))))
+    for (const [delta, event] of input) {
       expect([delta?.type, event?.type]).toEqual(['delta', 'event'])
-      expect(delta).toBe(given[0]?.[0])
-      expect(event).toBe(given[0]?.[1])
+      expect(delta).toBe(input[0]?.[0])
+      expect(event).toBe(input[0]?.[1])
     }
     for (const frames of readers) await frames.return()
   })
@@ -157,9 +157,9 @@ describe('frames', () => {
     const items = Array.from({ length: 100 }, (_, seq) => logged(seq, 'x'.repeat(500)))
     const frames = items.map((item) => cache.event(item))
     expect(cache.size).toBeLessThanOrEqual(10_000)
-    const kept = items.filter((item, at) => cache.event(item) === frames[at])
+    const stored = items.filter((item, index) => cache.event(item) === frames[index])
     // The first look at one that was evicted puts it in the place of others, so that only these tell.
-    expect(kept.length).toBeLessThan(20)
+    expect(stored.length).toBeLessThan(20)
     expect(cache.event(items.at(-1) as (typeof items)[0])?.position).toBe(99)
     const long = logged(100, 'x'.repeat(50_000))
     expect(cache.event(long)).toBe(cache.event(long))

@@ -93,10 +93,10 @@ export async function world(options: WorldOptions = {}): Promise<World> {
     server,
     failures,
     conversation: (id = 'c') => engine.create({ id }),
-    connect(id, given) {
+    connect(id, input) {
       const made = client(
-        `${server.url.replace('http', 'ws')}/sockets/${given?.protocol ?? 'events'}/${encodeURIComponent(id)}`,
-        given,
+        `${server.url.replace('http', 'ws')}/sockets/${input?.protocol ?? 'events'}/${encodeURIComponent(id)}`,
+        input,
       )
       clients.add(made)
       return made
@@ -157,10 +157,10 @@ function client(url: string, { query = {}, headers = {}, first }: ClientOptions 
   const until = <T>(look: () => T | undefined): Promise<T> =>
     new Promise((resolve, reject) => {
       const again = (): void => {
-        const found = look()
-        if (found === undefined) return
+        const result = look()
+        if (result === undefined) return
         waiting.delete(again)
-        resolve(found)
+        resolve(result)
       }
       waiting.add(again)
       void closed.promise.then(({ code }) =>
@@ -208,4 +208,4 @@ export const note = (id: string, text = id): Event => ({
 
 /** Notes with ids from `n<from>` on. */
 export const notes = (from: number, count: number, text?: string): Event[] =>
-  Array.from({ length: count }, (_, at) => note(`n${from + at}`, text))
+  Array.from({ length: count }, (_, index) => note(`n${from + index}`, text))

@@ -127,14 +127,14 @@ describe('validating', () => {
     const { error } = await validateLlm(llm, async () => {
       throw new Error(`refused: ${form} .`)
     })
-    const told = `${error?.message} ${error?.message.toLowerCase()}`
+    const report = `${error?.message} ${error?.message.toLowerCase()}`
     for (const size of [6, 12]) {
-      for (let at = 0; at + size <= form.length; at += 1) {
-        const part = form.slice(at, at + size)
-        if (!/^[.*\s]|[.*\s]$|user|crede/.test(part)) expect(told).not.toContain(part)
+      for (let index = 0; index + size <= form.length; index += 1) {
+        const part = form.slice(index, index + size)
+        if (!/^[.*\s]|[.*\s]$|user|crede/.test(part)) expect(report).not.toContain(part)
       }
     }
-    expect(told).not.toContain('zq7')
+    expect(report).not.toContain('zq7')
   })
 
   it('tells what holds no key', async () => {
@@ -152,11 +152,11 @@ describe('validating', () => {
   })
 
   it('takes the kept profile when nothing is given', async () => {
-    const asked: unknown[] = []
-    await begin(memoryStore(), { secret: SECRET, askLlm: async (llm) => void asked.push(llm) })
+    const requests: unknown[] = []
+    await begin(memoryStore(), { secret: SECRET, askLlm: async (llm) => void requests.push(llm) })
     await send('POST', profile('a'), { llm: LLM })
     expect((await send('POST', profile('a', '/validate'))).body).toEqual({ valid: true, error: null })
-    expect(asked).toEqual([LLM])
+    expect(requests).toEqual([LLM])
     expect((await send('POST', profile('b', '/validate'))).status).toBe(404)
   })
 })

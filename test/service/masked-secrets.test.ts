@@ -176,12 +176,12 @@ it.each(PLACES)('nothing of it is kept in the clear without a key: %s', async (_
   expect((await send('POST', '/api/agent-profiles/p', { acp: server(part) })).status).toBe(409)
   const agent = { kind: 'Agent', mcp_config: { mcpServers: { a: server(part) } } }
   const { body } = await send('POST', '/api/conversations', { agent })
-  const kept = JSON.stringify([
+  const stored = JSON.stringify([
     await store.getConversation(String(body['id'])),
     (await store.listItems('conversation-starts')).items,
     (await store.listItems('settings')).items,
   ])
-  for (const secret of secrets) expect(kept).not.toContain(secret)
+  for (const secret of secrets) expect(stored).not.toContain(secret)
 })
 
 it('a variable that was shown masked does not go to another command', async () => {

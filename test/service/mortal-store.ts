@@ -15,17 +15,17 @@ export interface Mortal {
 
 /** The store itself lives on. */
 export function mortal(store: Store): Mortal {
-  let left = Infinity
+  let remaining = Infinity
   let free = Infinity
   let hold = 0
-  let held: Promise<void> = Promise.resolve()
+  let blocked: Promise<void> = Promise.resolve()
   return {
-    dieAfter: (calls) => void (left = Math.min(left, calls)),
+    dieAfter: (calls) => void (remaining = Math.min(remaining, calls)),
     holdAfter: (calls, milliseconds) => {
       free = calls
       hold = milliseconds
     },
-    isDead: () => left <= 0,
+    isDead: () => remaining <= 0,
     store: new Proxy(store, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name)
@@ -34,14 +34,14 @@ export function mortal(store: Store): Mortal {
         return async (...args: unknown[]): Promise<unknown> => {
           if (free <= 0) {
             free = Infinity
-            held = new Promise((resolve) => void setTimeout(resolve, hold))
+            blocked = new Promise((resolve) => void setTimeout(resolve, hold))
           }
           free -= 1
-          await held
-          if (left <= 0) throw dead()
-          left -= 1
+          await blocked
+          if (remaining <= 0) throw dead()
+          remaining -= 1
           const result: unknown = await value.apply(target, args)
-          if (left <= 0) throw dead()
+          if (remaining <= 0) throw dead()
           return result
         }
       },

@@ -29,19 +29,19 @@ const make = (): Service => {
 
 /** Ways to serve a service below `/sub`, beside something else. */
 const WAYS: Readonly<Record<string, (service: Service) => Handler>> = {
-  'a route of a Hono app': ({ app }) => new Hono().get('/own', own).route('/sub', app).fetch,
-  'mounted in a Hono app': ({ fetch }) => new Hono().get('/own', own).mount('/sub', fetch).fetch,
+  'a route of a Hono app': ({ app }) => new Hono().get('/own', ownValue).route('/sub', app).fetch,
+  'mounted in a Hono app': ({ fetch }) => new Hono().get('/own', ownValue).mount('/sub', fetch).fetch,
   'a handler of requests': ({ fetch }) => {
-    return (given) => {
-      const url = new URL(given.url)
-      if (!url.pathname.startsWith('/sub/')) return own()
+    return (input) => {
+      const url = new URL(input.url)
+      if (!url.pathname.startsWith('/sub/')) return ownValue()
       url.pathname = url.pathname.slice('/sub'.length)
-      return fetch(new Request(url, given))
+      return fetch(new Request(url, input))
     }
   },
 }
 
-const own = (): Response => new Response('own')
+const ownValue = (): Response => new Response('own')
 
 const request = (path: string, init: RequestInit = {}): Request =>
   new Request(`https://example.org/sub/api/conversations${path}`, { headers: KEY, ...init })
@@ -131,10 +131,10 @@ describe('a full store', () => {
     const store = memoryStore()
     let full = false
     let writes = 0
-    const changeItems: Store['changeItems'] = async (...given) => {
+    const changeItems: Store['changeItems'] = async (...input) => {
       writes += 1
       if (full) throw new ColloquyError('store_full', 'The disk is full.')
-      return store.changeItems(...given)
+      return store.changeItems(...input)
     }
     let time = 0
     const canWrite = writeProbe({ ...store, changeItems }, () => time)

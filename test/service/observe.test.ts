@@ -129,7 +129,7 @@ describe('the measures', () => {
 
   it('count the signed parts that requests leave out, by reason, and the caller hears of them too', async () => {
     const heard: LeftOut[] = []
-    const run = { onPrefix: (left: LeftOut) => void heard.push(left) }
+    const run = { onPrefix: (remaining: LeftOut) => void heard.push(remaining) }
     const { engine, get, service } = await clientOver(memoryStore(), { agent: () => step, run })
     const conversation = await engine.create()
     const say = async (...events: Event[]): Promise<string> => {

@@ -32,7 +32,7 @@ const LOG: readonly Event[] = [
 describe.each(Object.keys(STORES))('events of an own conversation over %s', (name) => {
   let store: Store
   let client: Client
-  const own = `/api/v1/conversation/${ID}/events`
+  const ownId = `/api/v1/conversation/${ID}/events`
   const agents = `/api/conversations/${ID}/events`
 
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe.each(Object.keys(STORES))('events of an own conversation over %s', (nam
   })
   afterAll(() => store.close())
 
-  const found = async (path: string, query = {}) => {
+  const result = async (path: string, query = {}) => {
     const { body } = await client.get<Page>(`${path}/search`, query)
     const { body: count } = await client.get<number>(`${path}/count`, query)
     expect(count).toBe(body.items.length)
@@ -51,14 +51,14 @@ describe.each(Object.keys(STORES))('events of an own conversation over %s', (nam
   }
 
   it('finds every kind, also the one that shared conversations hide', async () => {
-    for (const path of [own, agents]) {
-      expect(await found(path)).toEqual(['u1', 's1', 'a1', 'p1'])
-      expect(await found(path, { timestamp__gte: time(2), timestamp__lt: time(4) })).toEqual(['s1', 'a1'])
+    for (const path of [ownId, agents]) {
+      expect(await result(path)).toEqual(['u1', 's1', 'a1', 'p1'])
+      expect(await result(path, { timestamp__gte: time(2), timestamp__lt: time(4) })).toEqual(['s1', 'a1'])
     }
-    expect(await found(own, { kind__eq: 'ConversationStateUpdateEvent' })).toEqual(['s1'])
-    const { body } = await client.get<Page>(`${own}/search`, { limit: 3, sort_order: 'TIMESTAMP_DESC' })
+    expect(await result(ownId, { kind__eq: 'ConversationStateUpdateEvent' })).toEqual(['s1'])
+    const { body } = await client.get<Page>(`${ownId}/search`, { limit: 3, sort_order: 'TIMESTAMP_DESC' })
     expect(body.items.map(({ id }) => id)).toEqual(['p1', 'a1', 's1'])
-    const next = await client.get<Page>(`${own}/search`, {
+    const next = await client.get<Page>(`${ownId}/search`, {
       limit: 3,
       sort_order: 'TIMESTAMP_DESC',
       page_id: body.next_page_id ?? '',
@@ -67,10 +67,10 @@ describe.each(Object.keys(STORES))('events of an own conversation over %s', (nam
   })
 
   it('finds by source, by words and by kind, short or as the path of a class', async () => {
-    expect(await found(agents, { source: 'agent' })).toEqual(['a1'])
-    expect(await found(agents, { body: 'cat' })).toEqual(['u1'])
+    expect(await result(agents, { source: 'agent' })).toEqual(['a1'])
+    expect(await result(agents, { body: 'cat' })).toEqual(['u1'])
     for (const kind of ['PauseEvent', 'openhands.sdk.event.user_action.PauseEvent']) {
-      expect(await found(agents, { kind })).toEqual(['p1'])
+      expect(await result(agents, { kind })).toEqual(['p1'])
     }
     expect(await client.get(`${agents}/search`, { kind: 'a.b.Nothing' })).toMatchObject({
       status: 422,
@@ -83,7 +83,7 @@ describe.each(Object.keys(STORES))('events of an own conversation over %s', (nam
   })
 
   it('gets events by id, without their secrets', async () => {
-    const { body } = await client.get<(Event | null)[]>(own, { id: ['s1', 'x', 'u1'] })
+    const { body } = await client.get<(Event | null)[]>(ownId, { id: ['s1', 'x', 'u1'] })
     expect(body).toMatchObject([{ id: 's1', value: { encrypted_content: null } }, null, { id: 'u1' }])
     expect((await client.get(`${agents}/s1`)).body).toMatchObject({ value: { encrypted_content: null } })
     expect(await client.get(`${agents}/x`)).toMatchObject({
@@ -91,15 +91,15 @@ describe.each(Object.keys(STORES))('events of an own conversation over %s', (nam
       body: { detail: expect.stringContaining('"x"') },
     })
     const ids = Array.from({ length: 101 }, () => 'u1')
-    expect((await client.get(own, { id: ids })).status).toBe(400)
+    expect((await client.get(ownId, { id: ids })).status).toBe(400)
   })
 
   it('finds a UUID with dashes, and says of an unknown conversation that it is unknown', async () => {
-    expect(await found(own.replace(ID, DASHED))).toHaveLength(4)
+    expect(await result(ownId.replace(ID, DASHED))).toHaveLength(4)
     for (const path of [
-      `${own}/search`,
-      `${own}/count`,
-      `${own}?id=u1`,
+      `${ownId}/search`,
+      `${ownId}/count`,
+      `${ownId}?id=u1`,
       `${agents}/search`,
       `${agents}/count`,
       `${agents}/u1`,
@@ -111,9 +111,9 @@ describe.each(Object.keys(STORES))('events of an own conversation over %s', (nam
 
   it('is only for who has the key', async () => {
     for (const path of [
-      `${own}/search`,
-      `${own}/count`,
-      `${own}?id=u1`,
+      `${ownId}/search`,
+      `${ownId}/count`,
+      `${ownId}?id=u1`,
       `${agents}/search`,
       `${agents}/u1`,
     ]) {

@@ -37,7 +37,7 @@ function gate<T>() {
   }
 }
 
-const replyOf = (kind: Reply, no: string): Event =>
+const replyOf = (kind: Reply, number: string): Event =>
   kind === 'reply'
     ? {
         kind: 'MessageEvent',
@@ -50,9 +50,9 @@ const replyOf = (kind: Reply, no: string): Event =>
         thought: [],
         action: { kind: 'look' },
         tool_name: 'look',
-        tool_call_id: `call ${no}`,
-        tool_call: { id: `call ${no}`, name: 'look', arguments: '{}', origin: 'completion' },
-        llm_response_id: `reply ${no}`,
+        tool_call_id: `call ${number}`,
+        tool_call: { id: `call ${number}`, name: 'look', arguments: '{}', origin: 'completion' },
+        llm_response_id: `reply ${number}`,
       }
 
 type Reply = 'reply' | 'call'
@@ -85,7 +85,7 @@ class World {
   #start(): Process {
     const { store, dieAfter, isDead } = mortal(inTurn(this.#real, this.#scheduler))
     const engine = createEngine({ store })
-    let no = 0
+    let number = 0
     const think = async (approved: StepInput['approved']): Promise<Event[]> => {
       // What a dead process does, nobody sees.
       if (isDead()) return []
@@ -93,7 +93,7 @@ class World {
       if (this.#isPaused) this.#failures.push('A step began after a pause that was acknowledged.')
       return approved.length > 0
         ? approved.map(resultOf)
-        : [replyOf(await this.#replies.wait(), `${Date.now()} ${(no += 1)}`)]
+        : [replyOf(await this.#replies.wait(), `${Date.now()} ${(number += 1)}`)]
     }
     const step: Step = async function* ({ approved }) {
       yield await think(approved)

@@ -13,12 +13,17 @@ import {
 } from '../../src/service/node/process-sandboxes.ts'
 import { childrenOf, folder, processesIn, server, until } from './sandbox-commands.ts'
 
-let place: ReturnType<typeof folder>
+let position: ReturnType<typeof folder>
 let sandboxes: ProcessSandboxes
 const children: ChildProcess[] = []
 
 const begin = (options: Partial<ProcessSandboxesOptions>): ProcessSandboxes =>
-  (sandboxes = processSandboxes({ directory: place.path, healthInterval: 30, killTimeout: 300, ...options }))
+  (sandboxes = processSandboxes({
+    directory: position.path,
+    healthInterval: 30,
+    killTimeout: 300,
+    ...options,
+  }))
 
 const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script]
 
@@ -31,17 +36,17 @@ const reaches = (status: SandboxState['status'], id = 'a'): Promise<SandboxState
 /** D is who waits for a child that is held before it has become its own program. */
 const isHeld = (): boolean => running().every((state) => state === 'T' || state === 'D')
 
-const running = (): string[] => processesIn(place.path).map(({ state }) => state)
+const running = (): string[] => processesIn(position.path).map(({ state }) => state)
 
 beforeEach(() => {
-  place = folder()
+  position = folder()
 })
 
 afterEach(async () => {
   await sandboxes?.close()
   for (const child of children.splice(0)) child.kill('SIGKILL')
-  await until(() => processesIn(place.path).length === 0)
-  place.remove()
+  await until(() => processesIn(position.path).length === 0)
+  position.remove()
 })
 
 describe('a sandbox', () => {
@@ -56,34 +61,34 @@ describe('a sandbox', () => {
     })
     const { exposed_urls: urls, session_api_key: key, working_dir: dir } = await reaches('RUNNING')
     expect(urls?.map(({ name }) => name)).toEqual(['AGENT_SERVER'])
-    const told = (await (await fetch(`${urls?.[0]?.url}/`)).json()) as {
+    const report = (await (await fetch(`${urls?.[0]?.url}/`)).json()) as {
       key: string
       cwd: string
       env: string[]
     }
-    expect(told).toMatchObject({ key, cwd: dir })
-    expect(dir?.startsWith(join(place.path, 'a'))).toBe(true)
-    expect(told.env).toContain('GIVEN')
-    expect(told.env).not.toContain('COLLOQUY_SECRET_OF_THE_TEST')
+    expect(report).toMatchObject({ key, cwd: dir })
+    expect(dir?.startsWith(join(position.path, 'a'))).toBe(true)
+    expect(report.env).toContain('GIVEN')
+    expect(report.env).not.toContain('COLLOQUY_SECRET_OF_THE_TEST')
     delete process.env['COLLOQUY_SECRET_OF_THE_TEST']
   })
 
   it('is held with all of its processes, and goes on where it was', async () => {
     begin({ specs: [{ id: 's', command: sh('sleep 1000 & while :; do sleep 0.01; echo x >> ticks; done') }] })
     await sandboxes.start('a', 's')
-    const ticks = join(place.path, 'a/workspace/ticks')
+    const ticks = join(position.path, 'a/workspace/ticks')
     await until(() => existsSync(ticks))
     await sandboxes.pause('a')
     await until(isHeld)
     expect((await sandboxes.state('a', 's'))?.status).toBe('PAUSED')
-    const held = statSync(ticks).size
-    const pids = processesIn(place.path).map(({ pid }) => pid)
+    const current = statSync(ticks).size
+    const pids = processesIn(position.path).map(({ pid }) => pid)
     await sandboxes.pause('a')
     await sandboxes.resume('a', 's')
     await sandboxes.resume('a', 's')
-    await until(() => statSync(ticks).size > held)
+    await until(() => statSync(ticks).size > current)
     expect((await sandboxes.state('a', 's'))?.status).toBe('RUNNING')
-    expect(processesIn(place.path).some(({ pid }) => pids.includes(pid))).toBe(true)
+    expect(processesIn(position.path).some(({ pid }) => pids.includes(pid))).toBe(true)
   })
 
   it.runIf(process.platform === 'linux')('is held with those who left its group', async () => {
@@ -98,31 +103,31 @@ describe('a sandbox', () => {
 
   it('holds and ends with it the commands that were begun in its folder', async () => {
     begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
-    const at = join(place.path, 'a/workspace')
-    const ticks = join(at, 'ticks')
+    const index = join(position.path, 'a/workspace')
+    const ticks = join(index, 'ticks')
     const script = 'sleep 1000 & while :; do sleep 0.01; echo x >> ticks; done'
     for (const end of [() => sandboxes.delete('a'), () => sandboxes.close()]) {
       await sandboxes.start('a', 's')
-      const output = sandboxes.files?.run(script, at, 600_000)
+      const output = sandboxes.files?.run(script, index, 600_000)
       await until(() => existsSync(ticks))
       await sandboxes.pause('a')
       await until(isHeld)
-      const held = statSync(ticks).size
+      const current = statSync(ticks).size
       await sandboxes.resume('a', 's')
-      await until(() => statSync(ticks).size > held)
+      await until(() => statSync(ticks).size > current)
       await sandboxes.pause('a')
       await end()
       expect(await output).toMatchObject({ exit_code: -1 })
       expect(running()).toEqual([])
     }
-    await expect(sandboxes.files?.run('true', at, 1_000)).rejects.toMatchObject({ status: 503 })
+    await expect(sandboxes.files?.run('true', index, 1_000)).rejects.toMatchObject({ status: 503 })
   })
 
   it('is not held or ended with another one, whose id begins its own', async () => {
     begin({ specs: [{ id: 's', command: sh('while :; do sleep 0.01; echo x >> ticks; done') }] })
     await sandboxes.start('a', 's')
     await sandboxes.start('ab', 's')
-    const ticks = join(place.path, 'ab/workspace/ticks')
+    const ticks = join(position.path, 'ab/workspace/ticks')
     await until(() => existsSync(ticks))
     await sandboxes.pause('a')
     const before = statSync(ticks).size
@@ -137,7 +142,7 @@ describe('a sandbox', () => {
     begin({ specs: [{ id: 's', command: sh('exec sleep 1000') }] })
     const failing = ['a', 'b'].map(async (id) => {
       await sandboxes.start(id, 's')
-      process.kill(processesIn(join(place.path, id))[0]?.pid ?? -1, 'SIGKILL')
+      process.kill(processesIn(join(position.path, id))[0]?.pid ?? -1, 'SIGKILL')
       await reaches('ERROR', id)
     })
     await Promise.all(failing)
@@ -170,10 +175,10 @@ describe('a sandbox', () => {
       ],
     })
     await sandboxes.start('a', 's')
-    await until(() => existsSync(join(place.path, 'a/workspace/ready')))
+    await until(() => existsSync(join(position.path, 'a/workspace/ready')))
     await sandboxes.pause('a')
     await sandboxes.close()
-    expect(existsSync(join(place.path, 'a/workspace/bye'))).toBe(true)
+    expect(existsSync(join(position.path, 'a/workspace/bye'))).toBe(true)
     expect(running()).toEqual([])
   })
 
@@ -217,7 +222,7 @@ describe('a sandbox', () => {
     begin({ specs: [{ id: 's', command }] })
     await sandboxes.start('a', 's')
     await until(() => running().length >= 3)
-    await writeFile(join(place.path, 'a/workspace/end'), 'now\n')
+    await writeFile(join(position.path, 'a/workspace/end'), 'now\n')
     await reaches('ERROR')
     await until(() => running().length === 0)
   })
@@ -230,24 +235,24 @@ describe('a sandbox', () => {
       ],
     })
     await sandboxes.start('a', 's')
-    const kept = await until(async () => {
+    const stored = await until(async () => {
       const text = await sandboxes.logs('a')
       return text.includes('line 5000\n') ? text : null
     })
-    expect(kept.length).toBeLessThanOrEqual(10_000)
-    expect(kept.length).toBeGreaterThan(4_000)
-    expect(kept).toContain('line 4900\nline 4901\n')
+    expect(stored.length).toBeLessThanOrEqual(10_000)
+    expect(stored.length).toBeGreaterThan(4_000)
+    expect(stored).toContain('line 4900\nline 4901\n')
   })
 
   it('takes its files away when it is deleted, and keeps them when the provider is closed', async () => {
     begin({ specs: [{ id: 's', command: sh('echo kept > file; sleep 1000') }] })
-    const file = (id: string): string => join(place.path, id, 'workspace/file')
+    const file = (id: string): string => join(position.path, id, 'workspace/file')
     for (const id of ['a', 'b']) {
       await sandboxes.start(id, 's')
       await until(() => existsSync(file(id)))
     }
     await sandboxes.delete('a')
-    expect([existsSync(join(place.path, 'a')), await sandboxes.state('a', 's')]).toEqual([false, null])
+    expect([existsSync(join(position.path, 'a')), await sandboxes.state('a', 's')]).toEqual([false, null])
     await sandboxes.close()
     expect(running()).toEqual([])
     begin({ specs: [{ id: 's', command: sh('cat file; sleep 1000') }] })
@@ -255,7 +260,7 @@ describe('a sandbox', () => {
     await sandboxes.resume('b', 's')
     await until(async () => (await sandboxes.logs('b')).includes('kept'))
     await sandboxes.delete('b')
-    expect(existsSync(join(place.path, 'b'))).toBe(false)
+    expect(existsSync(join(position.path, 'b'))).toBe(false)
   })
 
   it('takes no id that would lead elsewhere', async () => {
@@ -263,13 +268,13 @@ describe('a sandbox', () => {
     await expect(sandboxes.start('../a', 'workspace')).rejects.toThrow()
     expect(await sandboxes.state('..', 's')).toBeNull()
     await sandboxes.delete('../..')
-    expect(existsSync(place.path)).toBe(true)
+    expect(existsSync(position.path)).toBe(true)
   })
 
   it.each([[[]], [[{ id: 'a', command: [] }]], [[{ id: 'a', command: null, working_dir: '../x' }]]])(
     'is not made of %j',
     (specs) => {
-      expect(() => processSandboxes({ directory: place.path, specs })).toThrow(/spec/)
+      expect(() => processSandboxes({ directory: position.path, specs })).toThrow(/spec/)
     },
   )
 })
@@ -289,7 +294,7 @@ process.stdin.once('data', () => process.exit(0))
   it.each([['SIGKILL'], ['SIGTERM'], ['SIGINT'], ['exit']] as const)(
     'when the service is ended by %s',
     async (how) => {
-      const child = spawn(process.execPath, ['--input-type=module', '-e', script, place.path, how], {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script, position.path, how], {
         stdio: ['pipe', 'pipe', 'inherit'],
       })
       children.push(child)
@@ -317,7 +322,7 @@ process.stdin.once('data', () => process.exit(0))
   )
 
   it('also when the watchdog was ended before', async () => {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script, place.path, 'stay'], {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, position.path, 'stay'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     children.push(child)

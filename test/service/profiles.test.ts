@@ -11,7 +11,7 @@ const { begin, send } = world
 
 describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
   it('are kept sealed over a restart, told without their keys, and open to the embedder', async () => {
-    const { store, given } = overheard(make())
+    const { store, given: input } = overheard(make())
     await begin(store)
     expect((await send('POST', profile('one'), { llm: LLM })).status).toBe(201)
     const { body } = await send('GET', profile('one'))
@@ -24,9 +24,9 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
       profiles: [{ name: 'one', model: 'gpt-x', base_url: 'http://127.0.0.1:9/v1', api_key_set: true }],
       active_profile: null,
     })
-    expect(given()).toContain('"sealed"')
-    expect(given()).not.toContain('very')
-    expect(given()).not.toContain('gpt-x')
+    expect(input()).toContain('"sealed"')
+    expect(input()).not.toContain('very')
+    expect(input()).not.toContain('gpt-x')
     await begin(store)
     expect(await world.client.service.profiles.find('one')).toEqual({ name: 'one', llm: LLM })
     // The mask, or a change without the key, must not put anything in the key's place.
@@ -46,8 +46,8 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
     }
     // What was sealed for one profile is nothing in the place of another.
     type Profiles = { readonly profiles: readonly (readonly [string, object])[] }
-    await recordsOf<Profiles>(store, 'profiles').update('profiles', (kept) => ({
-      profiles: ['one', 'two'].map((name) => [name, kept?.profiles[0]?.[1] ?? {}]),
+    await recordsOf<Profiles>(store, 'profiles').update('profiles', (stored) => ({
+      profiles: ['one', 'two'].map((name) => [name, stored?.profiles[0]?.[1] ?? {}]),
     }))
     await begin(store)
     expect((await send('GET', profile('one'))).status).toBe(200)
@@ -57,7 +57,7 @@ describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
   it('may be fifty, and no more, however many come at once', async () => {
     await begin(make())
     const many = await Promise.all(
-      Array.from({ length: 55 }, (_, at) => send('POST', profile(`p${at}`), { llm: { model: 'm' } })),
+      Array.from({ length: 55 }, (_, index) => send('POST', profile(`p${index}`), { llm: { model: 'm' } })),
     )
     const statuses = many.map(({ status }) => status)
     expect([
@@ -107,12 +107,12 @@ describe('profiles', () => {
   ])('never say again what was given: %s', async (_, body) => {
     await begin()
     for (const rest of ['', '/validate']) {
-      const { status, body: told } = await send('POST', profile('a', rest), body)
+      const { status, body: report } = await send('POST', profile('a', rest), body)
       expect(status).toBe(422)
-      expect(JSON.stringify(told)).not.toContain('very')
+      expect(JSON.stringify(report)).not.toContain('very')
     }
-    const { status, body: told } = await send('PATCH', '/api/settings', { agent_settings_diff: KEY })
-    expect([status, JSON.stringify(told).includes('very')]).toEqual([422, false])
+    const { status, body: report } = await send('PATCH', '/api/settings', { agent_settings_diff: KEY })
+    expect([status, JSON.stringify(report).includes('very')]).toEqual([422, false])
   })
 
   it('lose no change of several at once', async () => {
@@ -158,15 +158,15 @@ describe('profiles', () => {
     await send('POST', profile('a'), { llm: { ...LLM, api_key: key } })
     await send('PATCH', '/api/settings', { active_profile: 'a' })
     await send('POST', profile('a', '/validate'), {})
-    const told = [
+    const report = [
       await send('PATCH', '/api/settings', { active_profile: key }),
       await send('POST', profile('a', '/rename'), { new_name: `${key}!` }),
       await send('POST', profile('a', '/rename'), { new_name: [key] }),
       await send('GET', profile(`${key}%20`)),
     ]
-    expect(told.map(({ status }) => status)).toEqual([404, 422, 422, 422])
+    expect(report.map(({ status }) => status)).toEqual([404, 422, 422, 422])
     expect((await send('GET', profile(key))).body).toEqual({ detail: 'Profile not found.' })
-    expect(JSON.stringify(told.map(({ body }) => body))).not.toContain('very')
+    expect(JSON.stringify(report.map(({ body }) => body))).not.toContain('very')
     expect(lines.length).toBeGreaterThan(5)
     expect(JSON.stringify(lines.slice(0, 4))).not.toContain('very')
   })

@@ -123,10 +123,10 @@ function differences(operation: DocumentedOperation | undefined, published: Publ
   const query = parameters.filter((parameter) => parameter.in === 'query')
   const { query: names = [], needed = [], body: fields = [], gives = [], enums = {} } = published
   const placed = (path: string): Schema => {
-    const [place = '', name = ''] = path.split('.')
-    if (place === 'body') return field(body, name)
-    if (place === 'reply') return field(reply, name)
-    return whole(query.find((parameter) => parameter.name === place)?.schema)
+    const [location = '', name = ''] = path.split('.')
+    if (location === 'body') return field(body, name)
+    if (location === 'reply') return field(reply, name)
+    return whole(query.find((parameter) => parameter.name === location)?.schema)
   }
   return [
     ...(responses[published.status] === undefined ? [`gives no ${published.status}`] : []),
@@ -138,21 +138,21 @@ function differences(operation: DocumentedOperation | undefined, published: Publ
       .map((name) => `asks for ${name}`),
     ...gives.filter((name) => !required(reply).includes(name)).map((name) => `does not promise ${name}`),
     ...Object.entries(enums).flatMap(([path, values]) => {
-      const given = placed(path)['enum'] as readonly unknown[] | undefined
+      const inputs = placed(path)['enum'] as readonly unknown[] | undefined
       // What takes any text takes these as well.
-      if (given === undefined) return []
-      return values.filter((value) => !given.includes(value)).map((value) => `${path} is never ${value}`)
+      if (inputs === undefined) return []
+      return values.filter((value) => !inputs.includes(value)).map((value) => `${path} is never ${value}`)
     }),
   ]
 }
 
 it('is understood by who writes to the published documents', () => {
-  const found = PUBLISHED.flatMap(([name, published]) => {
+  const matches = PUBLISHED.flatMap(([name, published]) => {
     const [method = '', path = ''] = name.split(' ')
     const operation = operations.find((one) => one.method.toLowerCase() === method && one.path === path)
     const different = differences(operation, published)
     return different.length === 0 ? [] : [[name, different] as const]
   })
   expect(PUBLISHED.length).toBeGreaterThan(100)
-  expect(Object.fromEntries(found)).toEqual(OTHERWISE)
+  expect(Object.fromEntries(matches)).toEqual(OTHERWISE)
 })

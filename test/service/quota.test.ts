@@ -25,24 +25,24 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
         await begin(make(), undefined, { quota: { perDay } })
         expect((await create()).status).toBe(201)
         const there = new Set<number>()
-        let left = perDay - 1
+        let remaining = perDay - 1
         for (const one of orders) {
           if (one.do === 'create') {
             const isThere = one.at !== null && there.has(one.at)
             const named = one.at === null ? {} : { conversation_id: `named ${one.at}` }
             const { status } = await client.post('/api/conversations', named)
-            expect([one, status]).toEqual([one, isThere ? 200 : left > 0 ? 201 : 429])
-            if (status === 201) left -= 1
+            expect([one, status]).toEqual([one, isThere ? 200 : remaining > 0 ? 201 : 429])
+            if (status === 201) remaining -= 1
             if (status === 201 && one.at !== null) there.add(one.at)
           } else if (one.do === 'start') {
             const { status } = await client.post(BASE)
-            expect([one, status]).toEqual([one, left > 0 ? 200 : 429])
-            if (status === 200) left -= 1
+            expect([one, status]).toEqual([one, remaining > 0 ? 200 : 429])
+            if (status === 200) remaining -= 1
           } else {
             const wrong = one.do === 'fork wrongly' ? { from_event_id: 'none' } : {}
             const { status } = await client.post(`/api/conversations/${ID}/fork`, wrong)
-            expect([one, status]).toEqual([one, left === 0 ? 429 : one.do === 'fork' ? 201 : 404])
-            if (status === 201) left -= 1
+            expect([one, status]).toEqual([one, remaining === 0 ? 429 : one.do === 'fork' ? 201 : 404])
+            if (status === 201) remaining -= 1
           }
         }
         await endAll()

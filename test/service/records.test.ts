@@ -14,7 +14,7 @@ describe.each(Object.entries(STORES))('records over %s', (_, make) => {
   it('lose no change of several who decide at once, and are taken out once', async () => {
     const store = make()
     const many = Array.from({ length: 5 }, () => recordsOf<Count>(store, 'some'))
-    await Promise.all(Array.from({ length: 50 }, (_, at) => many[at % 5]?.update('n', add)))
+    await Promise.all(Array.from({ length: 50 }, (_, index) => many[index % 5]?.update('n', add)))
     expect(await many[0]?.find('n')).toMatchObject({ id: 'n', record: { n: 50 } })
     const gone = await Promise.all(many.map((one) => one.remove('n')))
     expect(gone).toContain(true)

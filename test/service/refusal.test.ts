@@ -50,19 +50,20 @@ const { value } = fc.letrec((tie) => ({
 const wide = fc
   .nat(5_000)
   .map((length) =>
-    Object.fromEntries(Array.from({ length }, (_, at) => [`${SHOWN}${at}`, { password: NAMED }])),
+    Object.fromEntries(Array.from({ length }, (_, index) => [`${SHOWN}${index}`, { password: NAMED }])),
   )
 const deep = fc.integer({ min: 1, max: 400 }).map((depth) => {
   let inner: unknown = { password: NAMED }
-  for (let at = 0; at < depth; at += 1) inner = { [`field ${'x'.repeat(500)}`]: inner, [SHOWN]: SHOWN }
+  for (let index = 0; index < depth; index += 1)
+    inner = { [`field ${'x'.repeat(500)}`]: inner, [SHOWN]: SHOWN }
   return inner
 })
 
 /** Under the name of a secret a text is one, whatever it says. */
 const body = fc
   .oneof(value, wide, deep)
-  .map((given) =>
-    JSON.stringify(given, (key, one: unknown) =>
+  .map((input) =>
+    JSON.stringify(input, (key, one: unknown) =>
       NAMES.includes(key) && typeof one === 'string' ? NAMED : one,
     ),
   )
@@ -83,18 +84,18 @@ describe('a refusal', async () => {
     lines.length = 0
     const init = text === undefined ? {} : { body: text, headers: { 'content-type': 'application/json' } }
     const answer = await client.send(path, { method: method.toUpperCase(), ...init })
-    const told = JSON.stringify([answer.status < 400 ? null : answer.body, lines])
-    expect(told).not.toContain('REALKEY')
-    expect(told).not.toContain(NAMED)
-    expect(told.length).toBeLessThan(MOST)
+    const report = JSON.stringify([answer.status < 400 ? null : answer.body, lines])
+    expect(report).not.toContain('REALKEY')
+    expect(report).not.toContain(NAMED)
+    expect(report.length).toBeLessThan(MOST)
     return answer.status
   }
 
   it.each(taking)('of %s %s', async (method, path) => {
     const statuses: number[] = []
-    const at = path.replaceAll(/\{\w+\}/g, 'x')
+    const index = path.replaceAll(/\{\w+\}/g, 'x')
     await fc.assert(
-      fc.asyncProperty(body, async (text) => void statuses.push(await check(method, at, text))),
+      fc.asyncProperty(body, async (text) => void statuses.push(await check(method, index, text))),
       // One at least is refused for its form.
       { numRuns: Math.ceil(RUNS / 12), examples: [['7']] },
     )

@@ -45,7 +45,7 @@ const get = (path: string): Asked => ({ path, headers: KEY })
 
 const text = (value: string) => ({ content: [{ type: 'text', text: value }] })
 
-const ids = (count: number): string => Array.from({ length: count }, (_, at) => `id=${at}`).join('&')
+const ids = (count: number): string => Array.from({ length: count }, (_, index) => `id=${index}`).join('&')
 
 const SEARCHES: readonly Row[] = [
   search('limit 0', 'limit=0', 'limit', 'greater_than'),
@@ -197,8 +197,8 @@ describe('is refused', () => {
   it.each([...SEARCHES, ...BODIES, ...PLACES, ...CALLERS])(
     '%s',
     async (_what, { path, ...init }, status, detail) => {
-      const asked = path.replace('CURSOR', cursor).replace('ROOT', encodeURIComponent(root))
-      const answer = await client.send(asked, init)
+      const requests = path.replace('CURSOR', cursor).replace('ROOT', encodeURIComponent(root))
+      const answer = await client.send(requests, init)
       expect([answer.status, answer.body]).toEqual([status, { detail }])
     },
   )

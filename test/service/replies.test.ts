@@ -108,8 +108,8 @@ it.each(['the process that makes it', 'another process'])(
     expect(wordsIn(again)).toBe('lo wor')
     say(3)
     // The same by the place in the envelope, as a socket has it.
-    const place = `&after=${first.at(-1)?.id.split(';')[0]}&after_delta=${again.at(-1)?.said}`
-    const rest = listen(service, isOver, {}, place)
+    const position = `&after=${first.at(-1)?.id.split(';')[0]}&after_delta=${again.at(-1)?.said}`
+    const rest = listen(service, isOver, {}, position)
     const later = listen(service, isOver)
     await listen(service, says('ld'))
     say(4)

@@ -9,7 +9,7 @@ import type { ServiceOptions } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { gate } from './gate.ts'
 import { mortal } from './mortal-store.ts'
-import { BASE, idle, said, serviceOver, virtually, waiting, WAYS, type World } from './run-ways.ts'
+import { BASE, idle, text, serviceOver, virtually, waiting, WAYS, type World } from './run-ways.ts'
 
 const WANTED = 'wanted-runs'
 
@@ -86,10 +86,10 @@ it.each(['an agent', 'a step'])(
     const late = await virtually(ask())
     expect([late.value, late.took]).toEqual([504, expect.closeTo(120_000, -3)])
     const leaving = new AbortController()
-    const left = ask(leaving.signal)
+    const remaining = ask(leaving.signal)
     expect((await virtually(ask())).value).toBe(429)
     leaving.abort()
-    const { took } = await virtually(left.catch(() => 0))
+    const { took } = await virtually(remaining.catch(() => 0))
     expect(took).toBeLessThan(1_000)
     expect((await virtually(ask())).value).toBe(504)
     await world.end()
@@ -112,7 +112,7 @@ it('of two who ask at once for the last place one is refused, and changes nothin
   const { step, open } = gate()
   const world = serviceOver(memoryStore(), { agent: () => step, maxRuns: 1 })
   for (const id of ['a', 'b']) await idle(world, id)
-  const both = ['a', 'b'].map((id) => world.post(`${BASE}/${id}/events`, { ...said, run: true }))
+  const both = ['a', 'b'].map((id) => world.post(`${BASE}/${id}/events`, { ...text, run: true }))
   const { value: statuses } = await virtually(Promise.all(both))
   expect(statuses.toSorted()).toEqual([200, 429])
   const refused = statuses[0] === 429 ? 'a' : 'b'
@@ -130,8 +130,8 @@ it.each(JOINING)('%s is told when the store is away, and is done once it is back
   const request = await prepare(world, 'c')
   world.away.add('acquireLease')
   world.away.add('changeItems')
-  const told = await virtually(request(world, 'c').then((status) => status ?? 503))
-  expect([told.value, told.took < 2_000]).toEqual([503, true])
+  const report = await virtually(request(world, 'c').then((status) => status ?? 503))
+  expect([report.value, report.took < 2_000]).toEqual([503, true])
   world.away.clear()
   await virtually(world.service.runs.settle())
   await world.end()
@@ -156,15 +156,15 @@ it.each(HAZARDS)(
     if (!hangs && (await store.getConversation('c')) === null)
       await first.engine.create({ id: 'c', metadata: { begins: true } })
     if (!hangs) await store.acquireLease('c', 'dead', 45_000)
-    const told = await virtually(request(first, 'c'))
-    expect([[200, 201].includes(told.value), told.took < 3_000]).toEqual([true, true])
-    const said = (await sayings(first, 'c')).length
+    const report = await virtually(request(first, 'c'))
+    expect([[200, 201].includes(report.value), report.took < 3_000]).toEqual([true, true])
+    const text = (await sayings(first, 'c')).length
     first.kill()
     vi.setSystemTime(Date.now() + 60_000)
     const second = serviceOver(store)
     await second.service.lostRuns.check()
     await virtually(second.service.runs.settle())
-    expect((await sayings(second, 'c')).length).toBeGreaterThan(said)
+    expect((await sayings(second, 'c')).length).toBeGreaterThan(text)
     expect(await keptIn(second)).toBe(0)
     expect(second.failures).toEqual([])
     await second.end()
@@ -215,8 +215,8 @@ it('waits no longer than the lease of a dead process lasts, and no longer than a
   await store.acquireLease('dead', 'dead', 5_000)
   const until = Date.now() + 5_000
   for (const id of ['slow', 'dead']) {
-    const told = await virtually(world.post(`${BASE}/${id}/events`, { ...said, run: true }))
-    expect([told.value, told.took < 2_000]).toEqual([200, true])
+    const report = await virtually(world.post(`${BASE}/${id}/events`, { ...text, run: true }))
+    expect([report.value, report.took < 2_000]).toEqual([200, true])
   }
   expect(await keptIn(world)).toBe(2)
   resolve(scriptedAgent()())

@@ -18,20 +18,20 @@ function watched(store: Store, isDead: () => boolean) {
     get(target, name: string) {
       const value: unknown = Reflect.get(target, name)
       if (typeof value !== 'function') return value
-      return (...given: unknown[]): unknown => {
+      return (...input: unknown[]): unknown => {
         if (/^(append|create|update|delete|change|acquire|release|save|set)/.test(name)) changes.push(name)
         if (isDead()) throw new ColloquyError('store_closed', 'The process is dead.', {})
         if (away.has(name)) return Promise.reject(new ColloquyError('store_unavailable', 'It is away.', {}))
-        return value.apply(target, given)
+        return value.apply(target, input)
       }
     },
   })
   return { store: proxy, changes, away }
 }
 
-export function serviceOver(given: Store, options: Partial<ServiceOptions> = {}) {
+export function serviceOver(input: Store, options: Partial<ServiceOptions> = {}) {
   let dead = false
-  const { store, changes, away } = watched(given, () => dead)
+  const { store, changes, away } = watched(input, () => dead)
   const engine = createEngine({ store })
   const failures: unknown[] = []
   const service = createService({
@@ -64,7 +64,7 @@ export function serviceOver(given: Store, options: Partial<ServiceOptions> = {})
 
 export type World = ReturnType<typeof serviceOver>
 
-export const said = { content: [{ type: 'text', text: 'Hi' }] }
+export const text = { content: [{ type: 'text', text: 'Hi' }] }
 
 /** What can ask for a run: how the conversation comes to it, and then gives the request. */
 type Request_ = (world: World, id: string) => Promise<number>
@@ -96,28 +96,28 @@ export const WAYS: readonly Way[] = [
     'start_conversation',
     async () =>
       ({ post }, id) =>
-        post(BASE, { conversation_id: id, initial_message: said, secrets: { token: 'x' } }),
+        post(BASE, { conversation_id: id, initial_message: text, secrets: { token: 'x' } }),
   ],
   [
     'start_conversation',
     async (world, id) => {
       // Its first process died before it was begun.
       await world.engine.create({ id, metadata: { begins: true } })
-      return ({ post }) => post(BASE, { conversation_id: id, initial_message: said })
+      return ({ post }) => post(BASE, { conversation_id: id, initial_message: text })
     },
   ],
   [
     'send_message',
     async (world, id) => {
       await idle(world, id)
-      return posts('/events', { ...said, run: true })
+      return posts('/events', { ...text, run: true })
     },
   ],
   [
     'send_message_to_app_conversation_api_v1_app_conversations__conversation_id__send_message_post',
     async (world, id) => {
       await idle(world, id)
-      return ({ post }) => post(`/api/v1/app-conversations/${id}/send-message`, said)
+      return ({ post }) => post(`/api/v1/app-conversations/${id}/send-message`, text)
     },
   ],
   [
@@ -180,7 +180,7 @@ export const WAYS: readonly Way[] = [
       return async ({ service, engine }) => {
         const { lifecycle } = service.live
         try {
-          await sendFrameMessage(lifecycle, await engine.open(id), JSON.stringify({ role: 'user', ...said }))
+          await sendFrameMessage(lifecycle, await engine.open(id), JSON.stringify({ role: 'user', ...text }))
           return 200
         } catch (error) {
           return (error as { readonly status: number }).status

@@ -59,8 +59,8 @@ export function childrenOf(parent: number, name: string): number[] {
 export async function until<T>(look: () => T | Promise<T>, patience = 300_000): Promise<NonNullable<T>> {
   const end = performance.now() + patience
   for (let pause = 5; ; pause = Math.min(2 * pause, 40)) {
-    const found = await look()
-    if (found !== null && found !== undefined && found !== false) return found
+    const result = await look()
+    if (result !== null && result !== undefined && result !== false) return result
     if (performance.now() > end) throw new Error(`It did not come true: ${look}`)
     await new Promise((resolve) => setTimeout(resolve, pause))
   }

@@ -11,22 +11,22 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Answer, type Client, clientOver } from './client.ts'
 import { folder, processesIn, until } from './sandbox-commands.ts'
 
-let place: ReturnType<typeof folder>
+let position: ReturnType<typeof folder>
 let home: string
 let client: Client
 
 beforeEach(async () => {
-  place = folder()
-  home = join(realpathSync(place.path), 'a')
+  position = folder()
+  home = join(realpathSync(position.path), 'a')
   mkdirSync(home)
-  const provider = processSandboxes({ directory: place.path, givesFiles: true })
+  const provider = processSandboxes({ directory: position.path, givesFiles: true })
   client = await clientOver(memoryStore(), { keys: ['k'], controlPlane: { provider }, headers: KEY })
 })
 
 afterEach(async () => {
   await client.service.controlPlane.close()
   await client.engine.close()
-  place.remove()
+  position.remove()
 })
 
 const KEY = { 'x-session-api-key': 'k' } as const
@@ -47,8 +47,8 @@ describe('what is no file', () => {
     const many = Array.from({ length: 8 }, (_, nth) =>
       nth % 2 === 0 ? download('pipe') : upload('pipe', 'x'),
     )
-    const found = await client.get('/api/conversations/search')
-    expect([found.status, ...(await Promise.all(many))]).toEqual([200, ...many.map(() => 400)])
+    const result = await client.get('/api/conversations/search')
+    expect([result.status, ...(await Promise.all(many))]).toEqual([200, ...many.map(() => 400)])
   })
 
   it('is not written where another process reads it, nor is a socket', async () => {
@@ -103,9 +103,9 @@ describe('a command', () => {
   it('is not waited for longer than its time, whatever holds its output open', async () => {
     const before = performance.now()
     // What has no environment is not known for its own.
-    const left = 'echo $$; env -i setsid sleep 100 & sleep 0.2'
-    expect(await run(left)).toMatchObject({ exit_code: 0, stdout: expect.stringMatching(/^\d+\n$/) })
-    expect(await run(`${left}; sleep 1000`, 1)).toMatchObject({ exit_code: -1 })
+    const remaining = 'echo $$; env -i setsid sleep 100 & sleep 0.2'
+    expect(await run(remaining)).toMatchObject({ exit_code: 0, stdout: expect.stringMatching(/^\d+\n$/) })
+    expect(await run(`${remaining}; sleep 1000`, 1)).toMatchObject({ exit_code: -1 })
     expect(performance.now() - before).toBeLessThan(60_000)
     for (const { pid } of processesIn(home)) process.kill(pid, 'SIGKILL')
   })
@@ -132,7 +132,7 @@ const git = (cwd: string, ...args: string[]) =>
 
 describe('git', () => {
   it('runs no filter that a folder, or one of its submodules, has set up', async () => {
-    const ran = join(place.path, 'ran')
+    const ran = join(position.path, 'ran')
     const sub = join(home, 'sub')
     mkdirSync(sub)
     for (const folder of [sub, home]) {
@@ -158,7 +158,7 @@ describe('git', () => {
   })
 
   it('reads no repository or working tree outside of the sandboxes', async () => {
-    const outside = join(place.path, 'outside')
+    const outside = join(position.path, 'outside')
     mkdirSync(outside)
     git(outside, 'init', '-q')
     writeFileSync(join(outside, 'private'), 'one')
@@ -211,7 +211,7 @@ describe('the commands that were run', () => {
 
 it('a paused sandbox takes no command, upload or download until it is resumed', async () => {
   const { body } = await client.post<{ id: string }>('/api/v1/sandboxes')
-  const folderOf = join(realpathSync(place.path), body.id, 'workspace')
+  const folderOf = join(realpathSync(position.path), body.id, 'workspace')
   const statuses = async (): Promise<number[]> => {
     const path = join('..', body.id, 'workspace/file')
     const command = { command: 'cat file', cwd: folderOf }

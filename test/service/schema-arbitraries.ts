@@ -150,7 +150,7 @@ function fittingObject(
     typeof more === 'object' && more !== null ? below(more as Schema) : fc.jsonValue({ maxDepth: 1 }),
     { maxKeys: 3 },
   )
-  return fc.tuple(others, fields).map(([extra, own]) => ({ ...extra, ...(own as object) }))
+  return fc.tuple(others, fields).map(([extra, ownValue]) => ({ ...extra, ...(ownValue as object) }))
 }
 
 /** Values that fit but for one thing: a field too many, too few or of another type, somewhere. */
@@ -160,10 +160,10 @@ export const nearlyFitting = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknow
     .map(([whole, pick, other, how]) => {
       const copy: unknown = structuredClone(whole)
       const places = placesIn(copy)
-      const place = places[pick % Math.max(1, places.length)]
-      if (place === undefined)
+      const position = places[pick % Math.max(1, places.length)]
+      if (position === undefined)
         return how === 'add' && typeof copy === 'object' && copy !== null ? { ...copy, extra: other } : other
-      const { holder, key } = place
+      const { holder, key } = position
       if (how === 'add' && !Array.isArray(holder)) holder['unheard_of'] = other
       else if (how === 'remove') delete holder[key]
       else holder[key] = other

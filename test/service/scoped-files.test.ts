@@ -9,11 +9,11 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 import { folder } from './sandbox-commands.ts'
 
-let place: ReturnType<typeof folder>
+let position: ReturnType<typeof folder>
 let home: string
 let client: Client
 let id: string
-let own: string
+let ownValue: string
 let other: { readonly id: string; readonly folder: string }
 
 const create = async (name: string) => {
@@ -23,18 +23,18 @@ const create = async (name: string) => {
 }
 
 beforeEach(async () => {
-  place = folder()
-  home = realpathSync(place.path)
+  position = folder()
+  home = realpathSync(position.path)
   const provider = processSandboxes({ directory: home, givesFiles: true })
   const editor = { port: 9_000, token: 't' }
   client = await clientOver(memoryStore(), { controlPlane: { provider }, editor })
-  ;({ id, folder: own } = await create('own'))
+  ;({ id, folder: ownValue } = await create('own'))
   other = await create('own-not')
 })
 afterEach(async () => {
   await client.service.controlPlane.close()
   await client.engine.close()
-  place.remove()
+  position.remove()
 })
 
 interface Output {
@@ -55,8 +55,10 @@ const upload = (route: string, path: string, text = 'text') => {
 it('a folder that a client proposes below the home is there when the conversation is', async () => {
   const { body } = await client.get<{ home: string }>('/api/file/home')
   expect(body.home).toBe(home)
-  expect(existsSync(own)).toBe(true)
-  expect((await run('pwd', { cwd: own }, '/api/bash/execute_bash_command')).body.stdout).toBe(`${own}\n`)
+  expect(existsSync(ownValue)).toBe(true)
+  expect((await run('pwd', { cwd: ownValue }, '/api/bash/execute_bash_command')).body.stdout).toBe(
+    `${ownValue}\n`,
+  )
   const outside = await client.post<{ id: string }>('/api/conversations', {
     workspace: { working_dir: '/tmp/never-made' },
   })
@@ -67,10 +69,14 @@ it('a folder that a client proposes below the home is there when the conversatio
 
 describe('commands', () => {
   it('run in the folder of the conversation, and are in its own history', async () => {
-    expect((await run('pwd')).body).toMatchObject({ kind: 'BashOutput', stdout: `${own}\n`, exit_code: 0 })
-    expect((await run('pwd', { cwd: own })).body.stdout).toBe(`${own}\n`)
+    expect((await run('pwd')).body).toMatchObject({
+      kind: 'BashOutput',
+      stdout: `${ownValue}\n`,
+      exit_code: 0,
+    })
+    expect((await run('pwd', { cwd: ownValue })).body.stdout).toBe(`${ownValue}\n`)
     await run('mkdir -p sub')
-    expect((await run('pwd', { cwd: join(own, 'sub') })).body.stdout).toBe(`${own}/sub\n`)
+    expect((await run('pwd', { cwd: join(ownValue, 'sub') })).body.stdout).toBe(`${ownValue}/sub\n`)
     const search = (path: string) => client.get<{ items: object[] }>(`${path}/bash/bash_events/search`)
     expect((await search(base())).body.items).toHaveLength(8)
     expect((await search('/api')).body.items).toEqual([])
@@ -83,7 +89,7 @@ describe('commands', () => {
 
   it('run there with ?cid=, too', async () => {
     const path = `/api/bash/execute_bash_command?cid=${id}`
-    expect((await run('pwd', {}, path)).body.stdout).toBe(`${own}\n`)
+    expect((await run('pwd', {}, path)).body.stdout).toBe(`${ownValue}\n`)
     expect((await run('pwd', {}, '/api/bash/execute_bash_command?cid=nobody')).status).toBe(404)
     expect((await run('pwd', {}, '/api/bash/execute_bash_command')).status).toBe(400)
   })
@@ -105,37 +111,40 @@ describe('commands', () => {
 })
 
 it('files are uploaded, downloaded and listed by git in the folder', async () => {
-  expect((await upload(`${base()}/file/upload`, join(own, 'a/b.txt'))).status).toBe(200)
-  expect(readFileSync(join(own, 'a/b.txt'), 'utf8')).toBe('text')
-  expect((await client.get(`${base()}/file/download`, { path: join(own, 'a/b.txt') })).body).toBe('text')
-  expect((await client.get('/api/file/download', { path: join(own, 'a/b.txt'), cid: id })).body).toBe('text')
+  expect((await upload(`${base()}/file/upload`, join(ownValue, 'a/b.txt'))).status).toBe(200)
+  expect(readFileSync(join(ownValue, 'a/b.txt'), 'utf8')).toBe('text')
+  expect((await client.get(`${base()}/file/download`, { path: join(ownValue, 'a/b.txt') })).body).toBe('text')
+  expect((await client.get('/api/file/download', { path: join(ownValue, 'a/b.txt'), cid: id })).body).toBe(
+    'text',
+  )
   expect(
-    (await client.send(`${base()}/file/create_directory?path=${own}/new/deep`, { method: 'POST' })).status,
+    (await client.send(`${base()}/file/create_directory?path=${ownValue}/new/deep`, { method: 'POST' }))
+      .status,
   ).toBe(200)
-  expect(existsSync(join(own, 'new/deep'))).toBe(true)
-  execFileSync('git', ['init', '-q'], { cwd: own })
+  expect(existsSync(join(ownValue, 'new/deep'))).toBe(true)
+  execFileSync('git', ['init', '-q'], { cwd: ownValue })
   for (const path of [`${base()}/git/changes`, `/api/git/changes?cid=${id}`])
     expect((await client.get(path)).body).toEqual([{ status: 'ADDED', path: 'a/b.txt' }])
   expect((await client.get(`${base()}/git/commits`)).body).toEqual({ commits: [], has_more: false })
-  expect((await client.get(`${base()}/git/diff`, { path: join(own, 'a/b.txt') })).body).toEqual({
+  expect((await client.get(`${base()}/git/diff`, { path: join(ownValue, 'a/b.txt') })).body).toEqual({
     modified: 'text',
     original: null,
   })
   const { body } = await client.get<{ url: string }>(`${base()}/vscode/url`)
-  expect(new URL(body.url).searchParams.get('folder')).toBe(own)
+  expect(new URL(body.url).searchParams.get('folder')).toBe(ownValue)
   expect((await client.get(`${base()}/vscode/status`)).body).toEqual({ running: true, enabled: true })
 })
 
 it('nothing outside of the folder is read, written or run in, whatever leads there', async () => {
   writeFileSync(join(other.folder, 'secret'), 'secret')
-  symlinkSync(other.folder, join(own, 'link'))
-  symlinkSync('/etc', join(own, 'etc'))
+  symlinkSync(other.folder, join(ownValue, 'link'))
+  symlinkSync('/etc', join(ownValue, 'etc'))
   const paths: readonly string[] = [
     join(other.folder, 'secret'),
-    `${own}-not/secret`,
-    `${own}/../own-not/secret`,
-    `${own}/link/secret`,
-    `${own}/link/new/file`,
+    `${ownValue}-not/secret`,
+    `${ownValue}/../own-not/secret`,
+    `${ownValue}/link/secret`,
+    `${ownValue}/link/new/file`,
     'relative',
     './a',
     '~',
@@ -157,8 +166,8 @@ it('nothing outside of the folder is read, written or run in, whatever leads the
     ]
     expect([path, ...statuses]).toEqual([path, ...statuses.map(() => 422)])
   }
-  expect((await client.get(`${base()}/file/download`, { path: `${own}/etc/passwd` })).status).toBe(403)
-  expect((await run('pwd', { cwd: `${own}\u0000` })).status).toBe(422)
+  expect((await client.get(`${base()}/file/download`, { path: `${ownValue}/etc/passwd` })).status).toBe(403)
+  expect((await run('pwd', { cwd: `${ownValue}\u0000` })).status).toBe(422)
   for (const unknown of ['nobody', '../x', '%00'])
     expect((await client.get(`/api/conversations/${encodeURIComponent(unknown)}/git/changes`)).status).toBe(
       404,

@@ -27,10 +27,10 @@ function dial(
   socket.write(text)
   let all = ''
   socket.setEncoding('utf8').on('data', (piece: string) => void (all += piece))
-  const said = new Promise<string>((resolve) => {
+  const output = new Promise<string>((resolve) => {
     socket.on('error', () => undefined).on('close', () => resolve(all))
   })
-  return { socket, said }
+  return { socket, said: output }
 }
 
 const UPGRADE =
@@ -123,16 +123,16 @@ describe('what is no request', () => {
     ['a host that is none', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
   ])('is answered: %s', async (_what, text, status) => {
     const server = await start()
-    const { said } = dial(server, text)
-    expect(await said).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    const { said: output } = dial(server, text)
+    expect(await output).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect((await fetch(server.url)).status).toBe(200)
   })
 })
 
 it.each([true, false])('HTTP/1.0 without a host is answered, to this machine only: %s', async (onlyLocal) => {
   const server = await start({ onlyLocal })
-  const { said } = dial(server, 'GET /health HTTP/1.0\r\n\r\n')
-  expect(await said).toMatch(/^HTTP\/1\.[01] 200 /)
+  const { said: text } = dial(server, 'GET /health HTTP/1.0\r\n\r\n')
+  expect(await text).toMatch(/^HTTP\/1\.[01] 200 /)
 })
 
 const echo = async (request: Request): Promise<Response> => {
@@ -150,7 +150,7 @@ describe('a request that offers another protocol', () => {
   ])('is answered as any other, again and again on one connection: %s', async (_where, options) => {
     const server = await start({ fetch: echo, ...options })
     const head = `Host: localhost\r\n${OFFER}`
-    const { socket, said } = dial(server, `GET /a HTTP/1.1\r\n${head}X-A: \xe9\r\n\r\n`)
+    const { socket, said: output } = dial(server, `GET /a HTTP/1.1\r\n${head}X-A: \xe9\r\n\r\n`)
     await new Promise((resolve) => socket.once('data', resolve))
     socket.write(`POST /b HTTP/1.1\r\n${head}Content-Length: 5\r\n\r\nhel`)
     socket.write('lo')
@@ -158,7 +158,7 @@ describe('a request that offers another protocol', () => {
     socket.write(`POST /c HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n`)
     await new Promise((resolve) => socket.once('data', resolve))
     socket.write('GET /d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-    const bodies = [...(await said).matchAll(/(GET|POST) (\/\w) [^|]*\|/g)].map(([text]) => text.split(' '))
+    const bodies = [...(await output).matchAll(/(GET|POST) (\/\w) [^|]*\|/g)].map(([text]) => text.split(' '))
     expect(bodies.map(([method, path, , text]) => [method, path, text])).toEqual([
       ['GET', '/a', '|'],
       ['POST', '/b', 'hello|'],
@@ -169,10 +169,10 @@ describe('a request that offers another protocol', () => {
 
   it('ends with the server as any other', async () => {
     const server = await start({ upgrade: (_request, socket) => void socket.destroy(), fetch: echo })
-    const { socket, said } = dial(server, `GET /a HTTP/1.1\r\nHost: localhost\r\n${OFFER}\r\n`)
+    const { socket, said: text } = dial(server, `GET /a HTTP/1.1\r\nHost: localhost\r\n${OFFER}\r\n`)
     await new Promise((resolve) => socket.once('data', resolve))
     await server.close()
-    expect(await said).toContain('GET /a')
+    expect(await text).toContain('GET /a')
   })
 })
 
@@ -183,8 +183,8 @@ describe('a socket that nobody can make sense of', () => {
         throw new Error('not caught where it is thrown')
       },
     })
-    const { said } = dial(server, `GET //[ HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
-    expect(await said).toMatch(/^HTTP\/1\.1 400 /)
+    const { said: text } = dial(server, `GET //[ HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
+    expect(await text).toMatch(/^HTTP\/1\.1 400 /)
     expect((await fetch(server.url)).status).toBe(200)
   })
 })
@@ -217,12 +217,12 @@ describe('a service for this machine only', () => {
     })
     const ask = (headers: string): Promise<string> =>
       dial(server, `GET / HTTP/1.1\r\n${headers}\r\n${UPGRADE}`).said
-    const own = `Host: 127.0.0.1:${server.port}`
-    expect(await ask(own)).toContain('101')
-    expect(await ask(`${own}\r\nOrigin: http://127.0.0.1:${server.port}`)).toContain('101')
+    const ownValue = `Host: 127.0.0.1:${server.port}`
+    expect(await ask(ownValue)).toContain('101')
+    expect(await ask(`${ownValue}\r\nOrigin: http://127.0.0.1:${server.port}`)).toContain('101')
     expect(await ask('Host: elsewhere.example')).toContain('403')
-    expect(await ask(`${own}\r\nOrigin: https://elsewhere.example`)).toContain('403')
-    expect(await ask(`${own}\r\nSec-Fetch-Site: cross-site`)).toContain('403')
+    expect(await ask(`${ownValue}\r\nOrigin: https://elsewhere.example`)).toContain('403')
+    expect(await ask(`${ownValue}\r\nSec-Fetch-Site: cross-site`)).toContain('403')
     expect(upgrades).toBe(2)
   })
 })

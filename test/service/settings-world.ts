@@ -64,9 +64,9 @@ export const profile = (name: string, rest = ''): string => `/api/profiles/${nam
 
 /** A store, and all that it was ever given, as text. */
 export function overheard(store: Store): { readonly store: Store; readonly given: () => string } {
-  const given: unknown[] = []
+  const input: unknown[] = []
   return {
-    store: heardStore(store, (_, all) => given.push(all)),
-    given: () => JSON.stringify(given),
+    store: heardStore(store, (_, all) => input.push(all)),
+    given: () => JSON.stringify(input),
   }
 }

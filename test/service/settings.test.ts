@@ -11,7 +11,7 @@ const { begin, send } = world
 
 describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
   it('are merged, masked and kept', async () => {
-    const { store, given } = overheard(make())
+    const { store, given: input } = overheard(make())
     await begin(store)
     expect((await send('GET', '/api/settings')).body).toEqual({
       agent_settings: {},
@@ -37,8 +37,8 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
       active_profile: null,
       active_agent_profile_id: null,
     })
-    expect(given()).toContain('"sealed"')
-    expect(given()).not.toContain('very')
+    expect(input()).toContain('"sealed"')
+    expect(input()).not.toContain('very')
     await begin(store)
     expect((await world.client.service.settings.read()).agent_settings).toEqual({
       llm: { model: 'm', api_key: KEY },
@@ -91,8 +91,8 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
   it('lose no change of several at once', async () => {
     await begin(make())
     await Promise.all(
-      Array.from({ length: 20 }, (_, at) =>
-        send('PATCH', '/api/settings', { misc_settings_diff: { [`k${at}`]: at } }),
+      Array.from({ length: 20 }, (_, index) =>
+        send('PATCH', '/api/settings', { misc_settings_diff: { [`k${index}`]: index } }),
       ),
     )
     expect(Object.keys((await world.client.service.settings.read()).misc_settings)).toHaveLength(20)

@@ -12,7 +12,7 @@ const KEY = `sk-ant-api03-${'abcdefghijklmnopqrstuvwxyz0123456789'}`
 afterEach(endAll)
 
 /** What somebody without a key is told of a conversation that was made with these fields. */
-async function told(fields: object, options: Partial<ServiceOptions> = {}): Promise<unknown> {
+async function report(fields: object, options: Partial<ServiceOptions> = {}): Promise<unknown> {
   await begin(memoryStore(), undefined, options)
   await start({ conversation_id: ID, public: true, ...fields })
   return (await client.get<unknown[]>('/api/shared-conversations', { ids: [ID] })).body[0]
@@ -29,7 +29,7 @@ describe('a shared conversation', () => {
       git_provider: 'github',
       llm_model: `model-${SECRET}`,
     }
-    const shown = await told(fields, { publicRedaction })
+    const shown = await report(fields, { publicRedaction })
     expect(shown).toMatchObject({
       title: 'deploy with [redacted] [redacted]',
       selected_repository: 'https://host/x?token=**********&page=2',
@@ -46,7 +46,7 @@ describe('a shared conversation', () => {
       selected_repository: 'https://bob:pw@host/x',
       selected_branch: 'main',
     }
-    expect(await told(fields)).toMatchObject({
+    expect(await report(fields)).toMatchObject({
       title: `on ${SECRET}`,
       selected_repository: 'https://host/x',
       selected_branch: 'main',

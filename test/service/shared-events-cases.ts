@@ -17,7 +17,7 @@ export interface Page {
 }
 
 /** The `second`th second of a minute that begins in no time zone but UTC. */
-export const at = (second: number, fraction = ''): string =>
+export const index = (second: number, fraction = ''): string =>
   `2026-01-01T00:00:${String(second).padStart(2, '0')}${fraction}`
 
 export const message = (id: string, timestamp: string, text = id): Event => ({
@@ -41,7 +41,7 @@ export const SECRET = 'gAAAAA-secret'
 const secretive: Event = {
   kind: 'ActionEvent',
   id: 'secretive',
-  timestamp: at(30),
+  timestamp: index(30),
   thought: [],
   tool_name: 'terminal',
   tool_call_id: 'call',
@@ -59,8 +59,8 @@ const secretive: Event = {
 /** Twenty messages, two for each second and out of order, among twenty times as many that nobody sees. */
 export const LOG: readonly Event[] = [
   ...Array.from({ length: 20 }, (_, n) => [
-    message(`m${n}`, at((n * 7) % 10)),
-    ...Array.from({ length: 20 }, (_, k) => hidden(`h${n}-${k}`, at((n * 7) % 10))),
+    message(`m${n}`, index((n * 7) % 10)),
+    ...Array.from({ length: 20 }, (_, k) => hidden(`h${n}-${k}`, index((n * 7) % 10))),
   ]).flat(),
   secretive,
   { kind: 'PauseEvent', id: 'pause', timestamp: '2026-01-01T01:00:31.000001+01:00' },
@@ -201,7 +201,7 @@ const inOrder = (events: readonly Event[]): string[] =>
   events.toSorted((a, b) => String(a.timestamp).localeCompare(String(b.timestamp))).map(({ id }) => id ?? '')
 export const ALL = [...inOrder(MESSAGES), 'secretive', 'pause']
 const within = (from: number, until: number) =>
-  inOrder(MESSAGES.filter(({ timestamp = '' }) => timestamp >= at(from) && timestamp < at(until)))
+  inOrder(MESSAGES.filter(({ timestamp = '' }) => timestamp >= index(from) && timestamp < index(until)))
 
 export const ACCEPTED: readonly Accepted[] = [
   { what: 'nothing but the conversation', query: {}, ids: ALL },
@@ -216,19 +216,19 @@ export const ACCEPTED: readonly Accepted[] = [
   { what: 'the kind that is hidden', query: { kind__eq: 'ConversationStateUpdateEvent' }, ids: [] },
   {
     what: 'from a second on',
-    query: { timestamp__gte: at(3) },
+    query: { timestamp__gte: index(3) },
     ids: [...within(3, 60), 'secretive', 'pause'],
   },
-  { what: 'before a second', query: { timestamp__lt: at(3) }, ids: within(0, 3) },
-  { what: 'both', query: { timestamp__gte: at(2), timestamp__lt: at(4) }, ids: within(2, 4) },
-  { what: 'an empty span', query: { timestamp__gte: at(4), timestamp__lt: at(2) }, ids: [] },
+  { what: 'before a second', query: { timestamp__lt: index(3) }, ids: within(0, 3) },
+  { what: 'both', query: { timestamp__gte: index(2), timestamp__lt: index(4) }, ids: within(2, 4) },
+  { what: 'an empty span', query: { timestamp__gte: index(4), timestamp__lt: index(2) }, ids: [] },
   {
     what: 'a time in another zone',
     query: { timestamp__gte: '2026-01-01T02:00:30+02:00' },
     ids: ['secretive', 'pause'],
   },
-  { what: 'a time to the microsecond', query: { timestamp__gte: at(31, '.000001Z') }, ids: ['pause'] },
-  { what: 'a time after it', query: { timestamp__gte: at(31, '.000002Z') }, ids: [] },
+  { what: 'a time to the microsecond', query: { timestamp__gte: index(31, '.000001Z') }, ids: ['pause'] },
+  { what: 'a time after it', query: { timestamp__gte: index(31, '.000002Z') }, ids: [] },
   { what: 'a day', query: { timestamp__lt: '2026-01-01' }, ids: [] },
   { what: 'an unknown parameter', query: { unheard_of: '1' }, ids: ALL },
 ]

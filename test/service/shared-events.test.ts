@@ -13,7 +13,7 @@ import {
   SHARED,
   DASHED,
   type Page,
-  at,
+  index,
   message,
   SECRET,
   LOG,
@@ -65,13 +65,13 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
     for (const other of [
       { sort_order: 'TIMESTAMP_DESC' },
       { kind__eq: 'MessageEvent' },
-      { timestamp__gte: at(0) },
-      { timestamp__lt: at(59) },
+      { timestamp__gte: index(0) },
+      { timestamp__lt: index(59) },
       { conversation_id: 'private' },
       { conversation_id: 'unheard-of' },
     ]) {
-      const given = { conversation_id: SHARED, page_id: page_id ?? '', ...other }
-      const { status, body } = await client.get(SEARCH, given)
+      const input = { conversation_id: SHARED, page_id: page_id ?? '', ...other }
+      const { status, body } = await client.get(SEARCH, input)
       expect([status, body]).toEqual([422, { detail: badCursor('cursor') }])
     }
     const altered = `${page_id?.slice(0, -2)}${page_id?.endsWith('AA') === true ? 'BB' : 'AA'}`
@@ -146,8 +146,8 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
       null,
     ])
     const many = Array.from({ length: 100 }, (_, n) => `m${n}`)
-    const most = await client.get<(Event | null)[]>(BATCH, { conversation_id: SHARED, id: many })
-    expect(most.body.filter((event) => event !== null)).toHaveLength(20)
+    const limit = await client.get<(Event | null)[]>(BATCH, { conversation_id: SHARED, id: many })
+    expect(limit.body.filter((event) => event !== null)).toHaveLength(20)
     const more = await client.get(BATCH, { conversation_id: SHARED, id: [...many, 'm0'] })
     expect(more).toMatchObject({ status: 400, body: { detail: expect.stringContaining('101') } })
   })
@@ -192,7 +192,7 @@ describe.each(Object.keys(STORES))('shared events over %s', (name) => {
 
   it('shows a conversation from when it is shared until it is not', async () => {
     await store.createConversation({ id: 'switched' })
-    await store.append('switched', [message('one', at(1))], { mode: 'import', expected: 'none' })
+    await store.append('switched', [message('one', index(1))], { mode: 'import', expected: 'none' })
     for (const shared of [true, false, true]) {
       await store.updateConversation('switched', { public: shared })
       expect(idsOf(await search({ conversation_id: 'switched' }))).toEqual(shared ? ['one'] : [])
@@ -252,7 +252,7 @@ function sampleOf(kind: (typeof EVENT_KINDS)[number]): Event {
     SystemPromptEvent: { system_prompt: text, tools: [] },
     TokenEvent: { source: 'agent', prompt_token_ids: [1], response_token_ids: [2] },
   }
-  return { kind, id: `of-${kind}`, timestamp: at(1), ...more[kind] } as Event
+  return { kind, id: `of-${kind}`, timestamp: index(1), ...more[kind] } as Event
 }
 
 it.each(Object.entries(STORES))(
@@ -262,7 +262,7 @@ it.each(Object.entries(STORES))(
     const { store } = client.engine
     await store.createConversation({ id: 'large', public: true })
     const ids = Array.from({ length: 12 }, (__, n) => `m${n}`)
-    for (const id of ids) await store.append('large', [message(id, at(0), 'x'.repeat(1_500_000))])
+    for (const id of ids) await store.append('large', [message(id, index(0), 'x'.repeat(1_500_000))])
     const seen: (string | undefined)[] = []
     let pages = 0
     let cursor: string | null = null

@@ -13,7 +13,7 @@ const [, , database = '', webhook = '', secret = '', directory = ''] = process.a
 
 /** Calls something, which a user must agree to, and says then that it is done. */
 const asking = scriptedAgent(
-  Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? { calls: [{ tool: 'echo' }] } : 'Done.')),
+  Array.from({ length: 20_000 }, (_, index) => (index % 2 === 0 ? { calls: [{ tool: 'echo' }] } : 'Done.')),
 )
 const echoing = scriptedAgent()
 

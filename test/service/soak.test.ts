@@ -33,7 +33,7 @@ const APP = '/api/v1/app-conversations'
 let database: TestDatabase
 let store: Store
 const receiver = new Receiver()
-const place = folder()
+const path = folder()
 
 beforeAll(async () => {
   await receiver.start()
@@ -46,7 +46,7 @@ afterAll(async () => {
   await store.close()
   await receiver.stop()
   await database.drop()
-  place.remove()
+  path.remove()
 })
 
 /** What users and agents have said in a log, in order. */
@@ -66,26 +66,26 @@ const sayingsOf = (log: readonly StoredEvent[]): { readonly source: string; read
 
 /** Whether it says that its run was cut off, as one does that was in the middle of it more than once. */
 function isCutOff(log: readonly StoredEvent[]): boolean {
-  const said = log.findLastIndex(({ fact }) => 'source' in fact && fact.kind === 'MessageEvent')
-  return log.slice(said).some(({ fact }) => 'code' in fact && fact.code === 'RunLost')
+  const text = log.findLastIndex(({ fact }) => 'source' in fact && fact.kind === 'MessageEvent')
+  return log.slice(text).some(({ fact }) => 'code' in fact && fact.code === 'RunLost')
 }
 
 const tailOf = async (id: string): Promise<string> =>
   JSON.stringify([await store.getLease(id), ...(await logOf(store, id)).slice(-8).map(({ fact }) => fact)])
 
 /** The records of sandboxes. */
-const kept = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
+const stored = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
 
 /** Where sandboxes work. */
-const folders = (): string[] => readdirSync(place.path).toSorted()
+const folders = (): string[] => readdirSync(path.path).toSorted()
 
 it('lose and double nothing, however they are killed', { timeout: 900_000 + SECONDS * 4_000 }, async () => {
-  const fleet = new Fleet([database.url, receiver.url, SECRET, place.path])
-  await Promise.all(Array.from({ length: PROCESSES }, (_, at) => fleet.start(at)))
+  const fleet = new Fleet([database.url, receiver.url, SECRET, path.path])
+  await Promise.all(Array.from({ length: PROCESSES }, (_, index) => fleet.start(index)))
   const end = performance.now() + SECONDS * 1_000
   /** On a busy machine it takes longer until enough has happened. */
   const isOn = (): boolean => performance.now() < end || fleet.kills < 2
-  const said = new Map<string, string[]>()
+  const messages = new Map<string, string[]>()
   const deleted = new Set<string>()
   /** The ids of the events of each log, as a socket was given them over all its connections. */
   const heard = new Map<string, string[]>()
@@ -115,14 +115,14 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
       ...(isAsking && { confirmation_policy: { kind: 'AlwaysConfirm' } }),
     })
     expect([200, 201]).toContain(status)
-    said.set(id, [first])
+    messages.set(id, [first])
     listen(id)
     for (let n = 0; isOn(); n += 1) {
       if (isAsking) await agree(id)
       const text = `${id} says ${n}`
       const body = { content: [{ text }], key: `${id}-${n}`, run: true }
       expect((await fleet.ask('POST', `/api/conversations/${id}/events`, body)).status).toBe(200)
-      said.get(id)?.push(text)
+      messages.get(id)?.push(text)
       await sleep(PACE)
     }
     if (isAsking) await agree(id)
@@ -159,7 +159,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
         await until(async () => (await store.getConversation(id)) !== null, PATIENCE)
         expect([200, 404]).toContain((await fleet.ask('DELETE', `${APP}/${id}`)).status)
         deleted.add(id)
-      } else said.set(id, [text])
+      } else messages.set(id, [text])
       await sleep(PACE * 2)
     }
   }
@@ -175,7 +175,11 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
   }
 
   try {
-    await Promise.all([...IDS.map(write), ...Array.from({ length: STARTERS }, (_, at) => begin(at)), kill()])
+    await Promise.all([
+      ...IDS.map(write),
+      ...Array.from({ length: STARTERS }, (_, index) => begin(index)),
+      kill(),
+    ])
     await checkStarts()
     await checkLogs()
     await checkReaders()
@@ -183,7 +187,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     over.abort()
     await Promise.all(readers)
     await fleet.killAll()
-    await until(() => processesIn(place.path).length === 0, PATIENCE)
+    await until(() => processesIn(path.path).length === 0, PATIENCE)
   } finally {
     over.abort()
     await fleet.killAll()
@@ -199,11 +203,11 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     const planned = tasks.map((task) => task.planned_id)
     expect(new Set(planned).size).toBe(planned.length)
     expect([...deleted].filter((id) => planned.includes(id))).toEqual([])
-    for (const id of planned) expect(said.has(id)).toBe(true)
+    for (const id of planned) expect(messages.has(id)).toBe(true)
     for (const id of deleted) expect(await store.getConversation(id)).toBeNull()
     const owned = tasks.map((task) => String(task.sandbox_id)).toSorted()
-    await until(async () => String(await kept()) === String(owned), PATIENCE).catch(async () =>
-      expect(await kept()).toEqual(owned),
+    await until(async () => String(await stored()) === String(owned), PATIENCE).catch(async () =>
+      expect(await stored()).toEqual(owned),
     )
     await until(() => String(folders()) === String(owned), PATIENCE).catch(() =>
       expect(folders()).toEqual(owned),
@@ -212,7 +216,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
 
   /** What was acknowledged is there once, in order, and each of it was answered, at most once. */
   async function checkLogs(): Promise<void> {
-    for (const [id, texts] of said) {
+    for (const [id, texts] of messages) {
       const isAnswered = async (): Promise<readonly StoredEvent[] | null> => {
         const log = await logOf(store, id)
         return sayingsOf(log).at(-1)?.source === 'agent' || isCutOff(log) ? log : null
@@ -235,14 +239,14 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
 
   /** Sockets and the webhook were given each event, in order: the latter leaves out each message that it has had. */
   async function checkReaders(): Promise<void> {
-    for (const id of said.keys()) {
+    for (const id of messages.keys()) {
       const log = (await logOf(store, id)).map((event) => event.id)
-      const told = (): string[] =>
+      const reports = (): string[] =>
         [
           ...new Map(receiver.taken(`/events/${plainId(id)}`).map((one) => [one.id, one.body])).values(),
         ].flatMap((body) => (body as { id: string }[]).map((event) => event.id))
-      await until(() => new Set(told()).size >= log.length, PATIENCE).catch(() => undefined)
-      expect(told()).toEqual(log)
+      await until(() => new Set(reports()).size >= log.length, PATIENCE).catch(() => undefined)
+      expect(reports()).toEqual(log)
       const ids = heard.get(id)
       if (ids === undefined) continue
       await until(() => ids.length >= log.length, PATIENCE).catch(() => undefined)

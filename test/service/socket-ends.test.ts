@@ -184,8 +184,8 @@ describe('the ends of a socket', () => {
       socket.write(
         `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
       )
-      const [said] = (await once(socket, 'data')) as [Buffer]
-      expect(String(said)).toMatch(/^HTTP\/1\.1 400 /)
+      const [text] = (await once(socket, 'data')) as [Buffer]
+      expect(String(text)).toMatch(/^HTTP\/1\.1 400 /)
       await once(socket, 'close')
     }
   })
@@ -226,12 +226,12 @@ describe('what a client says', () => {
   })
 
   it('what cannot be run is told, and not said', async () => {
-    const held = gate()
-    await begin({ agent: () => held.step, maxRuns: 1 })
+    const current = gate()
+    await begin({ agent: () => current.step, maxRuns: 1 })
     await here.conversation('busy')
     await here.conversation()
     here.connect('busy', { first: { content: [{ text: 'Hi' }] } })
-    await held.reached
+    await current.reached
     const client = here.connect('c', { query: ENVELOPE, first: { content: [{ text: 'Hi' }] } })
     await client.find(({ event }) => event.kind === 'ServerErrorEvent' && event.code === 'HTTP429')
     expect(await here.engine.store.count({ conversationId: 'c' })).toBe(0)

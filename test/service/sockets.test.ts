@@ -26,7 +26,7 @@ let here: World
 
 const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
-const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
+const index = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
 const has = (client: Client, id: string): Promise<unknown> =>
   client.find<Envelope>(({ event }) => event.id === id)
 
@@ -84,7 +84,7 @@ describe('the stream', () => {
   ])('replays %s', async (_, query, from) => {
     await begin()
     const conversation = await here.conversation()
-    await conversation.append(notes(0, 300).map((event, i) => ({ ...event, timestamp: at(i) })))
+    await conversation.append(notes(0, 300).map((event, i) => ({ ...event, timestamp: index(i) })))
     const client = here.connect('c', { query: { ...ENVELOPE, ...query } })
     await caughtUp(client)
     await conversation.append(note('last'))
@@ -160,10 +160,10 @@ describe('the stream', () => {
     })
     await conversation.append(note('last'))
     await has(client, 'last')
-    const told = envelopes(client).flatMap(({ type, event }) =>
+    const report = envelopes(client).flatMap(({ type, event }) =>
       event.key === 'execution_status' ? [[type, event.value]] : [],
     )
-    expect(told).toEqual([
+    expect(report).toEqual([
       ['state', 'paused'],
       ['event', 'running'],
       ['state', 'error'],
@@ -202,7 +202,7 @@ describe('the stream', () => {
     const conversation = await here.conversation()
     await conversation.append(notes(0, 2_000))
     const clients = [0, 1, 2].map(() => here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } }))
-    for (let at = 2_000; at < 2_600; at += 50) await conversation.append(notes(at, 50))
+    for (let index = 2_000; index < 2_600; index += 50) await conversation.append(notes(index, 50))
     const ids = notes(0, 2_600).map(({ id }) => id)
     for (const client of clients) {
       await has(client, 'n2599')
@@ -215,8 +215,10 @@ it('since a time is from the first in the order of the log, though times go back
   await begin()
   const conversation = await here.conversation()
   const times = [1, 9, 2, 5, 3]
-  await conversation.append(notes(0, 5).map((event, i) => ({ ...event, timestamp: at(times[i] ?? 0) })))
-  const client = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'since', after_timestamp: at(4) } })
+  await conversation.append(notes(0, 5).map((event, i) => ({ ...event, timestamp: index(times[i] ?? 0) })))
+  const client = here.connect('c', {
+    query: { ...ENVELOPE, resend_mode: 'since', after_timestamp: index(4) },
+  })
   await caughtUp(client)
   expect(eventIds(client)).toEqual(['n1', 'n2', 'n3', 'n4'])
 })
@@ -230,13 +232,13 @@ describe('a store that fails', () => {
 
   it('in the middle of a replay: the reader is told, and misses nothing when it is there again', async () => {
     const store = memoryStore()
-    let left = 0
+    let remaining = 0
     const failing = wrapStore(store, {
       async read(...args) {
         // After some pages went well.
         const from = args[1]?.from ?? 0
-        if (left > 0 && from > 500 && from < 2_500) {
-          left -= 1
+        if (remaining > 0 && from > 500 && from < 2_500) {
+          remaining -= 1
           throw BUSY
         }
         return store.read(...args)
@@ -251,14 +253,15 @@ describe('a store that fails', () => {
       response_token_ids: [],
       id: id as string,
     }))
-    for (let at = 0; at < 3_000; at += 500) await conversation.append(facts.slice(at, at + 500))
+    for (let index = 0; index < 3_000; index += 500)
+      await conversation.append(facts.slice(index, index + 500))
     // Bodies are let go, so that they are read from the store.
     await expect.poll(async () => (await conversation.state()).log.entries.get(0)?.event).toBeNull()
-    left = 2
+    remaining = 2
     const client = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'all' } })
     await has(client, 'n2999')
     expect(eventIds(client)).toEqual(notes(0, 3_000).map(({ id }) => id))
-    expect(left).toBe(0)
+    expect(remaining).toBe(0)
     expect(envelopes(client).some(({ type }) => type === 'error')).toBe(true)
   })
 

@@ -23,24 +23,24 @@ const saveAgent = (acp: Json) => send('POST', '/api/agent-profiles/a', { acp })
 describe('a stored secret goes only where it was stored for', () => {
   const AT = 'https://api.example/v1'
   const base = { model: 'm', api_key: KEY, base_url: AT, extra_headers: { 'X-Team': 'a' } }
-  const kept = { ...base, api_key: MASK }
+  const stored = { ...base, api_key: MASK }
   const elsewhere: readonly [what: string, llm: Json][] = [
-    ['another address', { ...kept, base_url: 'https://evil.example/v1' }],
+    ['another address', { ...stored, base_url: 'https://evil.example/v1' }],
     ['no address', { model: 'm', api_key: MASK, extra_headers: base.extra_headers }],
-    ['null for an address', { ...kept, base_url: null }],
-    ['another header', { ...kept, extra_headers: { 'X-Team': 'a', 'X-Forward-To': 'evil.example' } }],
-    ['an address in the body', { ...kept, litellm_extra_body: { api_base: 'https://evil.example' } }],
-    ['a proxy in the body', { ...kept, litellm_extra_body: { deep: [{ proxy: 'evil.example' }] } }],
+    ['null for an address', { ...stored, base_url: null }],
+    ['another header', { ...stored, extra_headers: { 'X-Team': 'a', 'X-Forward-To': 'evil.example' } }],
+    ['an address in the body', { ...stored, litellm_extra_body: { api_base: 'https://evil.example' } }],
+    ['a proxy in the body', { ...stored, litellm_extra_body: { deep: [{ proxy: 'evil.example' }] } }],
   ]
 
   it.each(elsewhere)('in a profile: %s', async (_, llm) => {
-    const asked: Json[] = []
-    await begin(memoryStore(), { secret: SECRET, askLlm: async (one) => void asked.push(one) })
+    const requests: Json[] = []
+    await begin(memoryStore(), { secret: SECRET, askLlm: async (one) => void requests.push(one) })
     await send('POST', profile('a'), { llm: base })
     const { status, body } = await send('POST', profile('a'), { llm })
     expect([status, body]).toEqual([422, refused(['llm', 'api_key'])])
     await send('POST', profile('a', '/validate'))
-    expect(asked).toEqual([base])
+    expect(requests).toEqual([base])
     // Given anew, it may go anywhere; and taken away.
     expect((await send('POST', profile('a'), { llm: { ...llm, api_key: 'another' } })).status).toBe(201)
     expect((await send('POST', profile('a'), { llm: { ...llm, api_key: null } })).status).toBe(201)
@@ -52,7 +52,7 @@ describe('a stored secret goes only where it was stored for', () => {
     const moves = llm['base_url'] === undefined ? { ...llm, base_url: null } : llm
     const { status, body } = await saveAgent(moves)
     expect([status, body]).toEqual([422, refused(['acp', 'api_key'])])
-    expect((await saveAgent({ ...kept, model: 'n' })).status).toBe(201)
+    expect((await saveAgent({ ...stored, model: 'n' })).status).toBe(201)
     expect((await saveAgent({ ...moves, api_key: 'another' })).status).toBe(201)
   })
 

@@ -49,13 +49,13 @@ async function listenTo(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reader> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  const asked = httpRequest(
+  const requests = httpRequest(
     `${here.server.url}/api/conversations/${id}/events/stream${query}`,
     { headers },
     resolve,
   )
-  asked.on('error', reject)
-  asked.end()
+  requests.on('error', reject)
+  requests.end()
   const response = await promise
   ends.push(() => response.destroy())
   const sent: Sent[] = []
@@ -69,8 +69,8 @@ async function listenTo(
     const blocks = rest.split('\n\n')
     rest = blocks.pop() ?? ''
     for (const block of blocks) {
-      const [, at, data] = /^id: (-?\d+)(?:;\S+)?\ndata: (.*)$/.exec(block) ?? []
-      if (data !== undefined) sent.push({ id: Number(at), data: JSON.parse(data) as Sent['data'] })
+      const [, index, data] = /^id: (-?\d+)(?:;\S+)?\ndata: (.*)$/.exec(block) ?? []
+      if (data !== undefined) sent.push({ id: Number(index), data: JSON.parse(data) as Sent['data'] })
     }
     for (const look of waiting) look()
   })
@@ -83,12 +83,12 @@ async function listenTo(
     text: () => text,
     ended: ended.promise,
     find: (fits) =>
-      new Promise((found) => {
+      new Promise((result) => {
         const look = (): void => {
           const one = sent.find(fits)
           if (one === undefined) return
           waiting.delete(look)
-          found(one)
+          result(one)
         }
         waiting.add(look)
         look()
@@ -147,9 +147,9 @@ describe('server-sent events', () => {
     const conversation = await here.conversation()
     const seen: (string | undefined)[] = []
     let last = -1
-    for (let at = 0; at < 300; at += 60) {
+    for (let index = 0; index < 300; index += 60) {
       const reader = await listenTo('c', '', { 'last-event-id': String(last) })
-      await conversation.append(notes(at, 60))
+      await conversation.append(notes(index, 60))
       await reader.find(({ id }) => id >= last + 40)
       reader.response.destroy()
       const events = reader.sent.filter(({ data }) => data.kind === 'MessageEvent')
@@ -213,13 +213,13 @@ describe('server-sent events', () => {
     const address = `${here.server.url}/api/conversations/c/events/stream`
     expect((await fetch(address, { method: 'HEAD' })).status).toBe(200)
     expect(here.service.live.size).toBe(0)
-    for (let at = 0; at < 30; at += 1) {
-      const asked = httpRequest(address)
-      asked.on('error', () => undefined)
-      asked.on('response', (response) => response.destroy())
-      asked.end()
-      await new Promise((resolve) => setTimeout(resolve, at % 3))
-      asked.destroy()
+    for (let index = 0; index < 30; index += 1) {
+      const requests = httpRequest(address)
+      requests.on('error', () => undefined)
+      requests.on('response', (response) => response.destroy())
+      requests.end()
+      await new Promise((resolve) => setTimeout(resolve, index % 3))
+      requests.destroy()
     }
     await expect.poll(() => here.service.live.size).toBe(0)
     await here.server.close()
@@ -264,7 +264,7 @@ describe('server-sent events', () => {
     for (const reader of [wedged, other]) await reader.find(({ data }) => data.key === 'caught_up')
     wedged.response.pause()
     const text = 'x'.repeat(50_000)
-    for (let at = 0; at < 400; at += 20) await conversation.append(notes(at, 20, text))
+    for (let index = 0; index < 400; index += 20) await conversation.append(notes(index, 20, text))
     await other.find(({ data }) => data.id === 'n399')
     expect(ids(wedged)).not.toContain('n399')
     await expect.poll(() => here.service.live.size).toBe(1)

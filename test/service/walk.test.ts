@@ -17,21 +17,22 @@ const PAGE = 'docs/service.md'
 const walk = blocks('sh', PAGE).filter(({ code }) => code.startsWith('api=http://127.0.0.1:8000/api\n'))
 
 /** What the live stream shows of an event: there is nothing of it before the line that causes it has run. */
-const told = (text: string) => new RegExp(`^data: \\{"kind":"MessageEvent","source":"agent".*"${text}"`, 'm')
+const report = (text: string) =>
+  new RegExp(`^data: \\{"kind":"MessageEvent","source":"agent".*"${text}"`, 'm')
 
 /** The module that the page shows for the command. */
 const agent = blocks('ts', PAGE).find(({ code }) => code.includes('export const step'))?.code ?? ''
 
 it.each(['that repeats', 'of its own'])('can be walked line by line, with an agent %s', async (which) => {
   expect(walk).toHaveLength(1)
-  const place = folder({})
+  const path = folder({})
   const [args, env] = which === 'of its own' ? await ownAgent() : [[], {}]
-  const { url } = await served(args, { cwd: place(), env })
+  const { url } = await served(args, { cwd: path(), env })
   const lines = (walk[0]?.code ?? '').replace('http://127.0.0.1:8000', url)
   // In a group of its own, so that the stream, which stays open, ends with it.
   const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
-    cwd: place(),
-    env: withCurl(place()),
+    cwd: path(),
+    env: withCurl(path()),
     detached: true,
   })
   onTestFinished(() => {
@@ -47,19 +48,19 @@ it.each(['that repeats', 'of its own'])('can be walked line by line, with an age
   shell.stdout.setEncoding('utf8').on('data', (text: string) => void (out += text))
   const [code] = await once(shell, 'exit')
   expect({ code, err }).toEqual({ code: 0, err: '' })
-  await expect.poll(() => out).toMatch(told('And now\\?'))
-  expect(out).toMatch(told('Hello'))
+  await expect.poll(() => out).toMatch(report('And now\\?'))
+  expect(out).toMatch(report('Hello'))
   expect(out).toContain('"public":true')
-  const found = out.split('\n').flatMap((line) => {
+  const matches = out.split('\n').flatMap((line) => {
     const page = /\{"items":.*"next_page_id":null\}/.exec(line)?.[0]
     return page === undefined ? [] : [JSON.parse(page) as { items: { source: string }[] }]
   })
-  expect(found).toHaveLength(1)
-  const said = found[0]?.items.map(({ source }) => source) ?? []
+  expect(matches).toHaveLength(1)
+  const messages = matches[0]?.items.map(({ source }) => source) ?? []
   // A model takes its time, and the user of the walk does not wait for it.
-  if (which === 'of its own') return expect(said.slice(0, 1)).toEqual(['user'])
-  expect(said.slice(0, 2)).toEqual(['user', 'agent'])
-  expect(said.length).toBeGreaterThanOrEqual(3)
+  if (which === 'of its own') return expect(messages.slice(0, 1)).toEqual(['user'])
+  expect(messages.slice(0, 2)).toEqual(['user', 'agent'])
+  expect(messages.length).toBeGreaterThanOrEqual(3)
 })
 
 /** The options of the command, and the environment, for the page's own agent over a provider that is here. */
@@ -74,8 +75,8 @@ async function ownAgent(): Promise<[string[], Record<string, string>]> {
 }
 
 it('says what is open to all', async () => {
-  const said = /\*\*Open to all\*\* are ([^]*?) what is public\./.exec(readPage(PAGE))?.[1] ?? ''
-  const named = [...said.matchAll(/`(\S+)`/g)].map((match) => match[1] ?? '')
+  const text = /\*\*Open to all\*\* are ([^]*?) what is public\./.exec(readPage(PAGE))?.[1] ?? ''
+  const named = [...text.matchAll(/`(\S+)`/g)].map((match) => match[1] ?? '')
   const engine = createEngine({ store: memoryStore() })
   const { operations } = await readDocument(createService({ engine, keys: ['k'] }))
   const open = operations

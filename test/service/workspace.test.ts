@@ -18,7 +18,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 import { folder } from './sandbox-commands.ts'
 
-let place: ReturnType<typeof folder>
+let position: ReturnType<typeof folder>
 let root: string
 let client: Client
 
@@ -29,19 +29,19 @@ async function begin(
 }
 
 beforeEach(async () => {
-  place = folder()
-  root = join(realpathSync(place.path), 'work')
+  position = folder()
+  root = join(realpathSync(position.path), 'work')
   mkdirSync(root)
   await begin()
 })
 
 afterEach(async () => {
   await client.engine.close()
-  place.remove()
+  position.remove()
 })
 
-const make = async (path: string, at = '/api/file/create_directory'): Promise<number> =>
-  (await client.send(`${at}?${new URLSearchParams({ path })}`, { method: 'POST' })).status
+const make = async (path: string, index = '/api/file/create_directory'): Promise<number> =>
+  (await client.send(`${index}?${new URLSearchParams({ path })}`, { method: 'POST' })).status
 
 describe('making directories', () => {
   it('makes those above too, and takes one that is there, under both paths', async () => {
@@ -55,7 +55,7 @@ describe('making directories', () => {
     ['what goes up', () => `${root}/a/../../x`, 403],
     ['what goes up and comes back', () => `${root}/../work/x`, 403],
     ['what goes up by another sign', () => `${root}/..\\x`, 403],
-    ['what is outside', () => join(place.path, 'x'), 403],
+    ['what is outside', () => join(position.path, 'x'), 403],
     ['what only begins alike', () => `${root}-other/x`, 403],
     ['the root of all', () => '/', 403],
     ['what is not absolute', () => 'a/b', 400],
@@ -66,14 +66,14 @@ describe('making directories', () => {
   ])('refuses %s', async (_, path, status) => {
     expect(await make(path())).toBe(status)
     expect(readdirSync(root)).toEqual([])
-    expect(readdirSync(place.path)).toEqual(['work'])
+    expect(readdirSync(position.path)).toEqual(['work'])
   })
 
   it('goes over no symbolic link, and through no file', async () => {
-    const outside = join(place.path, 'outside')
+    const outside = join(position.path, 'outside')
     mkdirSync(outside)
     symlinkSync(outside, join(root, 'link'))
-    symlinkSync(join(place.path, 'nowhere'), join(root, 'dangling'))
+    symlinkSync(join(position.path, 'nowhere'), join(root, 'dangling'))
     mkdirSync(join(root, 'inner'))
     symlinkSync(join(root, 'inner'), join(root, 'inside'))
     writeFileSync(join(root, 'file'), '')
@@ -83,13 +83,13 @@ describe('making directories', () => {
     expect(statuses).toEqual([403, 403, 403, 403, 403, 400, 400])
     expect([
       readdirSync(outside),
-      existsSync(join(place.path, 'nowhere')),
+      existsSync(join(position.path, 'nowhere')),
       readdirSync(join(root, 'inner')),
     ]).toEqual([[], false, []])
   })
 
   it('makes nothing outside while somebody changes directories for links', async () => {
-    const outside = join(place.path, 'outside')
+    const outside = join(position.path, 'outside')
     mkdirSync(outside)
     const spot = join(root, 'spot')
     const going = new AbortController()
@@ -160,8 +160,8 @@ describe('who asks', () => {
       expires_at: null,
       org_id: 'o1',
     })
-    const as = (at: string): Promise<{ status: number; body: unknown }> =>
-      client.send(at, { headers: { 'x-session-api-key': key } })
+    const as = (index: string): Promise<{ status: number; body: unknown }> =>
+      client.send(index, { headers: { 'x-session-api-key': key } })
     expect((await as(path)).body).toMatchObject({
       role: 'member',
       permissions: expect.not.arrayContaining(['manage_keys']),

@@ -127,8 +127,8 @@ describe('a reply that was stored', () => {
   })
 
   it('is no result of a call whose output is a list', () => {
-    const given = { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'ok' }] }
-    expect(events(read([given]))).toMatchObject([{ kind: 'ObservationEvent', tool_call_id: 'c' }])
+    const input = { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'ok' }] }
+    expect(events(read([input]))).toMatchObject([{ kind: 'ObservationEvent', tool_call_id: 'c' }])
   })
 })
 
@@ -237,9 +237,9 @@ describe('a request', () => {
       const tools = [{ name: 'f' }]
       const messages = [{ role: 'user', content: 'hi' }, 'stray', 7, { role: 'ghost' }]
       const session = read([{ model: 'm', tools, messages }], from)
-      const [about, , ...kept] = events(session)
+      const [about, , ...stored] = events(session)
       expect(about).toMatchObject({ key: `${from}.request`, value: { model: 'm', tools } })
-      expect(kept.map(({ raw }) => raw)).toEqual(['"stray"', '7', '{"role":"ghost"}'])
+      expect(stored.map(({ raw }) => raw)).toEqual(['"stray"', '7', '{"role":"ghost"}'])
       expect(session.notes).toEqual([{ what: 'not a message', count: 3, line: 2 }])
     },
   )
@@ -259,13 +259,13 @@ describe('a request', () => {
   })
 })
 
-const invocation = (no: number) => ({
+const invocation = (number: number) => ({
   state: 'result',
-  toolCallId: `c${no}`,
+  toolCallId: `c${number}`,
   toolName: 'w',
-  args: { no },
-  result: `r${no}`,
-  step: no,
+  args: { no: number },
+  result: `r${number}`,
+  step: number,
 })
 
 describe('messages of a user interface', () => {

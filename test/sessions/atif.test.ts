@@ -102,17 +102,22 @@ it('what a step says beside its message, calls and results is kept beside them',
         extra: fc.constant(more),
         metrics: extra.map((costs) => ({ prompt_tokens: 1, ...costs })),
         tool_calls: fc.array(
-          extra.map((own) => ({ tool_call_id: 'c', function_name: 'f', arguments: {}, extra: own })),
+          extra.map((ownValue) => ({
+            tool_call_id: 'c',
+            function_name: 'f',
+            arguments: {},
+            extra: ownValue,
+          })),
           { maxLength: 1 },
         ),
-        observation: extra.map((own) => ({ results: [{ content: 'out', ...own }] })),
+        observation: extra.map((ownValue) => ({ results: [{ content: 'out', ...ownValue }] })),
       }),
     )
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 4 }), (steps) => {
-      const kept = userIn(read([trajectory({ steps })]))
+      const stored = userIn(read([trajectory({ steps })]))
       for (const [id] of JSON.stringify(steps).matchAll(/[0-9a-f]{8}-[-0-9a-f]{27}/g))
-        expect(kept).toContain(id)
+        expect(stored).toContain(id)
     }),
   )
 })

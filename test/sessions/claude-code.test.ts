@@ -1,7 +1,7 @@
 /** Sessions of Claude Code: files of helpers, interruptions, and what is written twice. */
 
 import { describe, expect, it } from 'vitest'
-import { notesOf, read, told } from './world.ts'
+import { notesOf, read, reports } from './world.ts'
 
 const line = (type: string, uuid: string, parentUuid: string | null, message: object) => ({
   type,
@@ -21,7 +21,7 @@ const answer = (text: string) => ({ type: 'text', text })
 
 const end = (leafUuid: string) => ({ type: 'last-prompt', lastPrompt: 'hi', leafUuid, sessionId: 'main' })
 
-const timed = (one: object, no: number) => ({ ...one, timestamp: `2026-07-01T10:00:0${no}Z` })
+const timed = (one: object, number: number) => ({ ...one, timestamp: `2026-07-01T10:00:0${number}Z` })
 const put = (uuid: string, parent: string, attachment: object, more: object = {}) => ({
   ...line('attachment', uuid, parent, {}),
   attachment,
@@ -50,7 +50,7 @@ describe('a session of Claude Code', () => {
       user('3', '2', '[Request interrupted by user] is what I saw'),
       user('4', '3', '[Request interrupted by user]'),
     ])
-    expect(told(session)).toEqual([
+    expect(reports(session)).toEqual([
       'user: hi',
       'interrupted',
       'user: do it differently',
@@ -93,7 +93,7 @@ describe('a session of Claude Code', () => {
       ],
       said: [],
     },
-  ])('goes back with $what that stands in front of the prompt', ({ front, said }) => {
+  ])('goes back with $what that stands in front of the prompt', ({ front, said: text }) => {
     const session = read([
       user('u1', null, 'hi'),
       { ...reply('a1', 'u1', answer('yes')) },
@@ -103,7 +103,7 @@ describe('a session of Claude Code', () => {
       user('u3', 'c2', 'new'),
       { ...line('assistant', 'a3', 'u3', { id: 'm3', role: 'assistant', content: [answer('new, too')] }) },
     ])
-    expect(told(session)).toEqual(['user: hi', 'agent: yes', ...said, 'user: new', 'agent: new, too'])
+    expect(reports(session)).toEqual(['user: hi', 'agent: yes', ...text, 'user: new', 'agent: new, too'])
   })
 
   it.each(['attachment', 'system'])('goes back to the start with a line of type %s in front', (type) => {
@@ -113,7 +113,7 @@ describe('a session of Claude Code', () => {
       line(type, 'c', null, {}),
       user('u2', 'c', 'new'),
     ])
-    expect(told(session)).toEqual(['user: new'])
+    expect(reports(session)).toEqual(['user: new'])
   })
 
   it.each([
@@ -123,18 +123,18 @@ describe('a session of Claude Code', () => {
       kept: { preservedSegment: { anchorUuid: 's', headUuid: 'u2', tailUuid: 'a2' } },
     },
     { what: 'before the summary', kept: { preservedMessages: { anchorUuid: 'b', uuids: ['u1', 'a1'] } } },
-  ])('keeps the messages that a compaction kept, $what', ({ what, kept }) => {
+  ])('keeps the messages that a compaction kept, $what', ({ what, kept: stored }) => {
     const boundary = line('system', 'b', null, {})
     const session = read([
       user('u1', null, 'one'),
       reply('a1', 'u1', answer('first')),
       user('u2', 'a1', 'two'),
       { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('second')] }) },
-      { ...boundary, subtype: 'compact_boundary', logicalParentUuid: 'a2', compactMetadata: kept },
+      { ...boundary, subtype: 'compact_boundary', logicalParentUuid: 'a2', compactMetadata: stored },
       { ...user('s', 'b', 'the summary'), isCompactSummary: true },
       user('u3', 's', 'go on'),
     ])
-    expect(told(session, 'seen')).toEqual(
+    expect(reports(session, 'seen')).toEqual(
       what === 'before the summary'
         ? ['user: one', 'agent: first', 'summary: the summary', 'user: go on']
         : ['summary: the summary', 'user: two', 'agent: second', 'user: go on'],
@@ -146,10 +146,10 @@ describe('a session of Claude Code', () => {
       ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('so')] }),
     }
     const lines = [user('u1', null, 'hi'), reply('a1', 'u1', answer('yes')), user('u2', 'a1', 'then')]
-    expect(told(read([...lines, second, end('a1')]))).toEqual(['user: hi', 'agent: yes'])
+    expect(reports(read([...lines, second, end('a1')]))).toEqual(['user: hi', 'agent: yes'])
     const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so']
-    expect(told(read([...lines, second, end('a2')]))).toEqual(all)
-    expect(told(read([...lines, end('a1'), second]))).toEqual(all)
+    expect(reports(read([...lines, second, end('a2')]))).toEqual(all)
+    expect(reports(read([...lines, end('a1'), second]))).toEqual(all)
   })
 
   it('says what the client has put beside messages, as far as a model has read it', () => {
@@ -164,7 +164,7 @@ describe('a session of Claude Code', () => {
       put('h5', 'h4', { type: 'task_reminder', content: [] }),
       reply('a1', 'h5', answer('yes')),
     ])
-    expect(told(session, 'seen')).toEqual([
+    expect(reports(session, 'seen')).toEqual([
       'user: hi',
       'environment: SessionStart hook success: ready',
       'environment: PostToolUse:Bash hook additional context: a\nb',
@@ -175,15 +175,15 @@ describe('a session of Claude Code', () => {
 
   it('knows commands that the client has executed from what its user asks a model for', () => {
     const name = '<command-name>/exit</command-name>'
-    const asked = '<command-message>review</command-message>\n<command-name>/review</command-name>'
+    const requests = '<command-message>review</command-message>\n<command-name>/review</command-name>'
     const session = read([
       user('u1', null, name),
       user('u2', 'u1', [{ type: 'text', text: '<local-command-stdout>Bye!</local-command-stdout>' }]),
-      user('u3', 'u2', asked),
+      user('u3', 'u2', requests),
       user('u4', 'u3', '<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>'),
       user('u5', 'u4', `what is ${name}?`),
     ])
-    expect(told(session).map((one) => one.slice(0, one.indexOf(':')))).toEqual([
+    expect(reports(session).map((one) => one.slice(0, one.indexOf(':')))).toEqual([
       'environment',
       'environment',
       'user',
@@ -203,7 +203,7 @@ describe('a session of Claude Code', () => {
     const other = timed(user('u1', 'u3', 'hello'), 0)
     const session = read([...lines, ...lines.slice(0, 3), user('u3', 'a2', 'on'), other])
     const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so', 'user: on', 'user: hello']
-    expect(told(session)).toEqual(all)
+    expect(reports(session)).toEqual(all)
     expect(session.facts).toHaveLength(all.length)
     expect(notesOf(session)).toEqual({ 'written twice: a line': 3 })
   })
@@ -216,14 +216,14 @@ describe('a session of Claude Code', () => {
       { ...line('attachment', 'q', 'a1', {}), attachment: { type: 'queued_command', prompt: 'new' } },
       { ...line('assistant', 'a3', 'q', { id: 'm3', role: 'assistant', content: [answer('new, too')] }) },
     ])
-    expect(told(session)).toEqual(['user: hi', 'agent: yes', 'user: new', 'agent: new, too'])
+    expect(reports(session)).toEqual(['user: hi', 'agent: yes', 'user: new', 'agent: new, too'])
   })
 
   it('has each signature of thinking whose words are withheld', () => {
     const blocks = [thinking('QQ=='), thinking('Qg=='), thinking('QQ=='), call]
     const session = read([
       user('0', null, 'hi'),
-      ...blocks.map((block, at) => reply(`${at + 1}`, `${at}`, block)),
+      ...blocks.map((block, index) => reply(`${index + 1}`, `${index}`, block)),
     ])
     const action = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'ActionEvent')
     expect(action?.fact).toMatchObject({ thinking_blocks: [thinking('QQ=='), thinking('Qg==')] })
@@ -231,18 +231,18 @@ describe('a session of Claude Code', () => {
   })
 
   it('keeps what is no block of a reply, or stands beside a result', () => {
-    const said = line('assistant', '1', '0', { id: 'msg', role: 'assistant', content: ['bare', call, 7] })
+    const text = line('assistant', '1', '0', { id: 'msg', role: 'assistant', content: ['bare', call, 7] })
     const result = { type: 'tool_result', tool_use_id: 't', content: 'ok' }
-    const session = read([user('0', null, 'hi'), said, user('2', '1', [result, 'beside'])])
-    expect(told(session)).toEqual(['user: hi', 'agent: bare 7', 'call t', 'result t: ok', 'user: beside'])
+    const session = read([user('0', null, 'hi'), text, user('2', '1', [result, 'beside'])])
+    expect(reports(session)).toEqual(['user: hi', 'agent: bare 7', 'call t', 'result t: ok', 'user: beside'])
   })
 
   it('tells of details that no model sees', () => {
     const content = [{ type: 'tool_result', tool_use_id: 't', content: 'done' }]
-    const given = { ...user('2', '1', content), toolUseResult: { stdout: 'done' } }
-    const session = read([user('0', null, 'hi'), reply('1', '0', call), given])
+    const input = { ...user('2', '1', content), toolUseResult: { stdout: 'done' } }
+    const session = read([user('0', null, 'hi'), reply('1', '0', call), input])
     expect(notesOf(session)).toEqual({ 'tool result metadata': 1 })
-    expect(read([user('0', null, 'hi'), { ...given, toolUseResult: 'done' }]).notes).toEqual([])
+    expect(read([user('0', null, 'hi'), { ...input, toolUseResult: 'done' }]).notes).toEqual([])
   })
 
   it('has its own id where many have the same, also one that would be cut inside of a character', () => {
@@ -255,15 +255,15 @@ describe('a session of Claude Code', () => {
 
   it('counts a refusal or an error of a call that is written twice', () => {
     const refused = "The user doesn't want to proceed with this tool use. Stop."
-    const given = (uuid: string, content: string) =>
+    const input = (uuid: string, content: string) =>
       user(uuid, '1', [{ type: 'tool_result', tool_use_id: 't', is_error: true, content }])
     const start = [user('0', null, 'hi'), reply('1', '0', call)]
-    const refusal = read([...start, given('2', refused), given('3', refused)])
-    expect(told(refusal).slice(2)).toEqual([`refused t: ${refused}`])
+    const refusal = read([...start, input('2', refused), input('3', refused)])
+    expect(reports(refusal).slice(2)).toEqual([`refused t: ${refused}`])
     expect(notesOf(refusal)).toEqual({ 'written twice: a refusal of a call': 1 })
     const failed = '<tool_use_error>no such tool</tool_use_error>'
-    const error = read([...start, given('2', failed), given('3', failed)])
-    expect(told(error).slice(2)).toEqual(['error t: no such tool'])
+    const error = read([...start, input('2', failed), input('3', failed)])
+    expect(reports(error).slice(2)).toEqual(['error t: no such tool'])
     expect(notesOf(error)).toEqual({ 'written twice: an error of a call': 1 })
   })
 })
@@ -272,18 +272,21 @@ const item = (payload: object) => ({ type: 'response_item', payload })
 
 describe('a call', () => {
   it('of a custom tool of Codex waits for its result', () => {
-    const asked = item({ type: 'custom_tool_call', name: 'apply_patch', call_id: 'c', input: '*** Begin' })
-    const start = [{ type: 'session_meta', payload: { id: 's' } }, asked]
-    expect(told(read(start))).toEqual(['call c'])
+    const requests = item({ type: 'custom_tool_call', name: 'apply_patch', call_id: 'c', input: '*** Begin' })
+    const start = [{ type: 'session_meta', payload: { id: 's' } }, requests]
+    expect(reports(read(start))).toEqual(['call c'])
     const output = item({ type: 'custom_tool_call_output', call_id: 'c', output: 'done' })
-    expect(told(read([...start, output]))).toEqual(['call c', 'result c: done'])
+    expect(reports(read([...start, output]))).toEqual(['call c', 'result c: done'])
   })
 
   it('has its result where its id, and what it gave, are those of an earlier one', () => {
-    const asked = { role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'sh', arguments: '{}' } }] }
-    const given = { role: 'tool', tool_call_id: 'c', content: 'ok' }
-    const session = read([{ role: 'user', content: 'a' }, asked, given, asked, given, given])
-    expect(told(session, 'seen')).toEqual(['user: a', 'call c', 'result c: ok', 'call c', 'result c: ok'])
+    const requests = {
+      role: 'assistant',
+      tool_calls: [{ id: 'c', function: { name: 'sh', arguments: '{}' } }],
+    }
+    const input = { role: 'tool', tool_call_id: 'c', content: 'ok' }
+    const session = read([{ role: 'user', content: 'a' }, requests, input, requests, input, input])
+    expect(reports(session, 'seen')).toEqual(['user: a', 'call c', 'result c: ok', 'call c', 'result c: ok'])
     expect(notesOf(session)).toEqual({ 'written twice: a tool result': 1 })
   })
 })
@@ -293,10 +296,10 @@ const upperResult = (uuid: string, parent: string, id: string) =>
 
 const repliesWith = (requests: readonly (string | undefined)[], parents = ['u', 't0', 't1']) => {
   const blocks = [{ ...call, id: 'a' }, { ...call, id: 'b' }, answer('Both read.')]
-  const [one, two, three] = blocks.map((block, at) => {
-    const requestId = requests[at]
+  const [one, two, three] = blocks.map((block, index) => {
+    const requestId = requests[index]
     const named = requestId === undefined ? {} : { requestId }
-    return { ...reply(`r${at}`, parents[at] ?? '', block), ...named }
+    return { ...reply(`r${index}`, parents[index] ?? '', block), ...named }
   })
   return [
     user('u', null, 'Look'),
@@ -310,7 +313,7 @@ const repliesWith = (requests: readonly (string | undefined)[], parents = ['u', 
 
 describe('replies with one message id', () => {
   it('are several where their requests differ', () => {
-    expect(told(read(repliesWith(['1', '2', '3'])))).toEqual([
+    expect(reports(read(repliesWith(['1', '2', '3'])))).toEqual([
       'user: Look',
       'call a',
       'result a: A',
@@ -321,12 +324,12 @@ describe('replies with one message id', () => {
   })
 
   it('are several where no request is named, and each follows a result', () => {
-    expect(told(read(repliesWith([])))).toEqual(told(read(repliesWith(['1', '2', '3']))))
+    expect(reports(read(repliesWith([])))).toEqual(reports(read(repliesWith(['1', '2', '3']))))
   })
 
   it('are one reply where their request is the same, or each line follows the line before it', () => {
-    const whole = told(read(repliesWith(['1', '1', '1'])))
-    expect(whole).not.toEqual(told(read(repliesWith([]))))
-    expect(told(read(repliesWith([], ['u', 'r0', 'r1'])))).toEqual(whole)
+    const whole = reports(read(repliesWith(['1', '1', '1'])))
+    expect(whole).not.toEqual(reports(read(repliesWith([]))))
+    expect(reports(read(repliesWith([], ['u', 'r0', 'r1'])))).toEqual(whole)
   })
 })

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { findings } from '../../src/explain/index.ts'
 import { replay } from '../../src/index.ts'
-import { notesOf, read, told } from './world.ts'
+import { notesOf, read, reports } from './world.ts'
 
 const META = { type: 'session_meta', payload: { id: 's' } }
 const event = (type: string, fields: object) => ({ type: 'event_msg', payload: { type, ...fields } })
@@ -27,12 +27,12 @@ const PAIRS = [
 ] as const
 
 describe('an event of Codex', () => {
-  it.each(PAIRS)('that says %j is kept where no item says it', (said, counterpart) => {
-    const { type, ...fields } = said.payload
-    const alone = read([META, said])
+  it.each(PAIRS)('that says %j is kept where no item says it', (text, counterpart) => {
+    const { type, ...fields } = text.payload
+    const alone = read([META, text])
     expect(alone.facts[1]?.fact).toMatchObject({ key: `codex.${type}`, value: { type, ...fields } })
     expect(alone.notes).toEqual([])
-    expect(notesOf(read([META, said, counterpart]))).toEqual({ [`written twice: ${type}`]: 1 })
+    expect(notesOf(read([META, text, counterpart]))).toEqual({ [`written twice: ${type}`]: 1 })
   })
 })
 
@@ -74,7 +74,7 @@ describe('a prompt with an image', () => {
       item('message', { role: 'user', content }),
       event('user_message', { message: 'What is wrong?', local_images: ['a.png'] }),
     ])
-    expect(told(session)).toEqual([
+    expect(reports(session)).toEqual([
       'user: <image name=[Image #1]> <data:image/png;base64,QQ==> </image> What is wrong?',
     ])
     expect(notesOf(session)).toEqual({ 'written twice: user_message': 1 })
@@ -85,7 +85,7 @@ describe('a message of another agent', () => {
   it('tells that it was from one agent, to another', () => {
     const content = [{ type: 'input_text', text: 'found it' }]
     const session = read([META, item('agent_message', { author: '/root/a', recipient: '/root', content })])
-    expect(told(session)).toEqual(['environment: found it'])
+    expect(reports(session)).toEqual(['environment: found it'])
     expect(notesOf(session)).toEqual({ 'authors and recipients of messages of agents': 1 })
   })
 })
@@ -118,24 +118,24 @@ describe('a paginated rollout', () => {
 
   it('says by item_completed alone what the user typed', () => {
     const session = read([META, prompt, typed, output, answer])
-    expect(told(session)).toEqual(talk)
+    expect(reports(session)).toEqual(talk)
     expect(notesOf(session)).toEqual({ 'written twice: item_completed': 2 })
   })
 
   it('keeps what no item says, also what was typed twice', () => {
-    expect(told(read([META, typed, answer]))).toEqual(talk)
-    expect(told(read([META, typed, answer, typed, answer]))).toEqual([...talk, ...talk])
+    expect(reports(read([META, typed, answer]))).toEqual(talk)
+    expect(reports(read([META, typed, answer, typed, answer]))).toEqual([...talk, ...talk])
     const plan = event('item_completed', { item: { type: 'Plan', id: 'p', text: 'first this' } })
     expect(read([META, plan]).facts[1]?.fact).toMatchObject({ key: 'codex.item_completed' })
   })
 
   it('says once what an event of the other type says, too', () => {
-    const said = event('user_message', { message: 'Any files?' })
+    const text = event('user_message', { message: 'Any files?' })
     for (const events of [
-      [said, typed],
-      [typed, said],
+      [text, typed],
+      [typed, text],
     ])
-      expect(told(read([META, ...events, output]))).toEqual(talk)
+      expect(reports(read([META, ...events, output]))).toEqual(talk)
   })
 
   it('loses a line that was torn, and nothing else', () => {
@@ -149,6 +149,6 @@ describe('a paginated rollout', () => {
       expect(notes.some(({ what }) => what === 'invalid JSON')).toBe(true)
     }
     const cut = JSON.stringify(typed).slice(0, 40)
-    expect(told(read([META, prompt, cut, output, answer]))[1]).toBe('agent: a.txt')
+    expect(reports(read([META, prompt, cut, output, answer]))[1]).toBe('agent: a.txt')
   })
 })

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/event/index.ts'
 import { detectSession } from '../../src/sessions/index.ts'
-import { notesOf, read, told } from './world.ts'
+import { notesOf, read, reports } from './world.ts'
 
 const ABOUT = { sessionId: 's', projectHash: 'h', startTime: '2026-01-01T00:00:00Z', kind: 'main' }
 const user = (id: string, content: JsonValue) => ({ id, type: 'user', content })
@@ -48,7 +48,7 @@ describe('a chat of Gemini CLI', () => {
         { id: 'c7', name: 'sh', status: 'cancelled', displayName: 'Shell', description: 'ls' },
       ]),
     )
-    expect(told(session).slice(8)).toEqual([
+    expect(reports(session).slice(8)).toEqual([
       'result c1: one image <data:image/png;base64,AAAA> beside',
       'result c2: plain text',
       'result c3: a part',
@@ -76,7 +76,7 @@ describe('a chat of Gemini CLI', () => {
   ])('keeps %s', (_, message) => {
     const session = chat(user('u', 'go'), message)
     expect(JSON.stringify(session.facts)).toContain('MARK')
-    expect(told(session).filter((line) => line.startsWith('call'))).toEqual([])
+    expect(reports(session).filter((line) => line.startsWith('call'))).toEqual([])
   })
 
   it('keeps what is no message as it stands there, in its place', () => {
@@ -117,9 +117,9 @@ describe('a history that was written anew', () => {
   it('is what the model sees, in its order', () => {
     const list = [user('sum', [{ text: 'in short' }]), reply('ok', [{ text: 'got it' }]), before[2]]
     const session = chat(...before, { $set: { messages: list } }, user('m5', 'five'))
-    expect(told(session, 'seen')).toEqual(['user: in short', 'agent: got it', 'user: three', 'user: five'])
+    expect(reports(session, 'seen')).toEqual(['user: in short', 'agent: got it', 'user: three', 'user: five'])
     // All that was said stays in the log.
-    expect(told(session).slice(0, 3)).toEqual(['user: one', 'agent: two', 'user: three'])
+    expect(reports(session).slice(0, 3)).toEqual(['user: one', 'agent: two', 'user: three'])
   })
 
   it('keeps what it begins with, and says again what has changed', () => {
@@ -127,20 +127,20 @@ describe('a history that was written anew', () => {
     const list = [before[0], reply('m2', [{ text: 'two' }]), before[2], reply('m4', 'four', [masked])]
     const session = chat(...before, { $set: { messages: list } })
     const same = ['user: one', 'agent: two', 'user: three', 'agent: four', 'call c']
-    expect(told(session, 'seen')).toEqual([...same, 'result c: cut'])
+    expect(reports(session, 'seen')).toEqual([...same, 'result c: cut'])
     const condensation = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'Condensation')
     expect(condensation?.fact).toMatchObject({ forgotten_event_ids: ['m4.0', 'm4.0-result'] })
     // One goes back in it to what was kept, and to what was said again.
     const toKept = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm3' }, user('n', 'next'))
-    expect(told(toKept, 'seen')).toEqual(['user: one', 'agent: two', 'user: next'])
+    expect(reports(toKept, 'seen')).toEqual(['user: one', 'agent: two', 'user: next'])
     const toAgain = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm4' }, user('n', 'next'))
-    expect(told(toAgain, 'seen')).toEqual(['user: one', 'agent: two', 'user: three', 'user: next'])
+    expect(reports(toAgain, 'seen')).toEqual(['user: one', 'agent: two', 'user: three', 'user: next'])
   })
 
   it('changes nothing where it says the same in other forms', () => {
     const turn = [{ text: 'four' }, { functionCall: { id: 'c', name: 'sh', args: {} } }]
     const list = [...before.slice(0, 3), { ...before[3], content: turn }, user('r', result)]
     const session = chat(...before, { $set: { messages: list } })
-    expect(told(session, 'seen')).toEqual(told(chat(...before), 'seen'))
+    expect(reports(session, 'seen')).toEqual(reports(chat(...before), 'seen'))
   })
 })

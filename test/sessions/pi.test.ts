@@ -1,7 +1,7 @@
 /** Sessions of pi: what a compaction keeps, and replies that open a branch. */
 
 import { describe, expect, it } from 'vitest'
-import { notesOf, read, told } from './world.ts'
+import { notesOf, read, reports } from './world.ts'
 
 const HEADER = { type: 'session', version: 3, id: 's' }
 const text = (words: string) => [{ type: 'text', text: words }]
@@ -30,7 +30,11 @@ describe('a compaction of pi', () => {
     const aside = { type: 'model_change', id: 'aside', parentId: 'a1', provider: 'p', modelId: 'm' }
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), aside]
     const rest = [user('u2', 'aside', 'two'), compaction('u2', 'aside'), user('u3', 'short', 'three')]
-    expect(told(read([...lines, ...rest]), 'seen')).toEqual(['summary: in short', 'user: two', 'user: three'])
+    expect(reports(read([...lines, ...rest]), 'seen')).toEqual([
+      'summary: in short',
+      'user: two',
+      'user: three',
+    ])
   })
 
   it('takes out what stands on its own branch', () => {
@@ -38,7 +42,7 @@ describe('a compaction of pi', () => {
     const b = [user('b2', 'a1', 'elsewhere'), reply('b3', 'b2', text('there'))]
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), ...a, ...b]
     const session = read([...lines, compaction('u3', 'u3'), user('u4', 'short', 'next')])
-    expect(told(session, 'seen')).toEqual(['summary: in short', 'user: kept', 'user: next'])
+    expect(reports(session, 'seen')).toEqual(['summary: in short', 'user: kept', 'user: next'])
     const taken = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'Condensation')
     expect(taken?.fact).toMatchObject({ forgotten_event_ids: ['u1', 'a1', 'u2', 'a2'] })
   })
@@ -62,9 +66,9 @@ describe('a reply of pi', () => {
     (_, api, content) => {
       const message = { role: 'assistant', api, content, stopReason: 'stop' }
       const { facts } = read([HEADER, user('u1', null, 'one'), { ...reply('a1', 'u1', []), message }])
-      const said = facts.filter(({ fact }) => 'kind' in fact && fact.kind === 'MessageEvent')
-      expect(said).toHaveLength(2)
-      expect(JSON.stringify(said[1])).toContain('MARK')
+      const messages = facts.filter(({ fact }) => 'kind' in fact && fact.kind === 'MessageEvent')
+      expect(messages).toHaveLength(2)
+      expect(JSON.stringify(messages[1])).toContain('MARK')
     },
   )
 
@@ -91,7 +95,7 @@ describe('a reply of pi', () => {
     const aborted = { ...message, stopReason: 'aborted', errorMessage: 'Request was aborted.' }
     const session = read([HEADER, user('u1', null, 'one'), { ...entry, message: aborted }])
     const error = 'error c: The call was not executed: its reply was interrupted.'
-    expect(told(session)).toEqual(['user: one', 'call c', error, 'interrupted'])
+    expect(reports(session)).toEqual(['user: one', 'call c', error, 'interrupted'])
     expect(
       session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'ActionEvent')?.fact,
     ).toMatchObject({ action: null })
@@ -104,16 +108,16 @@ describe('a reply of pi', () => {
   it.each(APIS)('of %s has the results of its calls, what the cache took, and its costs', (api) => {
     const content = [{ type: 'toolCall', id: 'c|item', name: 'sh', arguments: {} }]
     const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 1000, cost: { total: 0.5 } }
-    const asked = { ...reply('a1', 'u1', []), message: { role: 'assistant', api, content, usage } }
-    const given = { role: 'toolResult', toolCallId: 'c|item', toolName: 'sh', content: text('ok') }
+    const requests = { ...reply('a1', 'u1', []), message: { role: 'assistant', api, content, usage } }
+    const input = { role: 'toolResult', toolCallId: 'c|item', toolName: 'sh', content: text('ok') }
     const session = read([
       HEADER,
       user('u1', null, 'one'),
-      asked,
-      { ...user('r1', 'a1', ''), message: given },
+      requests,
+      { ...user('r1', 'a1', ''), message: input },
     ])
     const id = api === 'openai-responses' ? 'c' : 'c|item'
-    expect(told(session, 'seen')).toEqual(['user: one', `call ${id}`, `result ${id}: ok`])
+    expect(reports(session, 'seen')).toEqual(['user: one', `call ${id}`, `result ${id}: ok`])
     expect(session.facts[2]?.fact).toMatchObject({
       tool_call: { reply: { tokens: [1110, 5, 100, 1000], usage: { cost: { total: 0.5 } } } },
     })
@@ -136,7 +140,7 @@ describe('a reply of pi', () => {
     })
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('left')), reply('a2', 'u1', calls)]
     const session = read([...lines, result('r1', 'a2', 'c1'), result('r2', 'r1', 'c2')])
-    expect(told(session)).toEqual(['user: one', 'call c1', 'call c2', 'result c1: ok', 'result c2: ok'])
+    expect(reports(session)).toEqual(['user: one', 'call c1', 'call c2', 'result c1: ok', 'result c2: ok'])
     expect(notesOf(session)).toEqual({ 'tool result metadata': 2 })
   })
 })

@@ -4,13 +4,13 @@ import { expect, it } from 'vitest'
 import { replay } from '../../src/index.ts'
 import { toSpans } from '../../src/sessions/index.ts'
 
-const at = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`
+const index = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`
 
 const SYSTEM = {
   kind: 'SystemPromptEvent',
   id: 's',
   source: 'agent',
-  timestamp: at(0),
+  timestamp: index(0),
   system_prompt: { type: 'text', text: 'be brief' },
   tools: [],
 }
@@ -19,7 +19,7 @@ const message = (id: string, source: string, second: number) => ({
   kind: 'MessageEvent',
   id,
   source,
-  timestamp: at(second),
+  timestamp: index(second),
   llm_message: { role: source === 'agent' ? 'assistant' : 'user', content: [{ type: 'text', text: id }] },
 })
 
@@ -27,7 +27,7 @@ const CALL = {
   kind: 'ActionEvent',
   id: 'a',
   source: 'agent',
-  timestamp: at(3),
+  timestamp: index(3),
   thought: [],
   action: { kind: 'ShAction' },
   tool_name: 'sh',
@@ -40,7 +40,7 @@ const RESULT = {
   kind: 'ObservationEvent',
   id: 'o',
   source: 'environment',
-  timestamp: at(33),
+  timestamp: index(33),
   tool_name: 'sh',
   tool_call_id: 'c',
   action_id: 'a',

@@ -42,7 +42,7 @@ const result = (id: string) => ({
   content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }],
 })
 
-const said = (text: string) => ({ role: 'user', content: text })
+const output = (text: string) => ({ role: 'user', content: text })
 
 const meta = (more: object) => ({ type: 'session_meta', payload: { id: 'thread', ...more } })
 
@@ -59,12 +59,12 @@ describe('Claude Code', () => {
     const side = { isSidechain: true }
     const session = readSession(
       recordsOf([
-        line('m', null, 'user', said('go')),
+        line('m', null, 'user', output('go')),
         line('a', 'm', 'assistant', call('one', 'first task')),
-        line('x', null, 'user', said('first task'), side),
+        line('x', null, 'user', output('first task'), side),
         line('ra', 'a', 'user', result('one')),
         line('b', 'ra', 'assistant', call('two', 'second task')),
-        line('y', null, 'user', said('rewritten task'), { ...side, agentId: 'agent2' }),
+        line('y', null, 'user', output('rewritten task'), { ...side, agentId: 'agent2' }),
         line('rb', 'b', 'user', result('two'), { toolUseResult: { agentId: 'agent2' } }),
       ]),
       { from: 'claude-code' },
@@ -78,13 +78,13 @@ describe('Claude Code', () => {
   })
 
   it.each([
-    ['no prompt', said('another task')],
+    ['no prompt', output('another task')],
     ['no text', { role: 'user', content: [null, 7] }],
     ['a foreign message', { role: 'user', content: { text: 'task' } }],
   ])('keeps a side chain with %s, without a call', (_, message) => {
     const session = readSession(
       recordsOf([
-        line('m', null, 'user', said('go')),
+        line('m', null, 'user', output('go')),
         line('a', 'm', 'assistant', call('one', 'task')),
         line('x', null, 'user', message, { isSidechain: true }),
         line('r', 'a', 'user', result('one'), { toolUseResult: { agentId: 7 } }),
@@ -167,14 +167,14 @@ it('a trajectory links its subagents by their references, at every depth', () =>
 
 it('an import links children as subagent() does', async () => {
   const file = [
-    line('m', null, 'user', said('go')),
+    line('m', null, 'user', output('go')),
     line('a', 'm', 'assistant', call('one', 'task')),
-    line('x', null, 'user', said('task'), { isSidechain: true }),
+    line('x', null, 'user', output('task'), { isSidechain: true }),
     line('r', 'a', 'user', result('one')),
   ]
-  const at = folder({ 's.jsonl': file.map((each) => JSON.stringify(each)).join('\n') })
-  expect((await colloquy(['import', at('s.jsonl'), '--db', at('x.db')])).code).toBe(0)
-  await inFile(at('x.db'), async (store) => {
+  const index = folder({ 's.jsonl': file.map((each) => JSON.stringify(each)).join('\n') })
+  expect((await colloquy(['import', index('s.jsonl'), '--db', index('x.db')])).code).toBe(0)
+  await inFile(index('x.db'), async (store) => {
     const engine = createEngine({ store })
     const children = await (await engine.open('s')).children()
     expect(children).toMatchObject([
@@ -183,8 +183,8 @@ it('an import links children as subagent() does', async () => {
     await engine.close()
   })
   const converted = [
-    await colloquy(['convert', at('s.jsonl')]),
-    await colloquy(['convert', '--db', at('x.db'), '--conversation', 's']),
+    await colloquy(['convert', index('s.jsonl')]),
+    await colloquy(['convert', '--db', index('x.db'), '--conversation', 's']),
   ].map(
     ({ out }) =>
       (JSON.parse(out) as { subagent_trajectories: { session_id: string }[] }).subagent_trajectories,
@@ -193,7 +193,7 @@ it('an import links children as subagent() does', async () => {
     ['s-side-1'],
     ['s-side-1'],
   ])
-  const spans = await colloquy(['convert', '--to', 'otel', '--db', at('x.db'), '--conversation', 's'])
+  const spans = await colloquy(['convert', '--to', 'otel', '--db', index('x.db'), '--conversation', 's'])
   expect(spans.out).toContain('"s-side-1"')
 })
 

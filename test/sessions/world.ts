@@ -7,10 +7,10 @@ import { pathTo, replay, viewEvents } from '../../src/index.ts'
 
 /** Values as a session; a text is a line that is no JSON. */
 export function read(values: readonly unknown[], from?: SessionFormat): Session {
-  const records = values.map((value, at) => {
-    if (typeof value === 'string') return { line: at + 1, raw: value, value: undefined }
+  const records = values.map((value, index) => {
+    if (typeof value === 'string') return { line: index + 1, raw: value, value: undefined }
     const raw = JSON.stringify(value)
-    return { line: at + 1, raw, value: JSON.parse(raw) as JsonValue }
+    return { line: index + 1, raw, value: JSON.parse(raw) as JsonValue }
   })
   return readSession(records, from === undefined ? {} : { from })
 }
@@ -19,7 +19,7 @@ export const notesOf = ({ notes }: Session): Record<string, number> =>
   Object.fromEntries(notes.map(({ what, count }) => [what, count]))
 
 /** What HEAD's branch says, or what the model sees of it. */
-export function told({ facts }: Session, what: 'branch' | 'seen' = 'branch'): string[] {
+export function reports({ facts }: Session, what: 'branch' | 'seen' = 'branch'): string[] {
   const state = replay(facts.map(({ fact }) => fact))
   const items = what === 'branch' ? pathTo(state) : [...viewEvents(state)]
   return items.flatMap(({ event }) => (event === null ? [] : tell(event)))

@@ -50,7 +50,7 @@ const trouble: Event = {
 }
 
 /** A conversation with open calls in the given status. */
-const at = (value: Status, ...calls: string[]): State =>
+const index = (value: Status, ...calls: string[]): State =>
   replay([...calls.map((id) => action(id)), status(value)])
 
 const after = (before: State, ...events: Event[]): Status => events.reduce(reduce, before).header.status
@@ -182,7 +182,9 @@ const ROWS: readonly Row[] = [
 
 describe('status table', () => {
   it.each(ROWS)('$title', ({ events, open, becomes }) => {
-    const seen = Object.fromEntries(STATUSES.map((one) => [one, after(at(one, ...(open ?? [])), ...events)]))
+    const seen = Object.fromEntries(
+      STATUSES.map((one) => [one, after(index(one, ...(open ?? [])), ...events)]),
+    )
     expect(seen).toEqual({ ...Object.fromEntries(STATUSES.map((one) => [one, one])), ...becomes })
   })
 })

@@ -100,8 +100,8 @@ describe('what a snapshot holds', () => {
     expect([...viewEventsIn(state.branch.view)].map((item) => item.event)).toEqual(
       [...viewEventsIn(whole.branch.view)].map((item) => item.event),
     )
-    const held = [...state.log.entries].filter((entry) => entry.event !== null).map((entry) => entry.id)
-    expect(held).toEqual(['a1', 'o1', 'm2', 'a2'])
+    const current = [...state.log.entries].filter((entry) => entry.event !== null).map((entry) => entry.id)
+    expect(current).toEqual(['a1', 'o1', 'm2', 'a2'])
     expect(Object.isFrozen(state.header)).toBe(true)
     expect(listDroppedResultsIn(state.branch)).toEqual([{ id: 'o2', reason: 'duplicate_result' }])
     expect(listWarningsIn(state.log)).toEqual(listWarningsIn(whole.log))
@@ -186,11 +186,11 @@ describe('the parts', () => {
     state = reduce(state, event)
     states.set(state.log.entries.length, state)
   }
-  const at = (length: number): State => states.get(length) as State
+  const index = (length: number): State => states.get(length) as State
 
   it('are the head and one for every 4,096 positions', () => {
     expect(numbers(encodeSnapshot(state))).toEqual([0, 1, 2, 3])
-    expect(numbers(encodeSnapshot(at(CHUNK_SIZE)))).toEqual([0, 1])
+    expect(numbers(encodeSnapshot(index(CHUNK_SIZE)))).toEqual([0, 1])
   })
 
   it.each([
@@ -207,13 +207,13 @@ describe('the parts', () => {
   ])('since %s are %j', (since, expected) => {
     const parts = encodeSnapshot(state, since)
     expect(numbers(parts)).toEqual(expected)
-    const before = since > 0 && since <= length ? encodeSnapshot(at(since)) : []
+    const before = since > 0 && since <= length ? encodeSnapshot(index(since)) : []
     const all = new Map([...before, ...parts].map((each) => [each.part, each]))
     expect(encodeState(opened([...all.values()]))).toBe(encodeState(state))
   })
 
   it('that are complete never change, and are not written again by a state that was opened', () => {
-    const [, first] = encodeSnapshot(at(CHUNK_SIZE))
+    const [, first] = encodeSnapshot(index(CHUNK_SIZE))
     const whole = encodeSnapshot(state)
     expect(whole[1]).toEqual(first)
     const again = encodeSnapshot(opened(whole))
@@ -226,11 +226,11 @@ describe('the parts', () => {
     const small = evict(state)
     const again = evict(reduce(small, pause('more')))
     const [before, after] = [small, again].map((each) => each.log.index.columns?.chunks ?? [])
-    expect(before?.map((chunk, at) => chunk === after?.[at])).toEqual([true, true, false])
+    expect(before?.map((chunk, index) => chunk === after?.[index])).toEqual([true, true, false])
   })
 
   it('of two lengths do not fit', () => {
-    const old = encodeSnapshot(at(length - 1))
+    const old = encodeSnapshot(index(length - 1))
     const now = encodeSnapshot(state)
     expect(decodeSnapshot([...now.slice(0, 3), old[3] as SnapshotPart], '')).toBeNull()
     expect(decodeSnapshot([old[0] as SnapshotPart, ...now.slice(1)], '')).toBeNull()
@@ -254,9 +254,9 @@ describe('a snapshot that is spoilt', () => {
 
   it('opens as nothing when any byte is another, in any part', () => {
     for (const { part, bytes } of parts) {
-      for (const at of bytes.keys()) {
+      for (const index of bytes.keys()) {
         const other = bytes.slice()
-        other[at] = (other[at] as number) ^ (1 << (at & 7))
+        other[index] = (other[index] as number) ^ (1 << (index & 7))
         expect(decodeSnapshot(spoilt(part, other), '')).toBeNull()
       }
     }

@@ -35,13 +35,16 @@ async function played(deaths: number, { policy }: { readonly policy: boolean }) 
     })
     const tools = [tool('read', { repeatable: true }), tool('send', {})]
     const calls = tools.map(({ name }) => ({ id: name, name, args: '{}' }))
-    const { step, asked } = scripted(STEP_WIRES.chat, process === 0 ? [{ calls }] : [], { tools })
+    const { step, requests: requestCount } = scripted(STEP_WIRES.chat, process === 0 ? [{ calls }] : [], {
+      tools,
+    })
     if (process === 0) await conversation.sendMessage('Read, and send.')
     const running = conversation.run(step, {
       leaseTtl: 1_000_000,
       ...(policy && process > 0 && { policy: () => true }),
     })
-    if (process === deaths) return { ...(await running), executed, ids, asked, conversation, step }
+    if (process === deaths)
+      return { ...(await running), executed, ids, asked: requestCount, conversation, step }
     running.catch(() => undefined)
     await Promise.race([reached.promise, running])
     clock += 10_000_000_000n
@@ -50,20 +53,20 @@ async function played(deaths: number, { policy }: { readonly policy: boolean }) 
 }
 
 it('a repeatable tool is executed again, under the same id, and another one is not', async () => {
-  const { status, executed, ids, asked } = await played(1, { policy: false })
+  const { status, executed, ids, asked: requests } = await played(1, { policy: false })
   expect(status).toBe('finished')
   expect(executed).toEqual(['read', 'send', 'read'])
   expect(ids[2]).toBe(ids[0])
-  const sent = JSON.stringify(asked)
+  const sent = JSON.stringify(requests)
   expect(sent).toContain('read done')
   expect(sent).toContain('The call was interrupted; whether it took effect is not known.')
 })
 
 it('but not for ever: a call that was there at two deaths is answered', async () => {
-  const { status, executed, asked } = await played(2, { policy: false })
+  const { status, executed, asked: requests } = await played(2, { policy: false })
   expect(status).toBe('finished')
   expect(executed).toEqual(['read', 'send', 'read'])
-  expect(JSON.stringify(asked).match(/whether it took effect is not known/g)).toHaveLength(2)
+  expect(JSON.stringify(requests).match(/whether it took effect is not known/g)).toHaveLength(2)
 })
 
 it('and where a user must agree, he is asked again first', async () => {

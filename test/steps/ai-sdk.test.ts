@@ -89,7 +89,7 @@ it('a tool that wants approval by the SDK is refused, since it would never be as
 
 it('a tool that nothing executes is refused, unless the provider executes it', () => {
   const model = new MockLanguageModelV4()
-  const make = (given: object) => () => aiSdkStep({ streamText, model, tools: { given } })
+  const make = (input: object) => () => aiSdkStep({ streamText, model, tools: { given: input } })
   const unexecuted = tool({ inputSchema: INPUT, outputSchema: z.string() })
   expect(make(unexecuted)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   const ofProvider = { type: 'provider', id: 'p.shell', args: {}, inputSchema: INPUT }
@@ -184,14 +184,14 @@ it('with version 6, files of users and tools are in its own form, in this reques
   await conversation.sendMessage('Go on.')
   expect((await conversation.run(step)).status).toBe('finished')
   expect(seen).toHaveLength(2)
-  const said = JSON.stringify(seen[1])
+  const text = JSON.stringify(seen[1])
   for (const part of [
     { type: 'file', mediaType: 'image/png', data: PNG },
     { type: 'image', image: 'https://a.b/c.png' },
     { type: 'text', text: 'words' },
     { type: 'image-data', mediaType: 'image/png', data: PNG },
   ])
-    expect(said).toContain(JSON.stringify(part).slice(1, -1))
+    expect(text).toContain(JSON.stringify(part).slice(1, -1))
 })
 
 it('a version that refuses both forms is named', async () => {

@@ -96,16 +96,16 @@ it('a call has the signal of its run, where each version of the SDK expects it',
   const [first] = await mcpTools(client, { request: { timeout: 5 } })
   await first?.execute({}, context)
   expect(calls[0]?.options).toEqual([undefined, { signal, timeout: 5 }])
-  const given: unknown[] = []
+  const input: unknown[] = []
   const second = {
     ...client,
     callTool: async (_: object, options: unknown) => {
-      given.push(options)
+      input.push(options)
       return {}
     },
   }
   await (await mcpTools(second as McpClient))[0]?.execute({}, context)
-  expect(given).toEqual([{ signal }])
+  expect(input).toEqual([{ signal }])
 })
 
 describe('tools that run as tasks', () => {
@@ -117,7 +117,7 @@ describe('tools that run as tasks', () => {
     result: () => object = () => ({ content: [{ type: 'text', text: 'Done.' }] }),
   ) {
     const methods: string[] = []
-    let left = polls
+    let remaining = polls
     const { client } = clientOf([[TASK]])
     const request = async ({ method, params }: { method: string; params: { taskId?: string } }) => {
       methods.push(method)
@@ -125,8 +125,8 @@ describe('tools that run as tasks', () => {
         return { task: { taskId: 't1', status: 'working' }, _meta: { [IMMEDIATE]: 'Working on it.' } }
       expect(params.taskId).toBe('t1')
       if (method === 'tasks/result') return result()
-      left -= 1
-      return { taskId: 't1', status: left > 0 ? 'working' : 'completed', pollInterval: 1 }
+      remaining -= 1
+      return { taskId: 't1', status: remaining > 0 ? 'working' : 'completed', pollInterval: 1 }
     }
     return { client: { ...client, request } as McpClient, methods }
   }

@@ -96,11 +96,11 @@ describe.each(CLIENTS)('%s', (_, stepOf, signs) => {
       await conversation.sendMessage('And in Rome?')
       expect((await conversation.run(step)).status).toBe('finished')
       expect(refused).toEqual([])
-      const said = JSON.stringify(await branch(conversation))
-      for (const city of ['Paris', 'Rome', 'Oslo']) expect(said).toContain(`${city}: sun.`)
+      const text = JSON.stringify(await branch(conversation))
+      for (const city of ['Paris', 'Rome', 'Oslo']) expect(text).toContain(`${city}: sun.`)
       expect(requests.length).toBeGreaterThan(4)
       // Each request holds all replies before it.
-      const replies = [...requests.keys()].reduce((sum, at) => sum + at, 0)
+      const replies = [...requests.keys()].reduce((sum, index) => sum + index, 0)
       if (signs === 'calls') expect(provider.signed).toBeGreaterThan(4)
       else expect(provider.signed).toBe(signs === 'thoughts' ? replies : 0)
     },

@@ -80,12 +80,12 @@ describe('another model', () => {
 it.each(Object.values(STEP_WIRES))(
   'asks a model of $name in a conversation of one blank message, as behind a reply',
   async (wire) => {
-    const { step, asked } = scripted(wire, [{ text: 'Hello!' }, { text: 'Yes?' }])
+    const { step, requests } = scripted(wire, [{ text: 'Hello!' }, { text: 'Yes?' }])
     const conversation = await begin('  ')
     expect(await conversation.run(step)).toMatchObject({ status: 'finished' })
     await conversation.sendMessage('  ')
     expect(await conversation.run(step)).toMatchObject({ status: 'finished' })
-    expect(JSON.stringify(asked[0])).toContain('[The conversation begins here.]')
+    expect(JSON.stringify(requests[0])).toContain('[The conversation begins here.]')
   },
 )
 
@@ -156,7 +156,7 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
     'an agent with two tools (streamed: %s)',
     async (stream) => {
       const conversation = await begin('What is 1 + 2, and what is in src?')
-      const { step, asked } = scripted(
+      const { step, requests } = scripted(
         wire,
         [{ text: 'Let me see.', calls: CALLS }, { text: '3, and a.txt.' }],
         {
@@ -188,9 +188,9 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
         'ObservationEvent of environment',
         'MessageEvent of agent',
       ])
-      const [first, second] = asked.map((request) => JSON.stringify(request))
-      for (const said of ['Be brief.', 'Adds two numbers.', 'Lists a directory.'])
-        for (const request of [first, second]) expect(request).toContain(said)
+      const [first, second] = requests.map((request) => JSON.stringify(request))
+      for (const text of ['Be brief.', 'Adds two numbers.', 'Lists a directory.'])
+        for (const request of [first, second]) expect(request).toContain(text)
       expect(first).not.toContain('src/a.txt')
       expect(second).toContain('src/a.txt')
       expect(usageTotals(await conversation.state())).toMatchObject({
@@ -202,7 +202,7 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
       expect(
         names(await branch(conversation)).filter((each) => each.startsWith('SystemPrompt')),
       ).toHaveLength(1)
-      expect(asked).toHaveLength(3)
+      expect(requests).toHaveLength(3)
     },
   )
 
@@ -254,17 +254,17 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
   it('what was pending and held by consent is executed once that is given, before the model is asked', async () => {
     const conversation = await begin('What is 1 + 2?')
     await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
-    const { step, asked } = scripted(wire, [{ calls: CALLS }], { tools: [add, list] })
+    const { step, requests } = scripted(wire, [{ calls: CALLS }], { tools: [add, list] })
     expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     const ids = (await branch(conversation)).flatMap(({ kind, id = '' }) =>
       kind === 'ActionEvent' ? [id] : [],
     )
     await conversation.approve(ids.slice(0, 1))
     await conversation.reject(ids.slice(1), 'Not that one.')
     expect((await conversation.run(step)).status).toBe('finished')
-    expect(JSON.stringify(asked[1])).toContain('Not that one.')
-    expect(JSON.stringify(asked[1])).not.toContain('src/a.txt')
+    expect(JSON.stringify(requests[1])).toContain('Not that one.')
+    expect(JSON.stringify(requests[1])).not.toContain('src/a.txt')
   })
 })
 
@@ -274,20 +274,22 @@ it.each(Object.values(STEP_WIRES))(
     const conversation = await begin('What is 1 + 2?')
     await conversation.run(scripted(wire, [{ calls: CALLS }], { tools: [add, list] }).step)
     await conversation.sendMessage('Sum up.')
-    const { step, asked } = scripted(wire, [])
+    const { step, requests } = scripted(wire, [])
     expect((await conversation.run(step)).status).toBe('finished')
-    const tools = JSON.stringify(asked[0]?.['tools'] ?? asked[0]?.['toolConfig'] ?? asked[0]?.['config'])
+    const tools = JSON.stringify(
+      requests[0]?.['tools'] ?? requests[0]?.['toolConfig'] ?? requests[0]?.['config'],
+    )
     for (const { name } of CALLS) expect(tools).toContain(`"${name}"`)
     const fresh = await begin('Hello.')
     const other = scripted(wire, [])
     await fresh.run(other.step)
-    expect(JSON.stringify(other.asked)).not.toContain('not available')
+    expect(JSON.stringify(other.requests)).not.toContain('not available')
   },
 )
 
 it('a condensation that is requested when all is said, of a run that has no condenser, is refused in words', async () => {
   const conversation = await begin('Hello.')
-  const { step, asked } = scripted(STEP_WIRES.chat, [])
+  const { step, requests } = scripted(STEP_WIRES.chat, [])
   await conversation.run(step)
   await conversation.append({ kind: 'CondensationRequest', source: 'user' })
   await conversation.pause()
@@ -298,5 +300,5 @@ it('a condensation that is requested when all is said, of a run that has no cond
   })
   expect((await conversation.run(step)).status).toBe('error')
   expect((await conversation.state()).header.error?.detail).toContain('has no condenser')
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
 })

@@ -38,7 +38,7 @@ describe('too long', () => {
       ['llama.cpp, in words', 'the request exceeds the available context size, try increasing it'],
       ['Alibaba', 'InternalError.Algo.InvalidParameter: Range of input length should be [1, 8]'],
       ['Z.ai', 'Prompt exceeds max length'],
-    ].map(([who, said]): [string, Error] => [who as string, failure(`400 ${said}`, { status: 400 })]),
+    ].map(([who, messages]): [string, Error] => [who as string, failure(`400 ${messages}`, { status: 400 })]),
     ['Bedrock', failure('Input is too long for requested model.', { statusCode: 400 })],
     [
       'Google',
@@ -51,9 +51,9 @@ describe('too long', () => {
       failure('Failed', { lastError: failure('prompt is too long', { statusCode: 400 }) }),
     ],
     ['the AI SDK, in a stream', { type: 'error', error: failure('prompt is too long', { statusCode: 400 }) }],
-  ])('says %s', (_, given) => {
-    const error = tooLong(given)
-    expect(error).toMatchObject({ code: 'context_too_long', cause: given })
+  ])('says %s', (_, input) => {
+    const error = tooLong(input)
+    expect(error).toMatchObject({ code: 'context_too_long', cause: input })
     expect(tooLong(error)).toBe(error)
   })
 
@@ -68,8 +68,8 @@ describe('too long', () => {
       { error: null, choices: [{ delta: { content: 'maximum context length' } }] },
     ],
     ['no error at all', 'prompt is too long'],
-  ])('is not said by %s', (_, given) => {
-    expect(tooLong(given)).toBe(null)
+  ])('is not said by %s', (_, input) => {
+    expect(tooLong(input)).toBe(null)
   })
 
   it('is looked for in anything, however it is made', () => {
@@ -77,8 +77,8 @@ describe('too long', () => {
     Object.assign(cycle, { error: cycle, message: cycle, cause: cycle })
     expect(tooLong(cycle)).toBe(null)
     fc.assert(
-      fc.property(fc.anything(), (given) => {
-        const error = tooLong(given)
+      fc.property(fc.anything(), (input) => {
+        const error = tooLong(input)
         expect(error === null || hasCode(error, 'context_too_long')).toBe(true)
       }),
     )

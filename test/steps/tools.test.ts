@@ -18,10 +18,10 @@ const made = (execute: StepTool['execute'], more: Partial<StepTool> = {}): StepT
 })
 
 /** The result of the first call of a tool with these arguments. */
-async function resultOf(given: StepTool | null, args = '{}', name = 'do'): Promise<Event | undefined> {
+async function resultOf(input: StepTool | null, args = '{}', name = 'do'): Promise<Event | undefined> {
   const conversation = await begin()
   const { step } = scripted(STEP_WIRES.chat, [{ calls: [{ id: 'c', name, args }] }], {
-    tools: given === null ? [] : [given],
+    tools: input === null ? [] : [input],
   })
   expect((await conversation.run(step)).status).toBe('finished')
   return (await branch(conversation)).find(
@@ -29,8 +29,8 @@ async function resultOf(given: StepTool | null, args = '{}', name = 'do'): Promi
   )
 }
 
-const observed = async (given: () => ToolOutput): Promise<unknown> => {
-  const result = await resultOf(made(async () => given()))
+const observed = async (input: () => ToolOutput): Promise<unknown> => {
+  const result = await resultOf(made(async () => input()))
   return result?.kind === 'ObservationEvent' ? result.observation : result
 }
 
@@ -122,24 +122,24 @@ describe('arguments', () => {
     name: z.string().default('x'),
     kind: z.string().optional(),
   })
-  const given: unknown[] = []
+  const input: unknown[] = []
   const checked = tool({
     name: 'do',
     description: '',
     parameters: schema,
-    execute: (args) => void given.push(args),
+    execute: (args) => void input.push(args),
   })
 
   it('are what the schema makes of them, a `kind` of their own included', async () => {
-    given.length = 0
+    input.length = 0
     await resultOf(checked, '{"n":"4","kind":"dir"}')
-    expect(given).toEqual([{ n: 4, name: 'x', kind: 'dir' }])
+    expect(input).toEqual([{ n: 4, name: 'x', kind: 'dir' }])
   })
 
   it('that do not fit are not executed, and the model reads what is wrong with each', async () => {
-    given.length = 0
+    input.length = 0
     const result = await resultOf(checked, '{"n":"four","name":5}')
-    expect(given).toEqual([])
+    expect(input).toEqual([])
     expect(result).toMatchObject({ kind: 'AgentErrorEvent' })
     const { error } = result as { readonly error: string }
     expect(error).toMatch(/^The call was not executed: its arguments do not fit\. n: .*\. name: .*\.$/)
@@ -171,13 +171,13 @@ it("a provider's own tools are passed on as they are, and executed here where th
   const bash = { type: 'bash_20250124', name: 'bash' }
   const search = { type: 'web_search_20250305', name: 'web_search' }
   const calls = [{ id: 'c', name: 'bash', args: '{"command":"ls"}' }]
-  const { step, asked } = scripted(STEP_WIRES.anthropic, [{ calls }], {
+  const { step, requests } = scripted(STEP_WIRES.anthropic, [{ calls }], {
     tools: [{ ...bash, repeatable: true, execute: ({ command }) => `ran ${String(command)}` }, search],
     system: 'Be brief.',
   })
   expect((await conversation.run(step)).status).toBe('finished')
-  expect(asked[0]?.['tools']).toEqual([bash, search])
-  expect(JSON.stringify(asked[1])).toContain('ran ls')
+  expect(requests[0]?.['tools']).toEqual([bash, search])
+  expect(JSON.stringify(requests[1])).toContain('ran ls')
   const call = (await branch(conversation)).find((event) => event.kind === 'ActionEvent')
   expect(call?.kind === 'ActionEvent' && step.repeats?.(call)).toBe(true)
 })
@@ -216,9 +216,9 @@ describe('execution', () => {
 
   it('that hangs is left behind by an interrupt, and told of it', async () => {
     const conversation = await begin()
-    let told: AbortSignal | null = null
+    let report: AbortSignal | null = null
     const hangs = made(async (_, { signal, call }) => {
-      told = signal
+      report = signal
       expect(call.tool_call_id).toBe('c')
       await conversation.interrupt()
       return new Promise(() => undefined)
@@ -227,6 +227,6 @@ describe('execution', () => {
       tools: [hangs],
     })
     expect((await conversation.run(step)).status).toBe('paused')
-    expect(told).toMatchObject({ aborted: true })
+    expect(report).toMatchObject({ aborted: true })
   })
 })

@@ -43,9 +43,9 @@ type Raw = Readonly<Record<string, unknown>>
 export interface StepWire {
   readonly name: string
   /** A reply as the provider gives it. */
-  readonly whole: (said: Said, no: number) => Raw
+  readonly whole: (text: Said, number: number) => Raw
   /** The events of its stream. */
-  readonly stream: (said: Said, no: number) => readonly Raw[]
+  readonly stream: (messages: Said, number: number) => readonly Raw[]
   /** The step over a function that is given each request, and gives a reply or its stream. */
   readonly step: (
     create: (request: Raw, signal: AbortSignal) => Promise<unknown>,
@@ -58,21 +58,23 @@ export interface StepWire {
 const failed = (message: string, fields: object): Error => Object.assign(new Error(message), fields)
 
 /** What a provider says in its grammar. */
-const said = ({ provider }: Grammar): Pick<StepWire, 'whole' | 'stream'> => {
+const output = ({ provider }: Grammar): Pick<StepWire, 'whole' | 'stream'> => {
   const grammar = provider as ProviderGrammar
-  const contents = ({ text, calls = [] }: Said, no: number) => [
-    ...(text === undefined ? [] : grammar.contents(text, `${no}`)),
-    ...calls.flatMap(({ id, name, args }, at) => grammar.contents({ call: name, id, args }, `${no}_${at}`)),
+  const contents = ({ text, calls = [] }: Said, number: number) => [
+    ...(text === undefined ? [] : grammar.contents(text, `${number}`)),
+    ...calls.flatMap(({ id, name, args }, index) =>
+      grammar.contents({ call: name, id, args }, `${number}_${index}`),
+    ),
   ]
   return {
-    whole: (reply, no) => grammar.whole(contents(reply, no), { requestNumber: no, end: null }),
-    stream: (reply, no) => grammar.stream(contents(reply, no), { requestNumber: no, end: null }),
+    whole: (reply, number) => grammar.whole(contents(reply, number), { requestNumber: number, end: null }),
+    stream: (reply, number) => grammar.stream(contents(reply, number), { requestNumber: number, end: null }),
   }
 }
 
 const anthropic: StepWire = {
   name: 'Anthropic Messages',
-  ...said(ANTHROPIC),
+  ...output(ANTHROPIC),
   step: (create, options) =>
     anthropicStep({
       ...options,
@@ -91,7 +93,7 @@ const anthropic: StepWire = {
 
 const chat: StepWire = {
   name: 'OpenAI Chat Completions',
-  ...said(OPENAI_CHAT),
+  ...output(OPENAI_CHAT),
   step: (create, options) =>
     openaiChatStep({
       ...options,
@@ -105,7 +107,7 @@ const chat: StepWire = {
 
 const responses: StepWire = {
   name: 'OpenAI Responses',
-  ...said(OPENAI_RESPONSES),
+  ...output(OPENAI_RESPONSES),
   step: (create, options) =>
     openaiResponsesStep({
       ...options,
@@ -119,7 +121,7 @@ const responses: StepWire = {
 
 const google: StepWire = {
   name: 'Gemini',
-  ...said(GOOGLE),
+  ...output(GOOGLE),
   step: (create, options) => {
     const ask = (params: { readonly config: { readonly abortSignal: AbortSignal } }): Promise<unknown> =>
       create(params as never, params.config.abortSignal)
@@ -138,7 +140,7 @@ const google: StepWire = {
 
 const interactions: StepWire = {
   name: 'Gemini Interactions',
-  ...said(INTERACTIONS),
+  ...output(INTERACTIONS),
   step: (create, options) =>
     interactionsStep({
       ...options,
@@ -152,7 +154,7 @@ const interactions: StepWire = {
 
 const bedrock: StepWire = {
   name: 'Amazon Bedrock Converse',
-  ...said(BEDROCK),
+  ...output(BEDROCK),
   step: (create, options) =>
     bedrockStep({
       ...options,
@@ -179,9 +181,9 @@ const usage = {
 const aiSdk: StepWire = {
   name: 'AI SDK',
   whole: () => ({}),
-  stream: ({ text, calls = [] }, no) => [
+  stream: ({ text, calls = [] }, number) => [
     { type: 'stream-start', warnings: [] },
-    { type: 'response-metadata', id: `ai_${no}`, modelId: 'm' },
+    { type: 'response-metadata', id: `ai_${number}`, modelId: 'm' },
     ...(text === undefined
       ? []
       : [
@@ -232,19 +234,19 @@ export function scripted(
   wire: StepWire,
   script: readonly (Said | object | ((signal: AbortSignal) => Promise<unknown>))[],
   options: StepOptions = {},
-): { readonly step: Step; readonly asked: readonly Raw[] } {
-  const left = [...script]
-  const asked: Raw[] = []
+): { readonly step: Step; readonly requests: readonly Raw[] } {
+  const remaining = [...script]
+  const requests: Raw[] = []
   const create = async (request: Raw, signal: AbortSignal): Promise<unknown> => {
-    asked.push(request)
-    const next = left.shift() ?? { text: 'Done.' }
+    requests.push(request)
+    const next = remaining.shift() ?? { text: 'Done.' }
     if (next instanceof Error) throw next
     if (typeof next === 'function') return next(signal)
     return options.stream === false
-      ? wire.whole(next, asked.length)
-      : streamed(wire.stream(next, asked.length))
+      ? wire.whole(next, requests.length)
+      : streamed(wire.stream(next, requests.length))
   }
-  return { step: wire.step(create, options), asked }
+  return { step: wire.step(create, options), requests }
 }
 
 /** The events, one by one. */

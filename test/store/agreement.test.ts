@@ -42,13 +42,13 @@ describe('an import', () => {
           const expected = byLog(facts)
           const store = memoryStore()
           await store.createConversation({ id: 'c' })
-          for (let at = 0; at < facts.length;) {
+          for (let index = 0; index < facts.length;) {
             const size = sizes.next().value as number
-            const batch = facts.slice(at, at + size)
-            const done = await store.append('c', batch, { mode: 'import', expected: at })
-            expect(done.headId).toBe(byLog(facts.slice(0, at + size)).headId)
+            const batch = facts.slice(index, index + size)
+            const done = await store.append('c', batch, { mode: 'import', expected: index })
+            expect(done.headId).toBe(byLog(facts.slice(0, index + size)).headId)
             expect(done.events.map(({ fact }) => fact)).toEqual(batch)
-            at += size
+            index += size
           }
           const stored = await store.read('c')
           expect(stored.map(shown)).toEqual(expected.entries)
@@ -62,13 +62,13 @@ describe('an import', () => {
 
           for (const { id, inTree } of stored.filter((_, i) => i % 5 === 0)) {
             if (id === null || !inTree) continue
-            const found = await everything((cursor) =>
+            const result = await everything((cursor) =>
               store.search({ conversationId: 'c', leafId: id, limit: 7, ...(cursor !== null && { cursor }) }),
             )
             const path = pathToEntry(findEventIn(expected.log, id) ?? null).filter(
               ({ event }) => event !== null,
             )
-            expect(found.map(({ seq }) => seq).toSorted((a, b) => a - b)).toEqual(path.map(({ seq }) => seq))
+            expect(result.map(({ seq }) => seq).toSorted((a, b) => a - b)).toEqual(path.map(({ seq }) => seq))
             if (path.length + 1 < stored.length) branched += 1
           }
           runs += 1

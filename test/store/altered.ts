@@ -22,8 +22,8 @@ export function handle(inner: Store): Store {
   const guarded = Object.entries(inner).map(([name, value]: [string, unknown]) => {
     if (typeof value !== 'function') return [name, value]
     if (name === 'close') return [name, async () => void (closed = true)]
-    const guard = (...given: readonly unknown[]): unknown => {
-      if (!closed) return Reflect.apply(value, inner, given)
+    const guard = (...inputs: readonly unknown[]): unknown => {
+      if (!closed) return Reflect.apply(value, inner, inputs)
       const error = new ColloquyError('store_closed', 'closed')
       if (name === 'watch') throw error
       return Promise.reject(error)

@@ -68,7 +68,7 @@ describe('on disk', () => {
 })
 
 /** MiB that a process takes at most. */
-const most = (file: string, work: string): number => {
+const limit = (file: string, work: string): number => {
   const child = join(import.meta.dirname, 'blobs-child.ts')
   const { stdout, stderr } = spawnSync(process.execPath, [child, file, work, '200'], { encoding: 'utf8' })
   expect(stderr.replaceAll(/^.*Warning.*$|^\(Use.*$/gm, '').trim()).toBe('')
@@ -79,7 +79,7 @@ describe('in memory', () => {
   it('a string of 200 MB is written, streamed and read whole without being there twice', () => {
     const file = FILES.next()
     const [none, written, streamed, whole] = ['none', 'write', 'stream', 'whole'].map((work) =>
-      most(file, work),
+      limit(file, work),
     )
     const base = none ?? 0
     expect(written).toBeLessThan(base + 200 + 120)
@@ -94,14 +94,14 @@ function ending(
   count: number,
 ): { readonly database: SqliteDatabase; readonly hasEnded: () => boolean } {
   const inner = new DatabaseSync(file)
-  let left = count
+  let remaining = count
   const next = <T>(work: () => T): T => {
-    left -= 1
-    if (left < 0) throw new Error('the process has ended')
+    remaining -= 1
+    if (remaining < 0) throw new Error('the process has ended')
     return work()
   }
   return {
-    hasEnded: () => left < 0,
+    hasEnded: () => remaining < 0,
     database: {
       exec: (sql) => next(() => inner.exec(sql)),
       prepare: (sql) => {

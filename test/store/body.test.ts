@@ -36,10 +36,10 @@ describe('a body', () => {
   it('is the same without what the store stamped', () => {
     fc.assert(
       fc.property(anyEvent(), (event) => {
-        const { timestamp: _, parent_id: __, ...given } = event
-        const stored = stampedBody({ ...given, timestamp: '2026-01-01T00:00:00Z' } as Event, 'head', false)
-        expect(sameBody(stored, given as Event)).toBe(true)
-        expect(sameBody(stored, { ...given, parent_id: null } as Event)).toBe(true)
+        const { timestamp: _, parent_id: __, ...input } = event
+        const stored = stampedBody({ ...input, timestamp: '2026-01-01T00:00:00Z' } as Event, 'head', false)
+        expect(sameBody(stored, input as Event)).toBe(true)
+        expect(sameBody(stored, { ...input, parent_id: null } as Event)).toBe(true)
       }),
     )
   })
@@ -89,17 +89,17 @@ describe('an own fact', () => {
   })
 
   it('is a frozen copy of anything else', () => {
-    const given = {
+    const input = {
       kind: 'MessageEvent',
       id: 'm',
       source: 'user',
       llm_message: { role: 'user', content: [{ text: 'a' }] },
     } as const
-    const own = ownFact(given)
-    expect(own).toEqual(given)
-    expect(own).not.toBe(given)
-    expect(Object.isFrozen((own as typeof given).llm_message.content[0])).toBe(true)
-    const half = Object.freeze({ ...given })
+    const ownValue = ownFact(input)
+    expect(ownValue).toEqual(input)
+    expect(ownValue).not.toBe(input)
+    expect(Object.isFrozen((ownValue as typeof input).llm_message.content[0])).toBe(true)
+    const half = Object.freeze({ ...input })
     expect(ownFact(half)).not.toBe(half)
   })
 

@@ -49,8 +49,8 @@ export const ITEM_FAULTS: readonly Fault[] = [
       return altered((inner) => ({
         async changeItems(changes) {
           const items = await inner.changeItems(changes)
-          return items.map((item, at) => {
-            const { id = '', put = null } = changes[at] ?? {}
+          return items.map((item, index) => {
+            const { id = '', put = null } = changes[index] ?? {}
             counts.set(id, put === null ? 0 : (counts.get(id) ?? 0) + 1)
             return item && { ...item, version: counts.get(id) ?? 0 }
           })
@@ -64,8 +64,8 @@ export const ITEM_FAULTS: readonly Fault[] = [
     () => {
       let claim: Promise<Item[]> | null = null
       return altered((inner) => ({
-        claimItems: (...given) => {
-          claim ??= inner.claimItems(...given).finally(() => (claim = null))
+        claimItems: (...input) => {
+          claim ??= inner.claimItems(...input).finally(() => (claim = null))
           return claim
         },
       }))
@@ -85,8 +85,8 @@ export const ITEM_FAULTS: readonly Fault[] = [
     'items: pages by id and by key partition the collection, in the order of code points, both ways',
     () =>
       altered((inner) => ({
-        async listItems(...given) {
-          const page = await inner.listItems(...given)
+        async listItems(...input) {
+          const page = await inner.listItems(...input)
           return { ...page, items: page.items.toSorted((a, b) => (a.id < b.id ? -1 : 1)) }
         },
       })),

@@ -20,9 +20,9 @@ export const LIST_FAULTS: readonly Fault[] = [
     'list: a status belongs to a version of the log, and does not change the conversation',
     () =>
       altered((inner) => ({
-        async setStatus(...given) {
-          const isSet = await inner.setStatus(...given)
-          if (isSet) await inner.updateConversation(given[0], {})
+        async setStatus(...input) {
+          const isSet = await inner.setStatus(...input)
+          if (isSet) await inner.updateConversation(input[0], {})
           return isSet
         },
       })),

@@ -31,14 +31,14 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
     'keeps snapshots beside conversations, and deletes only these',
     'snapshot: it goes with its conversation, and a later one with that id has none',
     () => {
-      const kept = new Map<string, readonly SnapshotPart[]>()
+      const stored = new Map<string, readonly SnapshotPart[]>()
       return altered((inner) => ({
         async saveSnapshot(id, parts, options) {
           await inner.saveSnapshot(id, parts, options)
-          kept.set(id, await inner.loadSnapshot(id))
+          stored.set(id, await inner.loadSnapshot(id))
         },
-        loadSnapshot: async (id) => [...(kept.get(id) ?? [])],
-        deleteSnapshot: async (id) => kept.delete(id),
+        loadSnapshot: async (id) => [...(stored.get(id) ?? [])],
+        deleteSnapshot: async (id) => stored.delete(id),
       }))
     },
   ],

@@ -16,14 +16,14 @@ const versionIn = async (store: Store, id: string): Promise<number> =>
 
 /** What a query finds, whole. */
 export async function all(store: Store, query: EventQuery): Promise<StoredEvent[]> {
-  const found: StoredEvent[] = []
+  const matches: StoredEvent[] = []
   let cursor: string | null = null
   do {
     const page: EventPage = await store.search({ ...query, limit: 100, ...(cursor !== null && { cursor }) })
-    found.push(...page.items)
+    matches.push(...page.items)
     cursor = page.next_page_id
   } while (cursor !== null)
-  return found
+  return matches
 }
 
 /**
@@ -75,9 +75,9 @@ export const offsetCursor = (): Store =>
       const { cursor, ...whole } = query
       const { scope, limit } = checkEventQuery(whole)
       const offset = cursor === undefined ? 0 : Number(decodeCursor(scope, cursor)[0])
-      const found = await all(inner, whole)
-      const next = offset + limit < found.length ? encodeCursor(scope, [String(offset + limit)]) : null
-      return { items: found.slice(offset, offset + limit), next_page_id: next }
+      const result = await all(inner, whole)
+      const next = offset + limit < result.length ? encodeCursor(scope, [String(offset + limit)]) : null
+      return { items: result.slice(offset, offset + limit), next_page_id: next }
     },
   }))
 
@@ -98,12 +98,12 @@ export const textTimes = (): Store =>
     return {
       async search({ cursor, order, ...query }) {
         const { scope, limit, descending } = checkEventQuery({ ...query, ...(order && { order }) })
-        const found = await find(query)
-        if (descending) found.reverse()
+        const result = await find(query)
+        if (descending) result.reverse()
         const last = cursor === undefined ? undefined : decodeCursor(scope, cursor)[0]
-        const start = found.findIndex(({ seq }) => String(seq) === last) + 1
-        const items = found.slice(start, start + limit)
-        const more = start + limit < found.length
+        const start = result.findIndex(({ seq }) => String(seq) === last) + 1
+        const items = result.slice(start, start + limit)
+        const more = start + limit < result.length
         return { items, next_page_id: more ? encodeCursor(scope, [String(items.at(-1)?.seq)]) : null }
       },
       count: async (filter) => (await find(filter)).length,
@@ -322,14 +322,14 @@ export const FAULTS: readonly Fault[] = [
   [
     'cuts ids at NUL',
     'get: the event of an id, null for all else',
-    () => altered((inner) => ({ get: (id, own) => inner.get(id, own.split('\u0000')[0] ?? '') })),
+    () => altered((inner) => ({ get: (id, ownId) => inner.get(id, ownId.split('\u0000')[0] ?? '') })),
   ],
   [
     'compares ids without letter case',
     'conversations: the same ids in two of them are two events',
     () =>
       altered((inner) => ({
-        createConversation: (given) => inner.createConversation({ ...given, id: given.id.toLowerCase() }),
+        createConversation: (input) => inner.createConversation({ ...input, id: input.id.toLowerCase() }),
       })),
   ],
   [

@@ -104,7 +104,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
   it('finds the last of very many by pages that look at some of them', async () => {
     const seen: number[] = []
     let cursor: string | null = null
-    let found: string[] = []
+    let matches: string[] = []
     do {
       const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations({
         titleContains: `t${MANY}`,
@@ -112,9 +112,9 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
         ...(cursor !== null && { cursor }),
       })
       seen.push(page.items.length)
-      found = [...found, ...page.items.map((record) => record.id)]
+      matches = [...matches, ...page.items.map((record) => record.id)]
       cursor = page.next_page_id
     } while (cursor !== null)
-    expect([found, seen.length]).toEqual([[id(MANY)], 11])
+    expect([matches, seen.length]).toEqual([[id(MANY)], 11])
   })
 })

@@ -67,14 +67,14 @@ describe('a cursor', () => {
   it('is refused after any change, cut or addition', () => {
     const cursor = encodeCursor('scope', ['1767225600000000', '41'])
     const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-    for (let at = 0; at < cursor.length; at += 1) {
+    for (let index = 0; index < cursor.length; index += 1) {
       for (const digit of digits) {
-        if (digit !== cursor[at]) {
-          expect(faultOf('scope', cursor.slice(0, at) + digit + cursor.slice(at + 1))).not.toBeNull()
+        if (digit !== cursor[index]) {
+          expect(faultOf('scope', cursor.slice(0, index) + digit + cursor.slice(index + 1))).not.toBeNull()
         }
-        expect(faultOf('scope', cursor.slice(0, at) + digit + cursor.slice(at))).not.toBeNull()
+        expect(faultOf('scope', cursor.slice(0, index) + digit + cursor.slice(index))).not.toBeNull()
       }
-      expect(faultOf('scope', cursor.slice(0, at) + cursor.slice(at + 1))).not.toBeNull()
+      expect(faultOf('scope', cursor.slice(0, index) + cursor.slice(index + 1))).not.toBeNull()
     }
   })
 

@@ -28,7 +28,7 @@ class Plain {
   readonly nodes = new Map<string, TreeNode>()
   readonly lanes = new Map<number, LaneOrigin | null>()
   tip: LogTip = EMPTY_TIP
-  readonly asked: { ids: string[]; positions: number[] } = { ids: [], positions: [] }
+  readonly requestCount: { ids: string[]; positions: number[] } = { ids: [], positions: [] }
 
   context(): AppendContext {
     return {
@@ -37,8 +37,8 @@ class Plain {
       timeZone: null,
       tip: this.tip,
       lease: null,
-      find: (id) => (this.asked.ids.push(id), this.nodes.get(id)),
-      at: (seq) => (this.asked.positions.push(seq), this.events[seq] as StoredEvent),
+      find: (id) => (this.requestCount.ids.push(id), this.nodes.get(id)),
+      at: (seq) => (this.requestCount.positions.push(seq), this.events[seq] as StoredEvent),
     }
   }
 
@@ -61,10 +61,10 @@ function importAll(
   look: (log: Plain, batch: readonly Fact[]) => void,
 ): Plain {
   const log = new Plain()
-  for (let at = 0, i = 0; at < facts.length; i += 1) {
-    const batch = facts.slice(at, at + (sizes[i % sizes.length] as number))
+  for (let index = 0, i = 0; index < facts.length; i += 1) {
+    const batch = facts.slice(index, index + (sizes[i % sizes.length] as number))
     look(log, batch)
-    at += batch.length
+    index += batch.length
   }
   return log
 }
@@ -86,7 +86,7 @@ describe('a decision', () => {
           }
           const derived = /^derived-/
           const { added } = runImport(log, batch)
-          expect(log.asked.ids.filter((id) => !announced.has(id) && !derived.test(id))).toEqual([])
+          expect(log.requestCount.ids.filter((id) => !announced.has(id) && !derived.test(id))).toEqual([])
           expect(added.length).toBe(batch.length)
         })
       }),
@@ -117,10 +117,10 @@ describe('a decision', () => {
   })
 
   it('gives frozen events, whatever it was given', () => {
-    const given: Event = { kind: 'ConversationStateUpdateEvent', id: 'u', key: 'k', value: { a: [1] } }
-    const [event] = decideAppend(new Plain().context(), [given]).events
+    const input: Event = { kind: 'ConversationStateUpdateEvent', id: 'u', key: 'k', value: { a: [1] } }
+    const [event] = decideAppend(new Plain().context(), [input]).events
     expect(Object.isFrozen(event)).toBe(true)
-    expect(Object.isFrozen((event?.fact as typeof given | undefined)?.value)).toBe(true)
+    expect(Object.isFrozen((event?.fact as typeof input | undefined)?.value)).toBe(true)
   })
 })
 
@@ -149,8 +149,12 @@ describe('lanes', () => {
             segments.some((segment) => segment.lane === lane && seq <= segment.upTo),
           )
           const byParents: TreeNode[] = []
-          for (let at: TreeNode | undefined = node; at !== undefined; at = log.nodes.get(at.parentId ?? ''))
-            byParents.push(at)
+          for (
+            let index: TreeNode | undefined = node;
+            index !== undefined;
+            index = log.nodes.get(index.parentId ?? '')
+          )
+            byParents.push(index)
           expect(bySegments).toEqual(byParents.toReversed())
           expect(new Set(segments.map(({ lane }) => lane)).size).toBe(segments.length)
           for (const { upTo, until } of segments)
@@ -165,7 +169,7 @@ describe('lanes', () => {
 })
 
 function runImport(log: Plain, batch: readonly Fact[]): AppendDecision {
-  log.asked.ids.length = 0
+  log.requestCount.ids.length = 0
   const decision = decideAppend(log.context(), batch, { mode: 'import', expected: log.tip.version })
   log.write(decision)
   return decision
@@ -176,10 +180,10 @@ describe('what is no event', () => {
 
   it.each([null, undefined, 7, 'PauseEvent', [], {}, secret, { ...secret, kind: ['PauseEvent'] }])(
     '%j is refused, by an error that does not repeat it (law X3)',
-    (given) => {
-      expect(isFact(given)).toBe(false)
+    (input) => {
+      expect(isFact(input)).toBe(false)
       const refused = { code: 'invalid_event', message: expect.any(String) as string }
-      const append = (): unknown => decideAppend(new Plain().context(), [given as Fact])
+      const append = (): unknown => decideAppend(new Plain().context(), [input as Fact])
       expect(append).toThrow(expect.objectContaining(refused))
       try {
         append()

@@ -57,8 +57,8 @@ describe('a cursor of the feed', () => {
     const { scope } = checkFeedQuery()
     for (const store of [memoryStore(), sqliteStore({ file: ':memory:' })].map(closing)) {
       await store.createConversation({ id: 'c' })
-      for (const place of ['x', 'x y', '1 x', '-1', '1e3', '0x1', 'NaN', '1 1', '9'.repeat(20), ' 1'])
-        await expect(store.feed({ after: encodeCursor(scope, [place, 'w', '1']) })).rejects.toMatchObject({
+      for (const position of ['x', 'x y', '1 x', '-1', '1e3', '0x1', 'NaN', '1 1', '9'.repeat(20), ' 1'])
+        await expect(store.feed({ after: encodeCursor(scope, [position, 'w', '1']) })).rejects.toMatchObject({
           code: 'invalid_cursor',
         })
       for (const until of ['', 'x', '-1', '1.5', 'Infinity'])
@@ -85,8 +85,8 @@ describe('a shard', () => {
       await settled(store, {}, ids.length)
       for (const shard of new Set(ids.map(shardOf))) {
         const { items } = await store.feed({ shard })
-        const told = items.map((item) => item.conversationId)
-        expect(told, store.name).toEqual(ids.filter((one) => shardOf(one) === shard))
+        const reports = items.map((item) => item.conversationId)
+        expect(reports, store.name).toEqual(ids.filter((one) => shardOf(one) === shard))
       }
     }
   })
@@ -97,15 +97,15 @@ describe('the feed of PostgreSQL', () => {
     const slow = new pg.Client({ connectionString: database.url })
     await slow.connect()
     onTestFinished(() => slow.end())
-    const [store, held] = [
+    const [store, current] = [
       closing(postgresStore({ client: database.pool })),
       closing(postgresStore({ client: slow })),
     ]
     for (const id of ['c', 'd']) await store.createConversation({ id })
     const { next } = await settled(store, {}, 2)
-    await held.read('c')
+    await current.read('c')
     await slow.query('BEGIN')
-    await held.append('c', [pause('slow')])
+    await current.append('c', [pause('slow')])
     await store.append('d', [pause('fast')])
     const early = await store.feed({ after: next })
     expect([early.items, early.more, early.reset]).toEqual([[], false, false])
@@ -129,16 +129,16 @@ describe('the feed of PostgreSQL', () => {
 })
 
 it('followers over PostgreSQL share what happens, and take over from one that died (law B4)', async () => {
-  const given = new Map<string, (number | undefined)[]>()
+  const input = new Map<string, (number | undefined)[]>()
   const stores = [0, 1, 2].map(() => closing(postgresStore({ client: database.pool, schema: 'followed' })))
   const [writer, first, second] = stores as [Store, Store, Store]
-  const ids = Array.from({ length: 12 }, (_, at) => `c${at}`)
+  const ids = Array.from({ length: 12 }, (_, index) => `c${index}`)
   const append = (seq: number): Promise<unknown> =>
     Promise.all(ids.map((id) => writer.append(id, [pause(`${id} ${seq}`)])))
   for (const id of ids) await writer.createConversation({ id })
   await append(0)
   const { store, dieAfter } = mortal(first)
-  const engines = [store, second].map((own) => createEngine({ store: own }))
+  const engines = [store, second].map((ownValue) => createEngine({ store: ownValue }))
   const options = { name: 'f', leaseTtl: 400, pollInterval: 50, onError: () => undefined }
   const followers: Follower[] = []
   for (const engine of engines) {
@@ -146,18 +146,18 @@ it('followers over PostgreSQL share what happens, and take over from one that di
     const handler: FollowHandler = (items) => {
       for (const item of items)
         if (item.type === 'event')
-          given.set(item.conversationId, [...(given.get(item.conversationId) ?? []), item.seq])
+          input.set(item.conversationId, [...(input.get(item.conversationId) ?? []), item.seq])
     }
     followers.push(await engine.follow(options, handler))
   }
-  const all = (count: number): boolean => ids.every((id) => new Set(given.get(id)).size === count)
+  const all = (count: number): boolean => ids.every((id) => new Set(input.get(id)).size === count)
   await until(() => all(1) && followers.every(({ shards }) => shards === SHARDS / 2))
   await append(1)
   await until(() => all(2))
   dieAfter(0)
   await append(2)
   await until(() => all(3))
-  for (const id of ids) expect([...new Set(given.get(id))]).toEqual([0, 1, 2])
+  for (const id of ids) expect([...new Set(input.get(id))]).toEqual([0, 1, 2])
   await until(() => followers[1]?.shards === SHARDS)
 })
 
@@ -193,15 +193,15 @@ it('a page of a shard of SQLite that looks at enough rows of others goes on behi
   for (let n = 0; n < 500; n += 1) await store.append('loud', [pause(`l${n}`)])
   await store.append('quiet', [pause('last')])
   const shard = shardOf('quiet')
-  const found: string[] = []
+  const matches: string[] = []
   let pages = 0
   let page = await store.feed({ shard, limit: 1 })
   for (; page.more || page.items.length > 0; page = await store.feed({ shard, limit: 1, after: page.next })) {
-    found.push(...words(page.items))
+    matches.push(...words(page.items))
     pages += 1
     expect(page.reset).toBe(false)
   }
-  expect(found).toEqual(['quiet changed', 'quiet first', 'quiet last'])
+  expect(matches).toEqual(['quiet changed', 'quiet first', 'quiet last'])
   expect(pages).toBeLessThan(10)
   await store.append('quiet', [pause('later')])
   expect(words((await store.feed({ shard, limit: 1, after: page.next })).items)).toEqual(['quiet later'])

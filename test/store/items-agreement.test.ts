@@ -105,9 +105,9 @@ function player(store: Store) {
     if (order.do === 'list') {
       const pages: unknown[] = []
       let cursor: string | undefined
-      const given = Object.fromEntries(Object.entries(order.query).filter(([, one]) => one !== undefined))
+      const input = Object.fromEntries(Object.entries(order.query).filter(([, one]) => one !== undefined))
       do {
-        const query = { ...given, ...(cursor !== undefined && { cursor }) }
+        const query = { ...input, ...(cursor !== undefined && { cursor }) }
         const page = await store.listItems(order.collection, query)
         pages.push([page.items.map(shown), page.next_page_id])
         cursor = page.next_page_id ?? undefined

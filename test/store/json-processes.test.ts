@@ -64,37 +64,38 @@ describe('writers of JSON files that are killed', () => {
   it('lose nothing that was acknowledged, and leave nothing half', async () => {
     const data = newFolder()
     const file = write('writer.ts', WRITER)
-    const said: string[] = []
+    const text: string[] = []
     const run = async (name: string, count: number): Promise<void> => {
       const child = spawn(process.execPath, [file, name, data], { stdio: ['ignore', 'pipe', 'inherit'] })
-      let left = count
+      let remaining = count
       for await (const line of createInterface({ input: child.stdout })) {
-        said.push(line)
-        if ((left -= 1) === 0) child.kill('SIGKILL')
+        text.push(line)
+        if ((remaining -= 1) === 0) child.kill('SIGKILL')
       }
       if (child.signalCode === null) await once(child, 'exit')
     }
     await Promise.all([run('a', 12), run('b', 25)])
-    expect(said.length).toBeGreaterThanOrEqual(37)
+    expect(text.length).toBeGreaterThanOrEqual(37)
 
     const store = openIn(data)
     const log = await store.read('c', { limit: 100_000 })
     expect(log.map(({ seq }) => seq)).toEqual([...log.keys()])
     const ids = log.map(({ id }) => id ?? '')
-    for (const batch of said) expect(ids).toContain(`${batch}.2`)
-    for (const [at, id] of ids.entries()) expect(id.slice(0, -2)).toBe(ids[at - (at % 3)]?.slice(0, -2))
-    for (const batch of said)
+    for (const batch of text) expect(ids).toContain(`${batch}.2`)
+    for (const [index, id] of ids.entries())
+      expect(id.slice(0, -2)).toBe(ids[index - (index % 3)]?.slice(0, -2))
+    for (const batch of text)
       expect([await store.getItem('done', `${batch}.0`), await store.getConversation(`${batch}.0`)]).toEqual([
         expect.objectContaining({ id: `${batch}.0` }),
         null,
       ])
-    const told: string[] = []
+    const reports: string[] = []
     for (let page = await store.feed(); ; page = await store.feed({ after: page.next })) {
       for (const item of page.items)
-        if (item.type === 'event' && item.conversationId === 'c') told.push(item.event.id ?? '')
+        if (item.type === 'event' && item.conversationId === 'c') reports.push(item.event.id ?? '')
       if (!page.more) break
     }
-    expect(told).toEqual(ids)
+    expect(reports).toEqual(ids)
     await store.close()
   })
 })

@@ -81,8 +81,8 @@ describe('a store broken on purpose', () => {
     ...WATCH_FAULTS,
   ])('that %s fails: %s', async (_, finder, make) => {
     const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })
-    const found = cases.find(({ name }) => name === finder)
-    await expect(found?.run()).rejects.toThrow(finder)
+    const match = cases.find(({ name }) => name === finder)
+    await expect(match?.run()).rejects.toThrow(finder)
   })
 })
 

@@ -59,13 +59,13 @@ const counted = (rows: Row[]): Row[] =>
   })
 
 function watched(log: MemoryLog): MemoryLog {
-  const groups = (given: MemoryLog['groups']): MemoryLog['groups'] =>
-    new Map([...given].map(([key, group]) => [key, { ...group, rows: counted(group.rows) }]))
+  const groups = (input: MemoryLog['groups']): MemoryLog['groups'] =>
+    new Map([...input].map(([key, group]) => [key, { ...group, rows: counted(group.rows) }]))
   return {
     ...log,
     all: counted(log.all),
     groups: groups(log.groups),
-    laneGroups: new Map([...log.laneGroups].map(([lane, given]) => [lane, groups(given)])),
+    laneGroups: new Map([...log.laneGroups].map(([lane, input]) => [lane, groups(input)])),
   }
 }
 
@@ -163,8 +163,8 @@ describe('sorted lists', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20)), fc.nat(20), (list, wanted) => {
         const sorted = list.toSorted((a, b) => a - b)
-        const found = sorted.findIndex((item) => item >= wanted)
-        expect(firstFrom(sorted, (item) => item < wanted)).toBe(found === -1 ? sorted.length : found)
+        const index = sorted.findIndex((item) => item >= wanted)
+        expect(firstFrom(sorted, (item) => item < wanted)).toBe(index === -1 ? sorted.length : index)
       }),
     )
   })

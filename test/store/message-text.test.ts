@@ -13,8 +13,8 @@ const text = (): fc.Arbitrary<string> => fc.string({ unit: character() })
 describe('folded text', () => {
   it('is well formed, without NUL, and folds no further', () => {
     fc.assert(
-      fc.property(text(), (given) => {
-        const folded = foldText(given)
+      fc.property(text(), (input) => {
+        const folded = foldText(input)
         expect(folded).not.toContain('\u0000')
         expect(folded).not.toMatch(/[\ud800-\udfff]/u)
         expect(foldText(folded)).toBe(folded)

@@ -71,15 +71,15 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
       )
       expect(signal, moment).toBe('SIGKILL')
     }
-    let found: readonly string[] = []
-    const keep = (texts: readonly string[]): void => void (found = texts)
+    let matches: readonly string[] = []
+    const keep = (texts: readonly string[]): void => void (matches = texts)
     await store.append('c', [{ kind: 'PauseEvent', id: 'end' }], {
       within: (tx) => {
         const list = rows.list(tx)
         return 'then' in list ? list.then(keep) : keep(list)
       },
     })
-    expect(found).toEqual(['after-commit'])
+    expect(matches).toEqual(['after-commit'])
     expect(await idsIn(store, 'c')).toEqual(['after-commit', 'end'])
     await store.deleteConversation('c')
     await store.close()

@@ -4,10 +4,10 @@ import type { EventPage, EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 
 /** All pages of a query, as the store gives them: two stores that give the same ones agree on items, order and cursors. */
-export async function pages(store: Store, asked: EventQuery): Promise<EventPage[]> {
+export async function pages(store: Store, requests: EventQuery): Promise<EventPage[]> {
   const all: EventPage[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: EventPage = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
+    const page: EventPage = await store.search({ ...requests, ...(cursor !== undefined && { cursor }) })
     all.push(page)
     cursor = page.next_page_id
   }

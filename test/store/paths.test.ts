@@ -92,7 +92,8 @@ describe('a search along a path', () => {
     const log = logOf(shape)
     for (const store of [memory, ...stores]) {
       await store.createConversation({ id: name })
-      for (let at = 0; at < log.length; at += 100) await store.append(name, log.slice(at, at + 100))
+      for (let index = 0; index < log.length; index += 100)
+        await store.append(name, log.slice(index, index + 100))
     }
     const listLeavesIn = [log.at(-1), log.at(-2), log[Math.floor(log.length * 0.6)], log[5]]
     let full = 0
@@ -100,10 +101,10 @@ describe('a search along a path', () => {
       for (const filter of FILTERS) {
         for (const order of ['timestamp', 'timestamp_desc'] as const) {
           for (const limit of [17, 100]) {
-            const asked = { conversationId: name, leafId: leaf?.id ?? '', order, limit, ...filter }
-            const expected = await pages(memory, asked)
+            const requests = { conversationId: name, leafId: leaf?.id ?? '', order, limit, ...filter }
+            const expected = await pages(memory, requests)
             full += expected.length - 1
-            for (const store of stores) expect(await pages(store, asked), store.name).toEqual(expected)
+            for (const store of stores) expect(await pages(store, requests), store.name).toEqual(expected)
           }
         }
       }
@@ -123,13 +124,14 @@ describe('a search along a path', () => {
     }))
     for (const store of [memory, ...stores]) {
       await store.createConversation({ id })
-      for (let at = 0; at < log.length; at += size) await store.append(id, log.slice(at, at + size))
+      for (let index = 0; index < log.length; index += size)
+        await store.append(id, log.slice(index, index + size))
     }
     for (const order of ['timestamp', 'timestamp_desc'] as const) {
-      const asked = { conversationId: id, leafId: 'e17', order, limit: 5 }
-      const expected = await pages(memory, asked)
+      const requests = { conversationId: id, leafId: 'e17', order, limit: 5 }
+      const expected = await pages(memory, requests)
       expect(expected).toHaveLength(3)
-      for (const store of stores) expect(await pages(store, asked), store.name).toEqual(expected)
+      for (const store of stores) expect(await pages(store, requests), store.name).toEqual(expected)
     }
   })
 })

@@ -45,15 +45,15 @@ async function outcome<T>(call: Promise<T>): Promise<unknown> {
 
 /** The same call on both stores; the outcome, once it is known to be one. */
 async function both<T>(call: (store: Store) => Promise<T>): Promise<T> {
-  const [expected, given] = await Promise.all([outcome(call(memory)), outcome(call(postgres))])
-  expect(given).toEqual(expected)
+  const [expected, input] = await Promise.all([outcome(call(memory)), outcome(call(postgres))])
+  expect(input).toEqual(expected)
   return expected as T
 }
 
 /** Asks both stores for everything about a conversation. Gives how many pages there were, and how many of paths. */
 async function agreeOn(
   id: string,
-  asked: readonly { readonly leaf: number | undefined }[],
+  requestCount: readonly { readonly leaf: number | undefined }[],
 ): Promise<{ pages: number; paths: number }> {
   const stored = await both((store) => store.read(id, { limit: 10_000 }))
   await both((store) => store.read(id, { direction: 'backward', limit: 5 }))
@@ -63,13 +63,13 @@ async function agreeOn(
   const seen = { pages: 0, paths: 0 }
   for (const leafId of ids.slice(-4))
     await both((store) => pages(store, { conversationId: id, leafId, limit: 9 }))
-  for (const { leaf, ...rest } of asked) {
+  for (const { leaf, ...rest } of requestCount) {
     const leafId = leaf === undefined ? undefined : (stored[leaf % stored.length]?.id ?? undefined)
     const one = only<EventQuery>({ ...rest, conversationId: id, leafId })
-    const found = await both((store) => pages(store, one))
+    const result = await both((store) => pages(store, one))
     await both((store) => store.count(one))
-    seen.pages += found.length
-    if (leafId !== undefined && found.length > 1) seen.paths += 1
+    seen.pages += result.length
+    if (leafId !== undefined && result.length > 1) seen.paths += 1
   }
   return seen
 }
@@ -79,23 +79,23 @@ describe('the PostgreSQL store agrees with memory', () => {
     const seen = { pages: 0, paths: 0, runs: 0 }
     const log = fc
       .record({ log: hostileLog(), times: fc.option(fc.infiniteStream(timestamp)) })
-      .map((given) =>
-        given.log.flatMap((fact): Fact[] => {
+      .map((input) =>
+        input.log.flatMap((fact): Fact[] => {
           if (!isQuarantined(fact) && fact.kind === 'StreamingDeltaEvent') return []
-          if (given.times === null || isQuarantined(fact)) return [fact]
-          return [Object.freeze({ ...fact, timestamp: given.times.next().value as string })]
+          if (input.times === null || isQuarantined(fact)) return [fact]
+          return [Object.freeze({ ...fact, timestamp: input.times.next().value as string })]
         }),
       )
     await fc.assert(
-      fc.asyncProperty(log, queries, async (facts, asked) => {
+      fc.asyncProperty(log, queries, async (facts, requests) => {
         const id = `import ${(runs += 1)}`
         await both((store) => store.createConversation({ id }))
-        for (let at = 0; at < facts.length; at += 7) {
-          await both((store) => store.append(id, facts.slice(at, at + 7), { mode: 'import' }))
+        for (let index = 0; index < facts.length; index += 7) {
+          await both((store) => store.append(id, facts.slice(index, index + 7), { mode: 'import' }))
         }
-        const found = await agreeOn(id, asked)
-        seen.pages += found.pages
-        seen.paths += found.paths
+        const result = await agreeOn(id, requests)
+        seen.pages += result.pages
+        seen.paths += result.paths
         seen.runs += 1
       }),
       { numRuns: 40 },
@@ -107,7 +107,7 @@ describe('the PostgreSQL store agrees with memory', () => {
   it('on live appends: taken ids, parents, moves, versions, leases, zones and imports in between', async () => {
     const seen: Record<string, number> = {}
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), queries, async (steps, asked) => {
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), queries, async (steps, requests) => {
         const id = `live ${(runs += 1)}`
         await both((store) => store.createConversation({ id }))
         const known: string[] = []
@@ -118,7 +118,7 @@ describe('the PostgreSQL store agrees with memory', () => {
           seen[name] = (seen[name] ?? 0) + 1
           if (name === 'appended' && 'append' in one) known.push(...one.append.map((event) => event.id ?? ''))
         }
-        await agreeOn(id, asked)
+        await agreeOn(id, requests)
       }),
       { numRuns: 150 },
     )
@@ -160,19 +160,19 @@ describe('the PostgreSQL store agrees with memory', () => {
     for (const direction of [1, -1]) {
       const id = `lanes ${(runs += 1)}`
       await both((store) => store.createConversation({ id }))
-      const at = (i: number): string => new Date(1e12 + direction * i * 1000).toISOString()
-      await both((store) => store.append(id, [{ kind: 'PauseEvent', id: 'n0', timestamp: at(0) }]))
+      const index = (i: number): string => new Date(1e12 + direction * i * 1000).toISOString()
+      await both((store) => store.append(id, [{ kind: 'PauseEvent', id: 'n0', timestamp: index(0) }]))
       for (let i = 1; i <= 60; i += 1) {
         const facts: Event[] = [
-          { kind: 'PauseEvent', id: `side${i}`, timestamp: at(i) },
+          { kind: 'PauseEvent', id: `side${i}`, timestamp: index(i) },
           {
             kind: 'InterruptEvent',
             id: `n${i}`,
             parent_id: `n${i - 1}`,
-            timestamp: at(i),
+            timestamp: index(i),
             source: i % 2 ? 'user' : 'agent',
           },
-          { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: at(i + 40) },
+          { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: index(i + 40) },
         ]
         await both((store) => store.append(id, facts))
       }
@@ -180,8 +180,8 @@ describe('the PostgreSQL store agrees with memory', () => {
       for (const order of ['timestamp', 'timestamp_desc'] as const) {
         for (const more of filters) {
           for (const limit of [13, 100]) {
-            const asked = { conversationId: id, leafId: 'm60', limit, order, ...more }
-            await both((store) => pages(store, asked))
+            const requests = { conversationId: id, leafId: 'm60', limit, order, ...more }
+            await both((store) => pages(store, requests))
           }
         }
       }

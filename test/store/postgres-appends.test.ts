@@ -60,7 +60,7 @@ describe('a batch that names its own events', () => {
       return { kind: 'PauseEvent', id, ...(i % 3 === 1 && { parent_id: ids[i - 1] ?? null }) }
     })
     const memory = memoryStore()
-    const told = await Promise.all(
+    const report = await Promise.all(
       [memory, store].map(async (each) => {
         await each.createConversation({ id: 'placed' })
         return [
@@ -70,7 +70,7 @@ describe('a batch that names its own events', () => {
         ]
       }),
     )
-    expect(told[1]).toEqual(told[0])
+    expect(report[1]).toEqual(report[0])
   })
 })
 
@@ -99,15 +99,10 @@ it('what is no event is refused by itself, and what is asked for at the same tim
     { kind: 'MessageEvent', id: 'w2', source: 'user', llm_message: { role: 'user', content: 7 } },
     { kind: 'MessageEvent', id: 'w3', source: 'user', llm_message: null, extended_content: [] },
   ] as object as Event[]
-  const given = ['a', 'b', 'd'].flatMap((id, i): Event[] => [{ kind: 'PauseEvent', id }, wrong[i] as Event])
-  const told = await Promise.allSettled(given.map((fact) => store.append('mixed', [fact])))
-  expect(told.map((one) => (one.status === 'rejected' ? one.reason.code : one.value.events[0]?.id))).toEqual([
-    'a',
-    'invalid_event',
-    'b',
-    'invalid_event',
-    'd',
-    'invalid_event',
-  ])
+  const input = ['a', 'b', 'd'].flatMap((id, i): Event[] => [{ kind: 'PauseEvent', id }, wrong[i] as Event])
+  const reports = await Promise.allSettled(input.map((fact) => store.append('mixed', [fact])))
+  expect(
+    reports.map((one) => (one.status === 'rejected' ? one.reason.code : one.value.events[0]?.id)),
+  ).toEqual(['a', 'invalid_event', 'b', 'invalid_event', 'd', 'invalid_event'])
   expect(await store.read('mixed')).toHaveLength(3)
 })

@@ -47,8 +47,8 @@ function startWriter(schema: string, name: string): Writer {
   const lines = createInterface({ input: child.stdout })
   const going = once(lines, 'line')
   lines.on('line', (line) => {
-    const said = JSON.parse(line) as 'go' | readonly (readonly [number, string])[]
-    if (said !== 'go') for (const [seq, id] of said) acknowledged.set(id, seq)
+    const text = JSON.parse(line) as 'go' | readonly (readonly [number, string])[]
+    if (text !== 'go') for (const [seq, id] of text) acknowledged.set(id, seq)
   })
   return { child, acknowledged, going }
 }

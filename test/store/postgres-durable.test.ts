@@ -6,7 +6,7 @@ import type { Lease, Store } from '../../src/store/contract/store.ts'
 import { until } from '../postgres/bystander.ts'
 import { codeOf } from '../../src/store/postgres/driver.ts'
 import { pause } from '../postgres/causes.ts'
-import { APP, type Place, place, settle } from '../postgres/place.ts'
+import { APP, type Place, position, settle } from '../postgres/place.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
 let server: TestServer
@@ -25,7 +25,7 @@ function opened(url: string): Store {
 }
 
 /** Lets the server wait for a standby that never comes, until `end`. */
-async function withoutStandby(at: Place): Promise<{
+async function withoutStandby(index: Place): Promise<{
   /** Whether a write waits for it; false when it has come to an end. */
   readonly isHeld: (write: Promise<unknown>) => Promise<boolean>
   /** Ends the connections of the store that wait. */
@@ -34,9 +34,9 @@ async function withoutStandby(at: Place): Promise<{
 }> {
   const waiting = async (user: string): Promise<number> =>
     (
-      await at.looker.query(
+      await index.looker.query(
         `SELECT FROM pg_stat_activity WHERE datname = $1 AND usename = $2 AND wait_event = 'SyncRep'`,
-        [at.name, user],
+        [index.name, user],
       )
     ).rows.length
   const isHeld = (write: Promise<unknown>, user = APP.name): Promise<boolean> =>
@@ -48,20 +48,22 @@ async function withoutStandby(at: Place): Promise<{
       until(async () => (await waiting(user)) > 0).then(() => true),
     ])
   const cutOff = async (user = APP.name): Promise<void> => {
-    await at.looker.query(
+    await index.looker.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = $1 AND usename = $2 AND wait_event = 'SyncRep'`,
-      [at.name, user],
+      [index.name, user],
     )
     await until(async () => (await waiting(user)) === 0)
   }
-  await at.rule('CREATE TABLE probe (a integer)')
-  await at.looker.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
-  await at.looker.query('SELECT pg_reload_conf()')
+  await index.rule('CREATE TABLE probe (a integer)')
+  await index.looker.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
+  await index.looker.query('SELECT pg_reload_conf()')
   // The server takes a moment to go by it: a commit of the superuser's tells when it does.
   let probe: Promise<unknown> = Promise.resolve()
   do {
-    probe = at.rule('SET synchronous_commit = on', 'INSERT INTO probe DEFAULT VALUES').catch(() => 'cut off')
+    probe = index
+      .rule('SET synchronous_commit = on', 'INSERT INTO probe DEFAULT VALUES')
+      .catch(() => 'cut off')
   } while (!(await isHeld(probe, 'postgres')))
   await cutOff('postgres')
   await probe
@@ -69,8 +71,8 @@ async function withoutStandby(at: Place): Promise<{
     isHeld,
     cutOff,
     end: async () => {
-      await at.looker.query('ALTER SYSTEM RESET synchronous_standby_names')
-      await at.looker.query('SELECT pg_reload_conf()')
+      await index.looker.query('ALTER SYSTEM RESET synchronous_standby_names')
+      await index.looker.query('SELECT pg_reload_conf()')
     },
   }
 }
@@ -100,10 +102,10 @@ describe('a write', () => {
     ['on', 'on'],
     ['remote_apply', 'remote_apply'],
   ])('where synchronous_commit is %s commits with %s', async (level, raised) => {
-    const at = await place(server)
-    await opened(at.url).countConversations()
+    const index = await position(server)
+    await opened(index.url).countConversations()
     // What is deferred to the commit sees the level that the commit then goes by.
-    await at.rule(
+    await index.rule(
       `CREATE TABLE levels (level text)`,
       `CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
       BEGIN INSERT INTO public.levels VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$`,
@@ -111,25 +113,25 @@ describe('a write', () => {
         (table) => `CREATE CONSTRAINT TRIGGER tell AFTER INSERT OR UPDATE OR DELETE ON colloquy.${table}
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.tell()`,
       ),
-      `ALTER DATABASE ${at.name} SET synchronous_commit = '${level}'`,
+      `ALTER DATABASE ${index.name} SET synchronous_commit = '${level}'`,
     )
-    const store = opened(at.url)
-    const found: Record<string, unknown> = {}
+    const store = opened(index.url)
+    const result: Record<string, unknown> = {}
     for (const [name, write] of Object.entries(WRITES)) {
-      await at.rule('TRUNCATE levels')
+      await index.rule('TRUNCATE levels')
       await write(store)
-      found[name] = await at.rule('SELECT DISTINCT level FROM levels')
+      result[name] = await index.rule('SELECT DISTINCT level FROM levels')
     }
-    expect(found).toEqual(Object.fromEntries(Object.keys(WRITES).map((name) => [name, [{ level: raised }]])))
+    expect(result).toEqual(Object.fromEntries(Object.keys(WRITES).map((name) => [name, [{ level: raised }]])))
   })
 
   it('waits for a standby that is gone, also where the user asked for local', async () => {
-    const at = await place(server)
-    await opened(at.url).createConversation({ id: 'c' })
-    await at.rule(`ALTER DATABASE ${at.name} SET synchronous_commit = 'local'`)
-    const store = opened(at.url)
+    const index = await position(server)
+    await opened(index.url).createConversation({ id: 'c' })
+    await index.rule(`ALTER DATABASE ${index.name} SET synchronous_commit = 'local'`)
+    const store = opened(index.url)
     expect(await store.read('c')).toEqual([])
-    const { isHeld, end } = await withoutStandby(at)
+    const { isHeld, end } = await withoutStandby(index)
     const append = store.append('c', [pause('a')]).then(() => 'acknowledged')
     try {
       expect(await isHeld(append)).toBe(true)
@@ -151,10 +153,10 @@ const AGAIN: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
 
 describe('a write whose writer was cut off while it waited for a standby', () => {
   it.each(Object.entries(AGAIN))('is acknowledged again once a standby has it: %s', async (_, write) => {
-    const at = await place(server)
-    const store = opened(at.url)
+    const index = await position(server)
+    const store = opened(index.url)
     for (const id of ['c', 'e']) await store.createConversation({ id })
-    const { isHeld, cutOff, end } = await withoutStandby(at)
+    const { isHeld, cutOff, end } = await withoutStandby(index)
     try {
       const first = write(store).catch(() => 'cut off')
       expect(await isHeld(first)).toBe(true)
@@ -171,11 +173,11 @@ describe('a write whose writer was cut off while it waited for a standby', () =>
   })
 
   it('is not in the feed before', async () => {
-    const at = await place(server)
-    const store = opened(at.url)
+    const index = await position(server)
+    const store = opened(index.url)
     await store.createConversation({ id: 'c' })
     const { next } = await store.feed()
-    const { isHeld, cutOff, end } = await withoutStandby(at)
+    const { isHeld, cutOff, end } = await withoutStandby(index)
     try {
       const append = store.append('c', [pause('a')]).catch(() => 'cut off')
       expect(await isHeld(append)).toBe(true)

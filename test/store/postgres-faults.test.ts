@@ -10,7 +10,7 @@ import { type PostgresClient, postgresStore } from '../../src/store/postgres/ind
 import type { Store } from '../../src/store/contract/store.ts'
 import { session, until, waiting } from '../postgres/bystander.ts'
 import { CAUSES, holdRow, pause } from '../postgres/causes.ts'
-import { APP, place, type Place, settle } from '../postgres/place.ts'
+import { APP, position, type Place, settle } from '../postgres/place.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
 let server: TestServer
@@ -92,8 +92,8 @@ describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
   // What an error is called does not depend on the way; how a connection is lost and made again does.
   for (const cause of CAUSES.filter(({ code }) => open === opened || code === 'store_unavailable')) {
     it(`meets ${cause.name}: one ${cause.code}, and goes on`, async () => {
-      const at = await place(server)
-      const store = open(at.url)
+      const index = await position(server)
+      const store = open(index.url)
       await store.createConversation({ id: 'c' })
       await store.append('c', [pause('a')])
       let last: string | null | undefined
@@ -107,11 +107,11 @@ describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
       await until(() => last === 'a')
       const facts = cause.facts ?? [pause('b')]
 
-      const end = await cause.begin(at)
+      const end = await cause.begin(index)
       // A connection that had just been let in comes after all were ended.
-      if (cause.mayBeLate === true) await until(() => at.cut().then(() => isRefused(store)))
+      if (cause.mayBeLate === true) await until(() => index.cut().then(() => isRefused(store)))
       const call = fails(store.append('c', facts), cause.code, cause.says)
-      await Promise.all([call, cause.during?.(at)])
+      await Promise.all([call, cause.during?.(index)])
       if (cause.readable === true) expect(await reads(store)).toEqual(['a'])
       else await fails(store.read('c'), cause.code, cause.says)
       await end()
@@ -119,46 +119,46 @@ describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
       const { version } = await store.append('c', facts)
       expect(version).toBe(1 + facts.length)
       expect((await store.read('c')).map(({ id }) => id)).toEqual(['a', ...facts.map(({ id }) => id)])
-      await opened(at.url).append('c', [pause('z')])
+      await opened(index.url).append('c', [pause('z')])
       await until(() => last === 'z')
     })
   }
 
   it('loses its idle connections without a word, and makes others', async () => {
-    const at = await place(server)
-    const store = open(at.url)
+    const index = await position(server)
+    const store = open(index.url)
     await store.createConversation({ id: 'c' })
     await store.append('c', [pause('a')])
     await Promise.all(Array.from({ length: 20 }, () => store.read('c')))
-    await at.cut()
+    await index.cut()
     // Their end takes a moment to arrive.
     await sleep(50)
     expect((await store.append('c', [pause('b')])).version).toBe(2)
-    await wakes(store, at)
+    await wakes(store, index)
   })
 })
 
 describe('a store that is opened', () => {
   for (const { name, begin, code, says } of CAUSES.filter(({ atOpening }) => atOpening === true)) {
     it(`under ${name}: ${code} for each call, until it works`, async () => {
-      const at = await place(server)
-      const end = await begin(at)
-      const store = opened(at.url)
+      const index = await position(server)
+      const end = await begin(index)
+      const store = opened(index.url)
       store.watch('c', () => undefined)
       const calls = [store.createConversation({ id: 'c' }), store.read('c'), store.listConversations()]
       await Promise.all(calls.map((call) => fails(call, code, says)))
       await end()
       await store.createConversation({ id: 'c' })
-      await wakes(store, at)
+      await wakes(store, index)
     })
   }
 
   it('by a user who may make no schema: store_read_only', async () => {
-    const at = await place(server)
-    await at.rule(`REVOKE CREATE ON DATABASE ${at.name} FROM app`)
-    const store = opened(at.url)
+    const index = await position(server)
+    await index.rule(`REVOKE CREATE ON DATABASE ${index.name} FROM app`)
+    const store = opened(index.url)
     await fails(store.createConversation({ id: 'c' }), 'store_read_only', /permission denied/)
-    await at.rule(`GRANT CREATE ON DATABASE ${at.name} TO app`)
+    await index.rule(`GRANT CREATE ON DATABASE ${index.name} TO app`)
     await store.createConversation({ id: 'c' })
   })
 
@@ -191,8 +191,8 @@ describe('a store that is opened', () => {
 
 describe('all calls at once', () => {
   it('are each answered by one error when their connections end, and all work afterwards', async () => {
-    const at = await place(server)
-    const store = opened(at.url)
+    const index = await position(server)
+    const store = opened(index.url)
     await store.createConversation({ id: 'c' })
     await store.append('c', [pause('a')])
     const calls: readonly (() => Promise<unknown>)[] = [
@@ -207,15 +207,15 @@ describe('all calls at once', () => {
       () => store.listConversations(),
       () => store.acquireLease('c', 'me', 1000),
     ]
-    await at.rival.query('BEGIN')
-    await at.rival.query('LOCK TABLE colloquy.conversation, colloquy.log, colloquy.event')
+    await index.rival.query('BEGIN')
+    await index.rival.query('LOCK TABLE colloquy.conversation, colloquy.log, colloquy.event')
     const failing = Promise.all(
       calls.map((call) => fails(call(), 'store_unavailable', /terminating connection/)),
     )
-    await until(async () => (await waiting(at.looker, at.name)) === calls.length)
-    await at.cut()
+    await until(async () => (await waiting(index.looker, index.name)) === calls.length)
+    await index.cut()
     await failing
-    await at.rival.query('ROLLBACK')
+    await index.rival.query('ROLLBACK')
     await Promise.all(calls.map((call) => call()))
     const ids = (await store.read('c')).map(({ id }) => id)
     expect(ids.toSorted()).toEqual(['a', 'b', 'd', 'e', 'f'])
@@ -224,12 +224,12 @@ describe('all calls at once', () => {
 
 describe('a single client that was given', () => {
   it('is not replaced when its connection ends: store_unavailable, and it closes', async () => {
-    const at = await place(server)
-    const client = await session(at.url)
+    const index = await position(server)
+    const client = await session(index.url)
     const store = postgresStore({ client, pollInterval: 30 })
     await store.createConversation({ id: 'c' })
     store.watch('c', () => undefined)
-    await at.cut()
+    await index.cut()
     await fails(store.read('c'), 'store_unavailable', /connection|terminat/i)
     await fails(store.append('c', [pause('a')]), 'store_unavailable', /not queryable/)
     await store.close()
@@ -238,14 +238,14 @@ describe('a single client that was given', () => {
 
 describe('closing', () => {
   it('ends while the server is down, and calls that wait are answered first', async () => {
-    const at = await place(server)
-    const store = opened(at.url)
+    const index = await position(server)
+    const store = opened(index.url)
     await store.createConversation({ id: 'c' })
     store.watch('c', () => undefined)
-    await holdRow(at)
+    await holdRow(index)
     const call = fails(store.append('c', [pause('a')]), 'store_unavailable', /terminat/)
-    await until(async () => (await waiting(at.looker, at.name)) > 0)
-    const { rows } = await at.rival.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    await until(async () => (await waiting(index.looker, index.name)) > 0)
+    const { rows } = await index.rival.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     const holder = rows[0]?.pid as number
     // Else it may notice first that the server is gone, and let the call through on its way out.
     process.kill(holder, 'SIGSTOP')
@@ -261,11 +261,11 @@ describe('closing', () => {
 
 describe('a table that somebody changed', () => {
   it('is store_unavailable for the body that is no JSON, and hides no other event', async () => {
-    const at = await place(server)
-    const store = opened(at.url)
+    const index = await position(server)
+    const store = opened(index.url)
     await store.createConversation({ id: 'c' })
     await store.append('c', [pause('a'), pause('b')])
-    await at.rule(`UPDATE colloquy.event SET body = '{"kind' WHERE id = 'a'`)
+    await index.rule(`UPDATE colloquy.event SET body = '{"kind' WHERE id = 'a'`)
     await expect(store.get('c', 'a')).rejects.toMatchObject({
       code: 'store_unavailable',
       message: expect.stringMatching(/position 0 of "c" is no JSON/),

@@ -28,7 +28,7 @@ function opened(schema: string, client: Pick<pg.Pool, 'query'> = pool): Store {
 }
 
 /** All that a feed tells from a place on, up to an event, and where that ends: others' transactions may hold it back. */
-async function told(store: Store, last: string, from?: string): Promise<{ names: string[]; end: string }> {
+async function reports(store: Store, last: string, from?: string): Promise<{ names: string[]; end: string }> {
   const names: string[] = []
   let after = from
   while (names.at(-1) !== last) {
@@ -60,14 +60,14 @@ it('a page gives no event of a conversation that came under the id while it was 
   const reader = opened('amid', slow as typeof pool)
   await reader.feed({ from: 'end' })
   isNext = true
-  expect((await told(reader, 'new')).names).toEqual(['changed', 'deleted', 'changed', 'new'])
+  expect((await reports(reader, 'new')).names).toEqual(['changed', 'deleted', 'changed', 'new'])
 })
 
 it('a conversation whose creation waited for the earlier one to go is told of behind its end', async () => {
   const store = opened('behind')
   await store.createConversation({ id: 'c' })
   await pause(store, 'old 0')
-  const { end } = await told(store, 'old 0')
+  const { end } = await reports(store, 'old 0')
   const name = new URL(database.url).pathname.slice(1)
   const [looker, rival, late] = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
   onTestFinished(() => [looker, rival, late].forEach((client) => client.release()))
@@ -84,6 +84,6 @@ it('a conversation whose creation waited for the earlier one to go is told of be
   await late.query('COMMIT')
   await pause(store, 'new 0')
   await pause(store, 'new 1')
-  const { names } = await told(store, 'new 1', end)
+  const { names } = await reports(store, 'new 1', end)
   expect(names).toEqual(['deleted', 'changed', 'new 0', 'new 1'])
 })

@@ -91,13 +91,13 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
     const other = await otherProcess(database.url, schema)
     await other.tell('echo')
     let last = ''
-    let at = -1
+    let index = -1
     store.watch('c', () => {
       void store.read('c', { direction: 'backward', limit: 1 }).then(
         ([event]) => {
           // Reads go over several connections: one that began earlier may be the later to come.
-          if (event !== undefined && event.seq > at)
-            ({ seq: at, id: last } = { ...event, id: event.id ?? '' })
+          if (event !== undefined && event.seq > index)
+            ({ seq: index, id: last } = { ...event, id: event.id ?? '' })
         },
         () => null,
       )
@@ -158,7 +158,7 @@ class SlowPool implements PostgresPool {
   /** What goes on with each look whose answer is there, in order. */
   readonly looks: (() => void)[] = []
   /** The conversations of each look. */
-  readonly asked: unknown[] = []
+  readonly requests: unknown[] = []
   readonly lent = Promise.withResolvers<void>()
 
   constructor(pool: pg.Pool) {
@@ -168,7 +168,7 @@ class SlowPool implements PostgresPool {
   async query(text: string, values: unknown[] = []): Promise<{ readonly rows: unknown[] }> {
     const answer = await this.#pool.query(text, values)
     if (text.includes('conversation_id AS id, version')) {
-      this.asked.push(values[0])
+      this.requests.push(values[0])
       if (!this.#isFree) await new Promise<void>((resolve) => this.looks.push(resolve))
     }
     return answer
@@ -230,7 +230,7 @@ it('what begins a watch is a look at that conversation alone', async () => {
     await pool.look()
     await until(() => wakes.count === 1)
   }
-  expect(pool.asked).toEqual([['c'], ['d'], ['c']])
+  expect(pool.requests).toEqual([['c'], ['d'], ['c']])
 })
 
 describe('a look that is under way', () => {

@@ -117,9 +117,9 @@ async function readBlob(): Promise<void> {
 /** Does everything that a store can do. What comes first in a name is the method; a `!` marks what may read a lot. */
 function* everything(): Generator<readonly [name: string, call: () => Promise<unknown>]> {
   const id = `n${(calls += 1)}`
-  const pause = (own: string, parent_id?: string): Event => ({
+  const pause = (ownEvents: string, parent_id?: string): Event => ({
     kind: 'PauseEvent',
-    id: `${id} ${own}`,
+    id: `${id} ${ownEvents}`,
     ...(parent_id !== undefined && { parent_id }),
   })
   yield ['createConversation', () => store.createConversation({ id })]
@@ -222,7 +222,7 @@ const partsOf = (filter: ConversationFilter): number =>
 
 const someLists = (): ConversationQuery[] =>
   everyFilter()
-    .filter((filter, at) => partsOf(filter) < 2 || partsOf(filter) === 8 || at % 97 === 0)
+    .filter((filter, index) => partsOf(filter) < 2 || partsOf(filter) === 8 || index % 97 === 0)
     .flatMap((filter) => ORDERS.flatMap((order) => bothPages(filter, order)))
 
 describe.each(STATES)(
@@ -257,12 +257,12 @@ describe.each(STATES)(
         const isList =
           /^(list|count)Conv(?!.*exact)/.test(name) || (isFull && /^(list|count)Items/.test(name))
         wrong.push(...wrongs(plans, { isFull, mayReadMuch, isList }).map((what) => `${name} ${what}`))
-        const most = name.startsWith('listConv') ? MOST_LOOKED_AT : MOST_COUNTED + 1
+        const limit = name.startsWith('listConv') ? MOST_LOOKED_AT : MOST_COUNTED + 1
         const looked = plans.flatMap(({ nodes }) =>
           nodes.filter((node) => node['Relation Name'] === 'conversation'),
         )
         // What is told of many loops is rounded.
-        if (isList && !mayReadMuch && looked.some((node) => rowsOf(node) > 1.02 * most))
+        if (isList && !mayReadMuch && looked.some((node) => rowsOf(node) > 1.02 * limit))
           wrong.push(`${name} looks at ${Math.max(...looked.map(rowsOf))} conversations`)
       }
       expect(wrong).toEqual([])

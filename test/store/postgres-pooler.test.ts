@@ -49,12 +49,12 @@ function turning(backends: readonly pg.Client[]): PostgresClient {
       if (typeof text !== 'string') throw new Error('there are no prepared statements here')
       if (/^\s*(LISTEN|UNLISTEN|SET|BEGIN|COMMIT|PREPARE)\b/i.test(text))
         throw new Error(`no session: ${text}`)
-      const at = (turn += 1) % backends.length
-      const backend = backends[at] as pg.Client
-      const own = (last[at] as Promise<unknown>).then(() => backend.query(text, values))
+      const index = (turn += 1) % backends.length
+      const backend = backends[index] as pg.Client
+      const ownValue = (last[index] as Promise<unknown>).then(() => backend.query(text, values))
       const forget = (): Promise<unknown> => backend.query('DISCARD ALL')
-      last[at] = own.then(forget, forget)
-      return own
+      last[index] = ownValue.then(forget, forget)
+      return ownValue
     },
   }
 }
@@ -72,8 +72,8 @@ const WOKEN = /watch|close|reopen/
 /** Where calls wait for each other: these go over many connections and over one, by either way in turns; the other checks take all ways in turns. */
 const TOGETHER = /many|at once|meanwhile|while|lease/
 
-const goes = (name: string, at: number, way: number): boolean =>
-  WOKEN.test(name) || (TOGETHER.test(name) ? at % 2 === way % 2 : at % 4 === way)
+const goes = (name: string, index: number, way: number): boolean =>
+  WOKEN.test(name) || (TOGETHER.test(name) ? index % 2 === way % 2 : index % 4 === way)
 
 describe.each(Object.entries(WAYS))('the PostgreSQL store, %s', (name, to) => {
   // How much it holds is tried where connections are its own.
@@ -84,11 +84,11 @@ describe.each(Object.entries(WAYS))('the PostgreSQL store, %s', (name, to) => {
     size: 'quick',
   })
   const way = Object.keys(WAYS).indexOf(name)
-  const own = cases.filter((one, at) => goes(one.name, at, way))
-  for (const one of own) it(one.name, one.run)
+  const ownValue = cases.filter((one, index) => goes(one.name, index, way))
+  for (const one of ownValue) it(one.name, one.run)
 
   it('skips nothing', () => {
-    expect(own.length).toBeGreaterThan(30)
+    expect(ownValue.length).toBeGreaterThan(30)
     expect(cases.length).toBeGreaterThan(100)
     expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
   })

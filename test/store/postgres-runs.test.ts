@@ -54,7 +54,7 @@ const run: fc.Arbitrary<Run> = fc.record({
 })
 
 /** The events, in the order of their times, each with its parent, and the last of each branch. */
-function makeLog(given: readonly Run[]): { readonly log: Event[]; readonly listLeavesIn: string[] } {
+function makeLog(inputs: readonly Run[]): { readonly log: Event[]; readonly listLeavesIn: string[] } {
   const branches: string[][] = [[]]
   const log: Event[] = []
   const add = (event: object): string => {
@@ -63,20 +63,20 @@ function makeLog(given: readonly Run[]): { readonly log: Event[]; readonly listL
     log.push({ ...event, id, timestamp } as Event)
     return id
   }
-  for (const { branch, above, length, update, updateOf, updateAbove } of given) {
+  for (const { branch, above, length, update, updateOf, updateAbove } of inputs) {
     const chosen = branches[branch % branches.length] as string[]
     const path = above === 0 ? chosen : chosen.slice(0, Math.max(0, chosen.length - above))
     if (path !== chosen) branches.push(path)
-    for (let at = 0; at < length; at += 1) {
+    for (let index = 0; index < length; index += 1) {
       const parent_id = path.at(-1)
       const kind = log.length % 7 === 0 ? 'InterruptEvent' : 'PauseEvent'
       const source = log.length % 5 === 0 ? 'user' : 'environment'
       path.push(add({ kind, source, ...(parent_id !== undefined && { parent_id }) }))
-      if (at !== update) continue
+      if (index !== update) continue
       const inTree = (branches[updateOf % branches.length] as string[]).at(-1 - updateAbove) ?? path.at(-1)
-      const said = add({ kind: 'ConversationStateUpdateEvent', key: 'title', value: 'x', parent_id: inTree })
+      const text = add({ kind: 'ConversationStateUpdateEvent', key: 'title', value: 'x', parent_id: inTree })
       // An event may hang on a state update as well.
-      if (log.length % 2 === 0) path.push(add({ kind: 'PauseEvent', source: 'agent', parent_id: said }))
+      if (log.length % 2 === 0) path.push(add({ kind: 'PauseEvent', source: 'agent', parent_id: text }))
     }
   }
   return { log, listLeavesIn: branches.flatMap((path) => path.at(-1) ?? []) }
@@ -98,9 +98,9 @@ it('goes along every branch, whatever lies in between', async () => {
     fc.asyncProperty(
       fc.array(run, { minLength: 2, maxLength: 12 }),
       fc.integer({ min: 1, max: 100 }),
-      async (given, limit) => {
+      async (input, limit) => {
         const id = `runs ${(runs += 1)}`
-        const { log, listLeavesIn } = makeLog(given)
+        const { log, listLeavesIn } = makeLog(input)
         for (const store of [memory, postgres]) {
           await store.createConversation({ id })
           await store.append(id, log, { mode: 'import' })

@@ -24,8 +24,9 @@ const part = (number: number, ...bytes: readonly number[]) => ({
 
 /** Waits until somebody waits for a lock in this database. */
 async function someoneWaits(): Promise<void> {
-  const asked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  while ((await pool.query(asked)).rows.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  const requests = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  while ((await pool.query(requests)).rows.length === 0)
+    await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 describe('a save that is under way', () => {

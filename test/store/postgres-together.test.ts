@@ -101,25 +101,25 @@ async function inTurn(
   done: readonly (readonly [Call, AppendResult])[],
 ): Promise<Call[]> {
   const order = [...before]
-  const left = done.toSorted(([, a], [, b]) => a.version - b.version)
-  while (left.length > 0) {
-    const same = left.filter(([, { version }]) => version === left[0]?.[1].version)
+  const remaining = done.toSorted(([, a], [, b]) => a.version - b.version)
+  while (remaining.length > 0) {
+    const same = remaining.filter(([, { version }]) => version === remaining[0]?.[1].version)
     const results = await Promise.all(
-      same.map(async ([{ facts, options }, told]) => {
+      same.map(async ([{ facts, options }, reports]) => {
         const result = await outcomeOf((await storeOf(order)).append('c', facts, options))
-        return { result, told, fits: isDeepStrictEqual(result, told) }
+        return { result, told: reports, fits: isDeepStrictEqual(result, reports) }
       }),
     )
-    const { result, told } = results.find(({ fits }) => fits) ?? (results[0] as (typeof results)[0])
-    expect(result).toEqual(told)
-    const [next] = left.splice(
+    const { result, told: report } = results.find(({ fits }) => fits) ?? (results[0] as (typeof results)[0])
+    expect(result).toEqual(report)
+    const [next] = remaining.splice(
       Math.max(
         0,
         results.findIndex(({ fits }) => fits),
       ),
       1,
     )
-    order.push((next as (typeof left)[0])[0])
+    order.push((next as (typeof remaining)[0])[0])
   }
   return order
 }
@@ -207,10 +207,10 @@ describe('appends at once to one conversation', () => {
       const id = `c${(schemas += 1)}`
       await store.createConversation({ id })
       statements = 0
-      const told = await Promise.all(all.map((one) => store.append(id, [one])))
-      expect(told.map(({ version }) => version)).toEqual(all.map((_, i) => i + 1))
-      expect(told.map(({ headId }) => headId)).toEqual(all.map((one) => one.id))
-      expect((await store.read(id, { limit: 1_000 })).map(({ id: found }) => found)).toEqual(
+      const reports = await Promise.all(all.map((one) => store.append(id, [one])))
+      expect(reports.map(({ version }) => version)).toEqual(all.map((_, i) => i + 1))
+      expect(reports.map(({ headId }) => headId)).toEqual(all.map((one) => one.id))
+      expect((await store.read(id, { limit: 1_000 })).map(({ id: matches }) => matches)).toEqual(
         all.map((one) => one.id),
       )
       return statements
@@ -234,9 +234,9 @@ describe('appends at once to one conversation', () => {
         return lose()
       })
       expect(outcomes).toEqual(Array.from({ length: 9 }, () => true))
-      const found = (await store.read('c')).map(({ id }) => id)
-      expect(found).toHaveLength(18)
-      for (let i = 0; i < 9; i += 1) expect(found.indexOf(`b${i}`)).toBe(found.indexOf(`a${i}`) + 1)
+      const matches = (await store.read('c')).map(({ id }) => id)
+      expect(matches).toHaveLength(18)
+      for (let i = 0; i < 9; i += 1) expect(matches.indexOf(`b${i}`)).toBe(matches.indexOf(`a${i}`) + 1)
       await store.close()
     },
   )
@@ -270,21 +270,21 @@ describe('appends at once to one conversation', () => {
     const url = new URL(database.url)
     url.searchParams.set('options', '-c statement_timeout=600')
     const hurried = postgresStore({ url: url.href, schema, listen: false })
-    const told = await Promise.all(
+    const report = await Promise.all(
       Array.from({ length: 100 }, (_, i) => outcomeOf(hurried.append('c', [event(`e${i}`)]))),
     )
-    expect(told.filter((outcome) => !isDone(outcome))).toEqual([])
+    expect(report.filter((outcome) => !isDone(outcome))).toEqual([])
     expect((await hurried.getConversation('c'))?.version).toBe(101)
     await hurried.close()
     await store.close()
   })
 
   it('get on where nothing comes back from the one under way', async () => {
-    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const { promise: lease, resolve: release } = Promise.withResolvers<void>()
     let statements = 0
     const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
       statements += 1
-      if (statements === 1) await held
+      if (statements === 1) await lease
       return send()
     })
     await store.createConversation({ id: 'c' })

@@ -41,8 +41,8 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
           return memory as T
         }
         await both((store) => store.createConversation({ id: 'c' }))
-        for (let at = 0; at < log.length; at += 7) {
-          await both((store) => store.append('c', log.slice(at, at + 7), { mode: 'import' }))
+        for (let index = 0; index < log.length; index += 7) {
+          await both((store) => store.append('c', log.slice(index, index + 7), { mode: 'import' }))
         }
         const stored = await both((store) => store.read('c'))
         await both((store) => store.getConversation('c'))
@@ -54,11 +54,11 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
         )
         for (const { leaf, ...rest } of queries) {
           const leafId = leaf === undefined ? undefined : (stored[leaf % stored.length]?.id ?? undefined)
-          const asked = only<EventQuery>({ ...rest, conversationId: 'c', leafId })
-          const found = await both((store) => pages(store, asked))
-          await both((store) => store.count(asked))
-          if (found.length > 2) seen.deep += 1
-          if (found.length > 1 && leafId !== undefined) seen.paths += 1
+          const requests = only<EventQuery>({ ...rest, conversationId: 'c', leafId })
+          const result = await both((store) => pages(store, requests))
+          await both((store) => store.count(requests))
+          if (result.length > 2) seen.deep += 1
+          if (result.length > 1 && leafId !== undefined) seen.paths += 1
         }
         await Promise.all(stores.map((store) => store.close()))
         seen.runs += 1
@@ -75,28 +75,28 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
         memoryStore({ clock }),
         openStore(driver, FILES.next(), { clock, synchronous: 'normal' }),
       ]
-      const at = (i: number): string => new Date(1e12 + step * i * 1000).toISOString()
+      const index = (i: number): string => new Date(1e12 + step * i * 1000).toISOString()
       for (const store of stores) {
         await store.createConversation({ id: 'c' })
-        await store.append('c', [{ kind: 'PauseEvent', id: 'n0', timestamp: at(0) }])
+        await store.append('c', [{ kind: 'PauseEvent', id: 'n0', timestamp: index(0) }])
         for (let i = 1; i <= 60; i += 1) {
           await store.append('c', [
-            { kind: 'PauseEvent', id: `side${i}`, timestamp: at(i) },
+            { kind: 'PauseEvent', id: `side${i}`, timestamp: index(i) },
             {
               kind: 'InterruptEvent',
               id: `n${i}`,
               parent_id: `n${i - 1}`,
-              timestamp: at(i),
+              timestamp: index(i),
               source: i % 2 ? 'user' : 'agent',
             },
-            { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: at(i + 40) },
+            { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: index(i + 40) },
           ])
         }
       }
       for (const order of ['timestamp', 'timestamp_desc'] as const) {
         for (const more of [{}, { source: 'user' as const }, { kinds: ['InterruptEvent' as const] }]) {
-          const asked = { conversationId: 'c', leafId: 'm60', limit: 13, order, ...more }
-          const [memory, sqlite] = await Promise.all(stores.map((store) => pages(store, asked)))
+          const requests = { conversationId: 'c', leafId: 'm60', limit: 13, order, ...more }
+          const [memory, sqlite] = await Promise.all(stores.map((store) => pages(store, requests)))
           expect(sqlite).toEqual(memory)
           expect(memory?.length).toBeGreaterThan(2)
         }
@@ -125,14 +125,14 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
     }
     for (const order of ['timestamp', 'timestamp_desc'] as const) {
       for (const limit of [1, 2, 5]) {
-        const asked = {
+        const requests = {
           conversationId: 'c',
           leafId: 'e47',
           limit,
           order,
           excludeKinds: ['TokenEvent' as const],
         }
-        const [memory, sqlite] = await Promise.all(stores.map((store) => pages(store, asked)))
+        const [memory, sqlite] = await Promise.all(stores.map((store) => pages(store, requests)))
         expect(sqlite).toEqual(memory)
       }
     }

@@ -96,12 +96,12 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     expect((await store.search({ conversationId: 'c' })).items).toHaveLength(1)
     // By the driver as well: query_only is how a caller holds back a connection of their own.
     const database = openDatabase(driver, file)
-    const own = closing(sqliteStore({ database }))
-    await own.getConversation('c')
+    const ownConditions = closing(sqliteStore({ database }))
+    await ownConditions.getConversation('c')
     database.exec('PRAGMA query_only = 1')
-    await fails(own.append('c', [pause('b')]), 'store_read_only')
+    await fails(ownConditions.append('c', [pause('b')]), 'store_read_only')
     database.exec('PRAGMA query_only = 0')
-    expect((await own.append('c', [pause('b')])).version).toBe(2)
+    expect((await ownConditions.append('c', [pause('b')])).version).toBe(2)
   })
 
   it('a locked database is waited for, without holding up the event loop, and then store_busy', async () => {
@@ -274,10 +274,10 @@ describe('a file that cannot be used', () => {
   })
 
   it('is store_unavailable while its folder is missing, and works once it is there', async () => {
-    const place = join(FILES.path, 'later')
-    const store = closing(sqliteStore({ file: join(place, 'a.db'), ...settings }))
+    const path = join(FILES.path, 'later')
+    const store = closing(sqliteStore({ file: join(path, 'a.db'), ...settings }))
     await fails(store.createConversation({ id: 'c' }), 'store_unavailable', /folder/)
-    mkdirSync(place)
+    mkdirSync(path)
     await store.createConversation({ id: 'c' })
   })
 
@@ -337,8 +337,8 @@ describe('options', () => {
       const make = (): Store => sqliteStore({ file: ':memory:', [name]: value as never })
       expect(make).toThrow(code('invalid_argument', new RegExp(name)))
     }
-    for (const given of [undefined, {}, 'x.db', { path: 'x.db' }, { file: '' }, { database: {} }])
-      expect(() => sqliteStore(given as never)).toThrow(code('invalid_argument', /file/))
+    for (const input of [undefined, {}, 'x.db', { path: 'x.db' }, { file: '' }, { database: {} }])
+      expect(() => sqliteStore(input as never)).toThrow(code('invalid_argument', /file/))
   })
 
   it.each(DRIVERS)('say how durable an append is (%s)', async (driver) => {
@@ -374,9 +374,9 @@ describe('a file that is not what its path names any more', () => {
     const file = FILES.next()
     const store = await begin('node:sqlite', file)
     const backup = `${file}.backup`
-    const kept = sqliteStore({ file: backup })
-    await kept.createConversation({ id: 'c' })
-    await kept.close()
+    const stored = sqliteStore({ file: backup })
+    await stored.createConversation({ id: 'c' })
+    await stored.close()
     change(file, backup)
     await fails(store.append('c', [pause('b')]), 'store_unavailable', /deleted, moved or replaced/)
     if (name === 'replaced') {

@@ -91,9 +91,9 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     arbitrary: fc
       .tuple(id, facts, fc.constantFrom('any' as const, 'any' as const, 'none' as const, 1, 2))
       .map(
-        ([to, given, expected]): Call =>
+        ([to, input, expected]): Call =>
           (store) =>
-            store.append(to, given, { expected }),
+            store.append(to, input, { expected }),
       ),
   },
   {

@@ -145,12 +145,12 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
     await store.search({ ...query, conversationId: 'c' })
     return [...texts].filter((sql) => sql.includes('AS found')).flatMap((sql) => plan(inner, sql))
   }
-  const found = ['SCAN found', 'SEARCH e USING INTEGER PRIMARY KEY (rowid=?)']
+  const result = ['SCAN found', 'SEARCH e USING INTEGER PRIMARY KEY (rowid=?)']
   const instants = 'time>? AND time<?'
-  expect(await steps({})).toEqual([walk('time (log=?', instants), ...found])
-  expect(await steps({ order: 'timestamp_desc' })).toEqual([walk('time (log=?', instants), ...found])
+  expect(await steps({})).toEqual([walk('time (log=?', instants), ...result])
+  expect(await steps({ order: 'timestamp_desc' })).toEqual([walk('time (log=?', instants), ...result])
   const kind = walk('kind (log=? AND kind=? AND source=?', instants)
-  expect(await steps({ kinds: ['PauseEvent'] })).toEqual([kind, kind, kind, kind, ...found])
+  expect(await steps({ kinds: ['PauseEvent'] })).toEqual([kind, kind, kind, kind, ...result])
   // From a place on, the events of its instant are walked by row.
   const pauses = ['a', 'b'].map((id): Event => ({
     kind: 'PauseEvent',
@@ -162,7 +162,7 @@ it('a page walks the index of its order alone, both ways, from a place to a plac
   expect(await steps({ limit: 1, ...(cursor !== null && { cursor }) })).toEqual([
     walk('time (log=?', 'time=? AND rowid>?'),
     walk('time (log=?', instants),
-    ...found,
+    ...result,
   ])
   await store.close()
 })

@@ -43,14 +43,14 @@ function start(driver: Driver, file: string, ...more: readonly string[]): Child 
       resolve(err)
     })
   })
-  const said = (count: number): Promise<void> =>
+  const output = (count: number): Promise<void> =>
     new Promise((resolve, reject) => {
       const look = (): unknown => lines().length >= count && resolve()
       child.stdout.on('data', look)
       void ended.then((problem) => reject(new Error(`the child has ended: ${problem}`)))
       look()
     })
-  return { process: child, lines, ended, said }
+  return { process: child, lines, ended, said: output }
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -65,9 +65,11 @@ async function wholeLog(store: Store): Promise<StoredEvent[]> {
 }
 
 /** Holds a log against what was acknowledged, and against itself: whole batches, dense, HEAD and paths as they follow from the events. */
-async function check(store: Store, said: readonly string[]): Promise<StoredEvent[]> {
-  const acknowledged = said.filter((line) => !line.startsWith('snapshot '))
-  const saved = said.filter((line) => line.startsWith('snapshot ')).map((line) => Number(line.split(' ')[1]))
+async function check(store: Store, messages: readonly string[]): Promise<StoredEvent[]> {
+  const acknowledged = messages.filter((line) => !line.startsWith('snapshot '))
+  const saved = messages
+    .filter((line) => line.startsWith('snapshot '))
+    .map((line) => Number(line.split(' ')[1]))
   const log = await wholeLog(store)
   await checkSnapshot(store, saved.at(-1) ?? 0, log.length)
   expect(await store.auditBlobs()).toMatchObject({ unused: [], damaged: [], missing: [] })
@@ -132,8 +134,8 @@ describe.each(DRIVERS)('several processes with %s', (driver) => {
     expect(log.map(({ seq }) => seq)).toEqual(Array.from({ length: 180 }, (_, i) => i))
     expect(log.map(({ parentId }) => parentId)).toEqual([null, ...log.slice(0, -1).map(({ id }) => id)])
     for (const name of names) {
-      const own = log.filter(({ id }) => id?.startsWith(`${name}-`))
-      expect(own.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, i) => `${name}-${i}`))
+      const ownId = log.filter(({ id }) => id?.startsWith(`${name}-`))
+      expect(ownId.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, i) => `${name}-${i}`))
     }
     await store.close()
   })

@@ -7,7 +7,7 @@ import { DRIVERS, folder, opener, ROWS } from './sqlite-drivers.ts'
 const FILES = folder()
 afterAll(FILES.remove)
 
-for (const [at, driver] of DRIVERS.entries()) {
+for (const [index, driver] of DRIVERS.entries()) {
   describe(`the SQLite store with ${driver}, on a file`, () => {
     const { open, reopen } = opener(driver, FILES)
     const cases = storeConformance({
@@ -15,7 +15,7 @@ for (const [at, driver] of DRIVERS.entries()) {
       open,
       reopen,
       rows: ROWS,
-      size: at === 0 ? 'whole' : 'quick',
+      size: index === 0 ? 'whole' : 'quick',
     })
 
     it('is tried in full', () => {

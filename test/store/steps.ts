@@ -10,10 +10,10 @@ const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
 /** A value without what is left out. */
-export const only = <T extends object>(given: object): T =>
-  Object.fromEntries(Object.entries(given).filter(([, one]) => one !== undefined)) as T
+export const only = <T extends object>(input: object): T =>
+  Object.fromEntries(Object.entries(input).filter(([, one]) => one !== undefined)) as T
 
-const hourAt = (at: number): string => new Date(at * 3_600_000).toISOString()
+const hourAt = (index: number): string => new Date(index * 3_600_000).toISOString()
 const hour = sometimes(fc.integer({ min: -1, max: 41 }).map(hourAt))
 
 const ODD_TIMES = [
@@ -135,7 +135,7 @@ const options: fc.Arbitrary<AppendOptions> = fc
       fc.record({ owner: fc.constantFrom('me', 'you'), generation: fc.integer({ min: 1, max: 3 }) }),
     ),
   })
-  .map((given) => only<AppendOptions>(given))
+  .map((options) => only<AppendOptions>(options))
 
 /** One of what a client may do next. */
 export const step: fc.Arbitrary<Step> = fc.oneof(

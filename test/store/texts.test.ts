@@ -126,14 +126,14 @@ describe('a SQLite database that had no index of text', () => {
     await one.append('c', [say('new', 'word that is new')])
     await other.textIndex()
     await complete(one)
-    const found: string[] = []
+    const matches: string[] = []
     for (let cursor: string | null = null; ;) {
       const page = await other.searchText({ query: 'word', limit: 100, ...(cursor !== null && { cursor }) })
-      found.push(...page.items.map(({ id }) => id))
+      matches.push(...page.items.map(({ id }) => id))
       cursor = page.next_page_id
       if (cursor === null) break
     }
-    expect(found.toSorted()).toEqual([...ids, 'new'].toSorted())
+    expect(matches.toSorted()).toEqual([...ids, 'new'].toSorted())
     expect(await idsOf(one, 'number7')).toEqual(['a7', 'b7', 'c7'])
     await one.close()
     await other.close()

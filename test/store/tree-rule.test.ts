@@ -43,7 +43,7 @@ interface Asked {
   readonly value: Ref
 }
 
-const asked: fc.Arbitrary<Asked> = fc.record({
+const requests: fc.Arbitrary<Asked> = fc.record({
   says: fc.oneof(
     { weight: 5, arbitrary: fc.constant('pause' as const) },
     { weight: 3, arbitrary: fc.constant('move' as const) },
@@ -59,7 +59,7 @@ const asked: fc.Arbitrary<Asked> = fc.record({
 
 /** State updates one below the other, and a move to one of them. */
 const climb: fc.Arbitrary<Asked[]> = fc
-  .record({ first: asked, length: fc.integer({ min: 1, max: 3 }), back: fc.integer({ min: -3, max: -1 }) })
+  .record({ first: requests, length: fc.integer({ min: 1, max: 3 }), back: fc.integer({ min: -3, max: -1 }) })
   .map(({ first, length, back }) => [
     first,
     ...Array.from({ length }, (): Asked => ({ says: 'stats', parent: -1, value: null })),
@@ -68,8 +68,8 @@ const climb: fc.Arbitrary<Asked[]> = fc
 
 const batches = fc.array(
   fc.oneof(
-    { weight: 3, arbitrary: fc.array(asked, { minLength: 1, maxLength: 1 }) },
-    { weight: 2, arbitrary: fc.array(asked, { minLength: 2, maxLength: 6 }) },
+    { weight: 3, arbitrary: fc.array(requests, { minLength: 1, maxLength: 1 }) },
+    { weight: 2, arbitrary: fc.array(requests, { minLength: 2, maxLength: 6 }) },
     climb,
   ),
   { minLength: 3, maxLength: 20 },
@@ -86,7 +86,7 @@ function eventAt(n: number, { says, parent, value }: Asked): Event {
 
 /** What the model makes of a batch after what was accepted: the code of the refusal, or the ids that it hangs on and HEAD. */
 function byModel(nodes: readonly Node[], from: number) {
-  const idOf = (at: number | null): string | null => (at === null ? null : (nodes[at]?.id ?? null))
+  const idOf = (index: number | null): string | null => (index === null ? null : (nodes[index]?.id ?? null))
   const refused = nodes
     .slice(from)
     .flatMap(({ warnings }) => warnings)
@@ -99,7 +99,7 @@ function byModel(nodes: readonly Node[], from: number) {
   }
 }
 
-const told = ({ events, headId, version }: AppendResult) => ({
+const report = ({ events, headId, version }: AppendResult) => ({
   parents: events.map(({ parentId }) => parentId),
   headId,
   version,
@@ -122,9 +122,9 @@ it('every application of the rule gives the parents, the HEAD and the refusals o
         const nodes = readTree([...accepted, ...events])
         const expected = byModel(nodes, accepted.length)
 
-        const decided = await memory.append(id, events).then(told, (error: { code: string }) => error.code)
+        const decided = await memory.append(id, events).then(report, (error: { code: string }) => error.code)
         expect(decided).toEqual(expected)
-        const placed = await postgres.append(id, events).then(told, (error: { code: string }) => error.code)
+        const placed = await postgres.append(id, events).then(report, (error: { code: string }) => error.code)
         expect(placed).toEqual(expected)
 
         if (typeof expected === 'string') {
@@ -164,9 +164,9 @@ function updatesAbove(nodes: readonly Node[], move: Event | null): number {
   const value = move?.kind === 'ConversationStateUpdateEvent' ? move.value : null
   let climbed = 0
   for (
-    let at = typeof value === 'string' ? named(nodes, value) : null;
-    at !== null && nodes[at]?.kind === 'ConversationStateUpdateEvent';
-    at = nodes[at]?.parent ?? null
+    let index = typeof value === 'string' ? named(nodes, value) : null;
+    index !== null && nodes[index]?.kind === 'ConversationStateUpdateEvent';
+    index = nodes[index]?.parent ?? null
   )
     climbed += 1
   return climbed

@@ -60,8 +60,8 @@ describe.each(Object.entries(DATABASES))('over %s', (name, open) => {
     timeout: 300_000,
   })
   // Every store passes a kit of its own: here it matters what of a server's work is in it when the server is gone.
-  const own = cases.filter((one) => name === 'SQLite' || /^after a (?:restart|crash)/.test(one.name))
-  it.each(own)('$name', async ({ run, skipped }) => {
+  const ownValue = cases.filter((one) => name === 'SQLite' || /^after a (?:restart|crash)/.test(one.name))
+  it.each(ownValue)('$name', async ({ run, skipped }) => {
     expect(skipped).toBeNull()
     await run()
   })

@@ -27,7 +27,7 @@ import { mortal } from '../service/mortal-store.ts'
 
 type MakeStep = (provider: FakeProvider, tools: readonly StepTool[]) => Step
 
-const given = { apiKey: 'none', maxRetries: 0 }
+const value = { apiKey: 'none', maxRetries: 0 }
 const model = 'scripted'
 
 const STEPS: readonly (readonly [string, MakeStep])[] = [
@@ -35,7 +35,7 @@ const STEPS: readonly (readonly [string, MakeStep])[] = [
     'Anthropic Messages',
     ({ fetch }, tools) =>
       anthropicStep({
-        client: new Anthropic({ ...given, fetch }),
+        client: new Anthropic({ ...value, fetch }),
         model,
         max_tokens: 99,
         tools,
@@ -44,11 +44,11 @@ const STEPS: readonly (readonly [string, MakeStep])[] = [
   ],
   [
     'OpenAI Chat Completions',
-    ({ fetch }, tools) => openaiChatStep({ client: new OpenAI({ ...given, fetch }), model, tools }),
+    ({ fetch }, tools) => openaiChatStep({ client: new OpenAI({ ...value, fetch }), model, tools }),
   ],
   [
     'OpenAI Responses',
-    ({ fetch }, tools) => openaiResponsesStep({ client: new OpenAI({ ...given, fetch }), model, tools }),
+    ({ fetch }, tools) => openaiResponsesStep({ client: new OpenAI({ ...value, fetch }), model, tools }),
   ],
 ]
 
@@ -203,13 +203,15 @@ const FAULTS: readonly (readonly [law: string, name: string, (one: DriveCase) =>
 ]
 
 it.each(FAULTS)('%s: %s', async (law, _, start) => {
-  const found = await driveServer({ start, numRuns: 200, shrink: false, seed: 1 }).catch(String)
-  expect(found).toContain(`Law ${law} does not hold`)
+  const result = await driveServer({ start, numRuns: 200, shrink: false, seed: 1 }).catch(String)
+  expect(result).toContain(`Law ${law} does not hold`)
 })
 
 // Each grammar over one store, as neither knows of the other.
 it.each(
-  STEPS.map(([name, step], at) => [name, ...(STORES[at % 2] as (typeof STORES)[number]), step] as const),
+  STEPS.map(
+    ([name, step], index) => [name, ...(STORES[index % 2] as (typeof STORES)[number]), step] as const,
+  ),
 )('%s over %s', async (_, __, make, step) => {
   await driveServer({
     start: (one) => start(one, make, step),

@@ -17,14 +17,14 @@ export async function spawnServer(
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   })
-  let said = ''
+  let output = ''
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => void (errors += text))
-  const url = await new Promise<string>((found, reject) => {
+  const url = await new Promise<string>((result, reject) => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text
-      const address = / at (http:\S+)\n/.exec(said)?.[1]
-      if (address !== undefined) found(address)
+      output += text
+      const address = / at (http:\S+)\n/.exec(output)?.[1]
+      if (address !== undefined) result(address)
     })
     child.once('exit', () => reject(new Error(`The server ended: ${errors}`)))
   })

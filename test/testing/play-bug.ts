@@ -36,8 +36,8 @@ export async function lawBrokenBy(
   const server = exampleServer(join(folder, 'server.ts'), model)
   try {
     const cases = serverConformance({ ...server, timeout: 3_000 })
-    const own = cases.filter(({ laws }) => laws.includes(bug.law))
-    for (const { name, run } of own.length === 0 ? cases : own) {
+    const ownValue = cases.filter(({ laws }) => laws.includes(bug.law))
+    for (const { name, run } of ownValue.length === 0 ? cases : ownValue) {
       try {
         await run()
       } catch (error) {

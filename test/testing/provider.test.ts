@@ -24,13 +24,13 @@ import { RUNS } from '../../properties/run.ts'
 import { begin, branch } from '../conversation/agent.ts'
 
 const model = 'scripted'
-const given = { apiKey: 'none', maxRetries: 0 }
+const input = { apiKey: 'none', maxRetries: 0 }
 
 /** Where Gemini's client, which takes no `fetch`, finds what the others are given. */
 let server: ProviderServer
 let turns = playTurns([])
 beforeAll(async () => {
-  server = await providerServer((request, no) => turns(request, no))
+  server = await providerServer((request, number) => turns(request, number))
 })
 afterAll(() => server.close())
 
@@ -42,7 +42,7 @@ const GRAMMARS: readonly (readonly [
     'Anthropic Messages',
     (options, script) => {
       const provider = fakeProvider(playTurns(script))
-      const client = new Anthropic({ ...given, fetch: provider.fetch })
+      const client = new Anthropic({ ...input, fetch: provider.fetch })
       return [provider, anthropicStep({ client, model, max_tokens: 9, ...options })]
     },
   ],
@@ -50,7 +50,7 @@ const GRAMMARS: readonly (readonly [
     'OpenAI Chat Completions',
     (options, script) => {
       const provider = fakeProvider(playTurns(script))
-      const client = new OpenAI({ ...given, fetch: provider.fetch })
+      const client = new OpenAI({ ...input, fetch: provider.fetch })
       return [provider, openaiChatStep({ client, model, ...options })]
     },
   ],
@@ -58,7 +58,7 @@ const GRAMMARS: readonly (readonly [
     'OpenAI Responses',
     (options, script) => {
       const provider = fakeProvider(playTurns(script))
-      const client = new OpenAI({ ...given, fetch: provider.fetch })
+      const client = new OpenAI({ ...input, fetch: provider.fetch })
       return [provider, openaiResponsesStep({ client, model, ...options })]
     },
   ],

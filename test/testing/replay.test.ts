@@ -203,15 +203,15 @@ function messageOf(run: () => void): string {
 
 describe('golden', () => {
   const lines = makeLines(12, { sizes: { action: 90, observation: 30, systemPrompt: 30, message: 30 } })
-  const kept = new Map<string, string>()
+  const stored = new Map<string, string>()
   const files = {
-    read: (name: string) => kept.get(name) ?? null,
-    write: (name: string, text: string) => void kept.set(name, text),
+    read: (name: string) => stored.get(name) ?? null,
+    write: (name: string, text: string) => void stored.set(name, text),
   }
 
   it('records once, passes what says the same, and names the first difference', async () => {
     await golden('counts', lines, right, files)
-    expect(kept.get('counts')).toBe(recordReplay(lines, right))
+    expect(stored.get('counts')).toBe(recordReplay(lines, right))
     await golden('counts', lines, right, files)
     const other = {
       ...right,
@@ -228,7 +228,7 @@ describe('golden', () => {
     )
     await expect(golden('counts', lines.slice(1), right, files)).rejects.toThrow('the event: ')
     await golden('counts', lines, other, files, { update: true })
-    expect(kept.get('counts')).toBe(recordReplay(lines, other))
+    expect(stored.get('counts')).toBe(recordReplay(lines, other))
   })
 })
 

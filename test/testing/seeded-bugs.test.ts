@@ -40,8 +40,8 @@ it('the page has a row for each', () => {
 it.each(PLAYED)(
   '$law: $name',
   async (bug) => {
-    const found = await lawBrokenBy(bug)
-    expect(found?.law, found?.message).toBe(bug.law)
+    const result = await lawBrokenBy(bug)
+    expect(result?.law, result?.message).toBe(bug.law)
   },
   60_000,
 )

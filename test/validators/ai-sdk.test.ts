@@ -19,8 +19,8 @@ const call = (toolCallId: string, input: unknown = {}, toolName = 'ls') => ({
   input,
 })
 const executed = (id: string) => ({ ...call(id), providerExecuted: true })
-const said = (value: string) => ({ type: 'text', value })
-const result = (toolCallId: string, output: unknown = said('a.txt'), toolName = 'ls') => ({
+const message = (value: string) => ({ type: 'text', value })
+const result = (toolCallId: string, output: unknown = message('a.txt'), toolName = 'ls') => ({
   type: 'tool-result',
   toolCallId,
   toolName,
@@ -57,7 +57,7 @@ const good: Good[] = [
     request: [user, assistant(executed('a'), result('a'), text('Ok.'))],
   },
   { name: 'its result in a later reply', request: [user, assistant(executed('a')), assistant(result('a'))] },
-  { name: 'an empty result', request: answer(said('')) },
+  { name: 'an empty result', request: answer(message('')) },
   { name: 'a JSON result', request: answer({ type: 'json', value: { files: ['a.txt', null] } }) },
   { name: 'an error', request: answer({ type: 'error-text', value: 'It broke.' }) },
   { name: 'a JSON error', request: answer({ type: 'error-json', value: { code: 7 } }) },
@@ -137,7 +137,11 @@ const broken: Broken[] = [
   { name: 'a bare result', request: answer('a.txt'), breaks: ['sdk-schema', 'wrong-type'] },
   {
     name: 'a result without a tool name',
-    request: [user, assistant(call('a')), tool({ type: 'tool-result', toolCallId: 'a', output: said('') })],
+    request: [
+      user,
+      assistant(call('a')),
+      tool({ type: 'tool-result', toolCallId: 'a', output: message('') }),
+    ],
     breaks: ['sdk-schema', 'missing-field', 'result-name'],
   },
   {
@@ -203,7 +207,7 @@ const broken: Broken[] = [
   },
   {
     name: 'an id of an earlier turn',
-    request: [...answer(said('')), assistant(call('a')), tool(result('a'))],
+    request: [...answer(message('')), assistant(call('a')), tool(result('a'))],
     breaks: ['call-ids-unique'],
   },
   {
@@ -214,12 +218,12 @@ const broken: Broken[] = [
   { name: 'an empty id', request: [user, assistant(call('')), tool(result(''))], breaks: ['call-id-form'] },
   {
     name: 'a name with a dot',
-    request: [user, assistant(call('a', {}, 'fs.ls')), tool(result('a', said(''), 'fs.ls'))],
+    request: [user, assistant(call('a', {}, 'fs.ls')), tool(result('a', message(''), 'fs.ls'))],
     breaks: ['call-name'],
   },
   {
     name: 'a result of another tool',
-    request: [user, assistant(call('a')), tool(result('a', said(''), 'cat'))],
+    request: [user, assistant(call('a')), tool(result('a', message(''), 'cat'))],
     breaks: ['result-name'],
   },
   {

@@ -118,8 +118,8 @@ const broken: Broken[] = [
     { source: { type: 'text', media_type: 'text/plain', data: ' ' } },
     { source: { type: 'content', content: [] } },
     { source: { type: 'file', file_id: 'f' }, title: 'x'.repeat(501) },
-  ].map((fields, at) => ({
-    name: `a document that holds nothing, ${at}`,
+  ].map((fields, index) => ({
+    name: `a document that holds nothing, ${index}`,
     request: ask(from({ type: 'document', ...fields })),
     breaks: ['file-source'],
   })),
@@ -182,8 +182,8 @@ testTables({
 
 test('a model with thinking switched on wants it before the calls whose results close the request', () => {
   const plain = [assistant(text('Looking.'), call('a')), from(result('a'))]
-  const found = validateAnthropic(ask(user, ...plain), { thinking: true })
-  expect(found.map(({ rule }) => rule)).toEqual(['thinking-leads-loop'])
+  const match = validateAnthropic(ask(user, ...plain), { thinking: true })
+  expect(match.map(({ rule }) => rule)).toEqual(['thinking-leads-loop'])
   expect(validateAnthropic(ask(user, ...plain, done, user), { thinking: true })).toEqual([])
   expect(
     validateAnthropic(ask(user, assistant(thinking, call('a')), from(result('a'))), { thinking: true }),

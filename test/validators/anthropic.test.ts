@@ -301,8 +301,8 @@ testTables({
 })
 
 test('a model without prefill refuses to end with the assistant', () => {
-  const found = validateAnthropic(ask(user, done), { prefill: false })
-  expect(found.map(({ rule }) => rule)).toEqual(['ends-with-user'])
+  const result = validateAnthropic(ask(user, done), { prefill: false })
+  expect(result.map(({ rule }) => rule)).toEqual(['ends-with-user'])
   expect(validateAnthropic(ask(user, done, user), { prefill: false })).toEqual([])
 })
 

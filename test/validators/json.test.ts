@@ -24,8 +24,8 @@ test.each([
   { value: new Map(), at: 'root' },
   { value: { a: [{ b: new Date(0) }] }, at: 'root.a[0].b' },
   { value: cycle, at: 'root[1].again' },
-])('$at of $value is no JSON', ({ value, at }) => {
-  expect(Array.from(notJson(value, 'root'), ({ path }) => path)).toEqual([at])
+])('$at of $value is no JSON', ({ value, at: index }) => {
+  expect(Array.from(notJson(value, 'root'), ({ path }) => path)).toEqual([index])
 })
 
 test('what JSON.parse makes is JSON, the same object in two places too', () => {

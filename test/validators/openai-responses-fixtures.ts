@@ -5,12 +5,12 @@ export const user = {
   role: 'user',
   content: [{ type: 'input_text', text: 'List the files.' }],
 }
-export const said = (text: string) => ({
+export const message = (text: string) => ({
   type: 'message',
   role: 'assistant',
   content: [{ type: 'output_text', text }],
 })
-export const done = said('Done.')
+export const done = message('Done.')
 export const call = (call_id: string, args = '{"path":"."}', name = 'ls') => ({
   type: 'function_call',
   call_id,

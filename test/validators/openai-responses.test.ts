@@ -5,7 +5,7 @@ import {
   serverRules,
   validateOpenAiResponses,
 } from '../../src/messages/openai-responses/rules.ts'
-import { ask, call, done, out, said, user } from './openai-responses-fixtures.ts'
+import { ask, call, done, out, message, user } from './openai-responses-fixtures.ts'
 import { type Broken, type Good, testTables } from './tables.ts'
 
 const png = 'data:image/png;base64,aW1n'
@@ -26,8 +26,8 @@ const good: Good[] = [
     name: 'parallel calls, answered in another order',
     request: ask(user, call('a'), call('b'), out('b'), out('a')),
   },
-  { name: 'text before the call', request: ask(user, said('Looking.'), call('a'), out('a')) },
-  { name: 'text behind the call', request: ask(user, call('a'), said('Looking.'), out('a')) },
+  { name: 'text before the call', request: ask(user, message('Looking.'), call('a'), out('a')) },
+  { name: 'text behind the call', request: ask(user, call('a'), message('Looking.'), out('a')) },
   { name: 'calls turn after turn', request: ask(user, call('a'), out('a'), call('b'), out('b')) },
   { name: 'an empty output', request: ask(user, call('a'), out('a', '')) },
   {
@@ -178,7 +178,7 @@ const broken: Broken[] = [
     request: ask(user, { role: 'assistant', content: [] }, user),
     breaks: ['content-nonempty'],
   },
-  { name: 'an empty text part', request: ask(user, said('')), breaks: ['content-nonempty'] },
+  { name: 'an empty text part', request: ask(user, message('')), breaks: ['content-nonempty'] },
   {
     name: 'an empty output array',
     request: ask(user, call('a'), out('a', [])),

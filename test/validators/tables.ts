@@ -33,8 +33,8 @@ export function testTables({ validate, rules, good, broken, elsewhere = [] }: Ta
 
   describe('broken requests are refused', () => {
     test.each(broken)('$name: $breaks', ({ request, breaks }) => {
-      const found = new Set(validate(request).map(({ rule }) => rule))
-      expect([...found].toSorted()).toEqual([...breaks].toSorted())
+      const matches = new Set(validate(request).map(({ rule }) => rule))
+      expect([...matches].toSorted()).toEqual([...breaks].toSorted())
     })
   })
 

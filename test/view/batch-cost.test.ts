@@ -15,19 +15,21 @@ const callBehind = (id: string, callId: string, parent: string): Event =>
 const BATCH: readonly Event[] = [callBehind('a', 'c', '__root__'), callBehind('b', 'd', 'a')]
 
 /** What is done to a reply that is still open, at one place of many. */
-const LOGS: Readonly<Record<string, (at: number) => Event>> = {
-  'calls of one id, each on a branch of its own': (at) => callBehind(`e${at}`, 'x', 'a'),
-  'calls of own ids, each on a branch of its own': (at) => callBehind(`e${at}`, `x${at}`, 'a'),
-  'a batch that grows, beside calls of one id on branches of their own': (at) =>
-    at % 2 === 0
-      ? callBehind(`e${at}`, `x${at}`, at === 0 ? 'b' : `e${at - 2}`)
-      : callBehind(`e${at}`, 'x', `e${at - 1}`),
-  'calls of one id behind each other': (at) => callBehind(`e${at}`, 'x', at === 0 ? 'b' : `e${at - 1}`),
-  'results of one call, each on a branch of its own': (at) => result(`e${at}`, 'c', 'a', { parent_id: 'b' }),
+const LOGS: Readonly<Record<string, (index: number) => Event>> = {
+  'calls of one id, each on a branch of its own': (index) => callBehind(`e${index}`, 'x', 'a'),
+  'calls of own ids, each on a branch of its own': (index) => callBehind(`e${index}`, `x${index}`, 'a'),
+  'a batch that grows, beside calls of one id on branches of their own': (index) =>
+    index % 2 === 0
+      ? callBehind(`e${index}`, `x${index}`, index === 0 ? 'b' : `e${index - 2}`)
+      : callBehind(`e${index}`, 'x', `e${index - 1}`),
+  'calls of one id behind each other': (index) =>
+    callBehind(`e${index}`, 'x', index === 0 ? 'b' : `e${index - 1}`),
+  'results of one call, each on a branch of its own': (index) =>
+    result(`e${index}`, 'c', 'a', { parent_id: 'b' }),
 }
 
-const perEvent = (length: number, make: (at: number) => Event): number => {
-  const events = Array.from({ length }, (_, at) => make(at))
+const perEvent = (length: number, make: (index: number) => Event): number => {
+  const events = Array.from({ length }, (_, index) => make(index))
   const begun = replay(BATCH)
   return countSpent(length, () => {
     let state = begun
@@ -42,13 +44,13 @@ describe('the counted work of a call', () => {
   })
 
   it('is the same over a snapshot, which knows the calls of its batches', () => {
-    const calls = Array.from({ length: 2_000 }, (_, at) =>
-      callBehind(`e${at}`, `x${at}`, at === 0 ? 'b' : `e${at - 1}`),
+    const calls = Array.from({ length: 2_000 }, (_, index) =>
+      callBehind(`e${index}`, `x${index}`, index === 0 ? 'b' : `e${index - 1}`),
     )
     const whole = replay([...BATCH, ...calls])
     const opened = decodeSnapshot(encodeSnapshot(whole), '')
     expect(opened).not.toBeNull()
-    const behind = Array.from({ length: 500 }, (_, at) => callBehind(`f${at}`, `x${at}`, 'e1999'))
+    const behind = Array.from({ length: 500 }, (_, index) => callBehind(`f${index}`, `x${index}`, 'e1999'))
     const [live, over] = [whole, opened as State].map((begun) =>
       countSpent(behind.length, () => behind.reduce((state, event) => reduce(state, event), begun)),
     )

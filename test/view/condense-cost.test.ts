@@ -131,10 +131,10 @@ function expected(units: readonly Unit[], event: Event & { readonly kind: 'Conde
   const starts = stretchStarts(units)
   const hits = units.map((unit) => [...unitEvents(unit)].filter(({ id }) => listed.has(id)).length)
   const gone = new Set(starts.filter((_, index) => (hits[index] ?? 0) > 0))
-  const left = units.map((unit, index) => (isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)))
+  const remaining = units.map((unit, index) => (isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)))
   const wanted = Math.min(
     event.summary_offset ?? -1,
-    left.reduce((sum, count) => sum + count, 0),
+    remaining.reduce((sum, count) => sum + count, 0),
   )
   const inserts = (event.summary_offset ?? null) !== null && hasText(event.summary)
   const names: string[] = []
@@ -145,7 +145,7 @@ function expected(units: readonly Unit[], event: Event & { readonly kind: 'Conde
       names.push(`${event.id ?? ''}-summary`)
       isInserted = true
     }
-    count += left[index] ?? 0
+    count += remaining[index] ?? 0
     if (!gone.has(starts[index] ?? -1)) names.push(nameOf(unit))
   }
   return isInserted ? names : [...names, `${event.id ?? ''}-summary`]
@@ -191,8 +191,8 @@ describe('a condensation', () => {
           const { view } = state.branch
           expect(Array.from(view.units, nameOf)).toEqual(names)
           expect(view.length).toBe([...view.units].reduce((sum, unit) => sum + eventCount(unit), 0))
-          for (let at = 0; at < view.units.length; at += 1)
-            expect(view.units.get(at)).toBe(view.units.slice(at, at + 1)[0])
+          for (let index = 0; index < view.units.length; index += 1)
+            expect(view.units.get(index)).toBe(view.units.slice(index, index + 1)[0])
           expect(view.units.last()).toBe(view.units.get(view.units.length - 1))
         }
       }),

@@ -10,19 +10,19 @@ import { MAX_PASSED } from '../../src/view/reply-place.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { call, result, user } from '../../properties/pinned.ts'
 
-const asked = (after: unknown) => ({ reply: { after } })
+const requests = (after: unknown) => ({ reply: { after } })
 
 const reply = (id: string, after: unknown): Event =>
   ({
     kind: 'MessageEvent',
     id,
     source: 'agent',
-    llm_message: { role: 'assistant', content: [{ text: id }], ...asked(after) },
+    llm_message: { role: 'assistant', content: [{ text: id }], ...requests(after) },
   }) as Event
 
 const callAt = (id: string, callId: string, response: string, after: unknown): Event => {
   const event = call(id, callId, response) as Extract<Event, { kind: 'ActionEvent' }>
-  return { ...event, tool_call: { ...event.tool_call, ...asked(after) } as typeof event.tool_call }
+  return { ...event, tool_call: { ...event.tool_call, ...requests(after) } as typeof event.tool_call }
 }
 
 const shown = (state: State): string[] => [...viewEventsIn(state.branch.view)].map(({ id }) => id)

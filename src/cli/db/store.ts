@@ -102,9 +102,9 @@ const BATCH = 64
 
 /** The record of a conversation; a UUID is found with and without dashes. */
 export async function findConversation(store: Store, id: string): Promise<ConversationRecord | null> {
-  const found = await store.getConversation(id)
-  const other = found === null ? otherUuidForm(id) : null
-  return other === null ? found : await store.getConversation(other)
+  const record = await store.getConversation(id)
+  const other = record === null ? otherUuidForm(id) : null
+  return other === null ? record : await store.getConversation(other)
 }
 
 /** @throws FileError `unknown_conversation`. */

@@ -21,8 +21,8 @@ export function decodePiece(bytes: Buffer): Decoded {
 
 function readPiece(bytes: Buffer): Omit<Decoded, 'bytes'> {
   const text = textOf(bytes)
-  const kept = unwrap(text)
-  if (kept !== null) return { fact: kept, upcasts: [], warnings: [], broken: null }
+  const stored = unwrap(text)
+  if (stored !== null) return { fact: stored, upcasts: [], warnings: [], broken: null }
   const loaded = loadLine(text)
   const isJson = !(isQuarantined(loaded.fact) && loaded.fact.issues[0]?.type === 'json_invalid')
   if (!isJson) return { ...loaded, broken: 'not JSON' }

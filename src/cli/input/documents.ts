@@ -24,7 +24,7 @@ const TAG = /^[A-Za-z0-9][A-Za-z0-9_]{0,99}$/
 const MAX_TAGS = 100
 
 export function describeDocuments({ meta, baseState }: Documents): Description {
-  const kept = { ...(meta !== null && { meta }), ...(baseState !== null && { base_state: baseState }) }
+  const stored = { ...(meta !== null && { meta }), ...(baseState !== null && { base_state: baseState }) }
   const created = meta?.['created_at']
   const parent = meta?.['parent_conversation_id'] ?? meta?.['forked_from_conversation_id']
   return {
@@ -32,7 +32,7 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
     title: titleIn(meta?.['title']),
     public: meta?.['public'] === true,
     tags: tagsIn(meta?.['tags'] ?? baseState?.['tags']),
-    metadata: Object.keys(kept).length === 0 ? {} : { [KEPT]: kept },
+    metadata: Object.keys(stored).length === 0 ? {} : { [KEPT]: stored },
     timeZone: null,
     parentConversationId: idIn(parent),
     sandboxId: null,
@@ -42,8 +42,8 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
 }
 
 function keptDocuments({ metadata }: Pick<ConversationRecord, 'metadata'>): Documents {
-  const kept = asObject(metadata[KEPT])
-  return { meta: asObject(kept?.['meta']), baseState: asObject(kept?.['base_state']) }
+  const stored = asObject(metadata[KEPT])
+  return { meta: asObject(stored?.['meta']), baseState: asObject(stored?.['base_state']) }
 }
 
 /** HEAD in base_state.json: an id, null for the empty HEAD, undefined for none. */
@@ -55,17 +55,17 @@ export function headIn({ baseState }: Documents): string | null | undefined {
 
 /** The stored documents with later changes, and the fields that an agent server needs. */
 export function documentsOf(record: ConversationRecord): { meta: JsonObject; baseState: JsonObject } {
-  const kept = keptDocuments(record)
-  const before = describeDocuments(kept)
-  const meta = kept.meta ?? {}
+  const stored = keptDocuments(record)
+  const before = describeDocuments(stored)
+  const meta = stored.meta ?? {}
   const { title, tags, parentConversationId: parent } = record
   const created = sameInstant(before.createdAt, record.createdAt) ? {} : { created_at: record.createdAt }
-  const head = headIn(kept)
-  const ownHead = head === undefined && kept.baseState !== null ? undefined : record.headId
+  const head = headIn(stored)
+  const ownHead = head === undefined && stored.baseState !== null ? undefined : record.headId
   return {
     meta: {
       ...(before.id !== record.id && { id: undashed(record.id) }),
-      ...(kept.meta === null && { title, updated_at: record.updatedAt }),
+      ...(stored.meta === null && { title, updated_at: record.updatedAt }),
       ...meta,
       ...(before.id !== record.id && { id: undashed(record.id) }),
       ...(before.title !== title && { title }),
@@ -78,7 +78,7 @@ export function documentsOf(record: ConversationRecord): { meta: JsonObject; bas
     },
     baseState: {
       ...(before.id !== record.id && { id: dashed(record.id) }),
-      ...kept.baseState,
+      ...stored.baseState,
       ...(before.id !== record.id && { id: dashed(record.id) }),
       ...(ownHead !== undefined && ownHead !== head && headFields(ownHead, record.version)),
     },
@@ -158,15 +158,15 @@ export function describeOwn(document: JsonObject): Description | null {
     owner,
     created_at: created,
   } = document
-  const kept = asObject(metadata)
-  if (document['version'] !== VERSION || typeof id !== 'string' || !isLegalId(id) || kept === null)
+  const stored = asObject(metadata)
+  if (document['version'] !== VERSION || typeof id !== 'string' || !isLegalId(id) || stored === null)
     return null
   return {
     id,
     title: titleIn(document['title']),
     public: document['public'] === true,
     tags: tagsIn(document['tags']),
-    metadata: kept,
+    metadata: stored,
     timeZone: typeof zone === 'string' ? zone : null,
     parentConversationId: typeof parent === 'string' && isLegalId(parent) ? parent : null,
     sandboxId: typeof sandbox === 'string' && isLegalId(sandbox) ? sandbox : null,

@@ -53,7 +53,7 @@ const DETECTION_BYTES = 16
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   if (name === '-') return openText('', io.stdin)
   const isDirectory = await stat(name).then(
-    (found) => found.isDirectory(),
+    (result) => result.isDirectory(),
     (error: unknown) => Promise.reject(fromFileSystem(error)),
   )
   if (isDirectory) return openDirectory(name)
@@ -312,7 +312,7 @@ export interface SessionFile {
  */
 export async function sessionFilesIn(name: string): Promise<SessionFile[] | null> {
   const isFolder = await stat(name).then(
-    (found) => found.isDirectory(),
+    (result) => result.isDirectory(),
     () => false,
   )
   if (!isFolder) return null

@@ -57,9 +57,9 @@ export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]
     const chunk = asBuffer(raw)
     const pieces: Piece[] = []
     let from = 0
-    for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', from)) {
-      const bytes = rest.take(chunk.subarray(from, at))
-      from = at + 1
+    for (let index = chunk.indexOf('\n'); index >= 0; index = chunk.indexOf('\n', from)) {
+      const bytes = rest.take(chunk.subarray(from, index))
+      from = index + 1
       line += 1
       if (!isWhitespace(bytes)) pieces.push({ line, bytes })
     }
@@ -93,8 +93,8 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
     const chunk = asBuffer(raw)
     const pieces: Piece[] = []
     let from = 0
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at] as number
+    for (let index = 0; index < chunk.length; index += 1) {
+      const byte = chunk[index] as number
       if (inString) {
         if (escaped) escaped = false
         else if (byte === BACKSLASH) escaped = true
@@ -103,12 +103,12 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
         if (isSpace(byte)) continue
         if (depth < 0) throw new FileError('not_json', 'there is something after the end of the array')
         depth = 1
-        from = at + 1
+        from = index + 1
       } else if (byte === QUOTE) inString = true
       else if (OPEN.includes(byte)) depth += 1
       else if (depth === 1 && (byte === COMMA || byte === END)) {
-        const bytes = rest.take(chunk.subarray(from, at))
-        from = at + 1
+        const bytes = rest.take(chunk.subarray(from, index))
+        from = index + 1
         if (byte === END) depth = -1
         if (byte === END && count === 0 && isWhitespace(bytes)) continue
         count += 1

@@ -77,42 +77,47 @@ function entriesOf(zip: Buffer): Map<string, Entry> {
   const end = zip.lastIndexOf('PK\u0005\u0006', zip.length - 22, 'latin1')
   if (end < 0) throw new Error('its end is missing')
   let count = zip.readUInt16LE(end + 10)
-  let at = zip.readUInt32LE(end + 16)
+  let position = zip.readUInt32LE(end + 16)
   if (end >= 20 && zip.readUInt32LE(end - 20) === SIGNATURES.locator64) {
     const end64 = Number(zip.readBigUInt64LE(end - 12))
     count = Number(zip.readBigUInt64LE(end64 + 32))
-    at = Number(zip.readBigUInt64LE(end64 + 48))
+    position = Number(zip.readBigUInt64LE(end64 + 48))
   }
   const entries = new Map<string, Entry>()
   let paths = 0
   for (let index = 0; index < count; index += 1) {
-    if (zip.readUInt32LE(at) !== SIGNATURES.entry) throw new Error('its directory is damaged')
-    const [flags, nameLength] = [zip.readUInt16LE(at + 8), zip.readUInt16LE(at + 28)]
-    const extra = at + 46 + nameLength
-    const next = extra + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32)
-    const path = zip.toString('utf8', at + 46, extra)
+    if (zip.readUInt32LE(position) !== SIGNATURES.entry) throw new Error('its directory is damaged')
+    const [flags, nameLength] = [zip.readUInt16LE(position + 8), zip.readUInt16LE(position + 28)]
+    const extra = position + 46 + nameLength
+    const next = extra + zip.readUInt16LE(position + 30) + zip.readUInt16LE(position + 32)
+    const path = zip.toString('utf8', position + 46, extra)
     if (path.startsWith('/') || /^[a-z]:/i.test(path)) throw new Error(`absolute path: ${path}`)
     if (path.split(/[\\/]/).includes('..')) throw new Error(`invalid relative path: ${path}`)
-    const fields = [zip.readUInt32LE(at + 24), zip.readUInt32LE(at + 20), zip.readUInt32LE(at + 42)]
+    const fields = [
+      zip.readUInt32LE(position + 24),
+      zip.readUInt32LE(position + 20),
+      zip.readUInt32LE(position + 42),
+    ]
     const [unpacked = 0, packed = 0, offset = 0] = fields.includes(MAX_32)
       ? withLargeNumbers(fields, zip.subarray(extra, next))
       : fields
     if (!path.endsWith('/')) {
       paths += 1
-      const [isEncrypted, method] = [(flags & 1) === 1, zip.readUInt16LE(at + 10)]
-      const crc = zip.readUInt32LE(at + 16)
+      const [isEncrypted, method] = [(flags & 1) === 1, zip.readUInt16LE(position + 10)]
+      const crc = zip.readUInt32LE(position + 16)
       entries.set(path, { path, isEncrypted, method, crc, packed, unpacked, offset })
     }
-    at = next
+    position = next
   }
   if (entries.size < paths) throw new Error('it holds two files of one name')
   return entries
 }
 
 function withLargeNumbers(fields: readonly number[], extra: Buffer): number[] {
-  let at = 0
-  while (at + 4 <= extra.length && extra.readUInt16LE(at) !== 1) at += 4 + extra.readUInt16LE(at + 2)
-  let next = at + 4
+  let index = 0
+  while (index + 4 <= extra.length && extra.readUInt16LE(index) !== 1)
+    index += 4 + extra.readUInt16LE(index + 2)
+  let next = index + 4
   return fields.map((field) => {
     if (field !== MAX_32 || next + 8 > extra.length) return field
     next += 8

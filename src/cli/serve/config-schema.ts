@@ -44,25 +44,27 @@ export async function readConfig(
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (error) {
     // A parser's message quotes the text, which may contain a secret: the position is enough.
-    const place = / \(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0] ?? ''
-    return { problems: [`${file}: is not JSON${place}`] }
+    const position = / \(line \d+ column \d+\)/.exec(error instanceof Error ? error.message : '')?.[0] ?? ''
+    return { problems: [`${file}: is not JSON${position}`] }
   }
   const checked = checkSettings(value)
   if ('issues' in checked) {
-    const told = checked.issues.map(({ place, problem }) => (place === '' ? problem : `${place}: ${problem}`))
-    return { problems: told.map((problem) => `${file}: ${problem}`) }
+    const reports = checked.issues.map(({ place: position, problem }) =>
+      position === '' ? problem : `${position}: ${problem}`,
+    )
+    return { problems: reports.map((problem) => `${file}: ${problem}`) }
   }
   const problems: string[] = []
-  const config = configOf(checked.settings, dirname(file), (place, name, least) => {
-    const found = env[name] ?? ''
-    const lack = found === '' ? 'is not set' : `must hold at least ${least} characters`
-    if (found.length < least) problems.push(`${file}: ${place}: the environment variable ${name} ${lack}`)
-    return found
+  const config = configOf(checked.settings, dirname(file), (path, name, least) => {
+    const result = env[name] ?? ''
+    const lack = result === '' ? 'is not set' : `must hold at least ${least} characters`
+    if (result.length < least) problems.push(`${file}: ${path}: the environment variable ${name} ${lack}`)
+    return result
   })
   return problems.length > 0 ? { problems } : { config }
 }
 
-type ReadVariable = (place: string, name: string, least: number) => string
+type ReadVariable = (position: string, name: string, least: number) => string
 
 function configOf(settings: Settings, folder: string, read: ReadVariable): Config {
   const {
@@ -88,9 +90,9 @@ function configOf(settings: Settings, folder: string, read: ReadVariable): Confi
       ...(quota !== undefined && { quota: camelCased(quota) }),
       ...(live !== undefined && { live: camelCased(live) }),
       ...(editor !== undefined && { editor: editorOf(editor, read) }),
-      webhooks: webhooks.map(({ secret = '', secret_env: name, ...webhook }, at) => ({
+      webhooks: webhooks.map(({ secret = '', secret_env: name, ...webhook }, index) => ({
         ...camelCased(webhook),
-        secret: name === undefined ? secret : read(`webhooks[${at}].secret_env`, name, 16),
+        secret: name === undefined ? secret : read(`webhooks[${index}].secret_env`, name, 16),
       })),
     },
   }
@@ -240,20 +242,20 @@ export function checkSettings(
 }
 
 function configIssuesOf(issue: z.core.$ZodIssue): ConfigIssue[] {
-  const place = placeOf(issue.path)
+  const path = placeOf(issue.path)
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => ({ place: placeOf([...issue.path, key]), problem: 'unknown field' }))
     case 'invalid_value':
-      return [{ place, problem: `must be one of ${issue.values.join(', ')}` }]
+      return [{ place: path, problem: `must be one of ${issue.values.join(', ')}` }]
     case 'invalid_key':
-      return issue.issues.map(({ message }) => ({ place, problem: message }))
+      return issue.issues.map(({ message }) => ({ place: path, problem: message }))
     case 'invalid_type':
-      if (issue.input === undefined) return [{ place, problem: 'is missing' }]
-      if (!issue.message.startsWith('Invalid input')) return [{ place, problem: issue.message }]
-      return [{ place, problem: `must be ${NOUNS[issue.expected] ?? issue.expected}` }]
+      if (issue.input === undefined) return [{ place: path, problem: 'is missing' }]
+      if (!issue.message.startsWith('Invalid input')) return [{ place: path, problem: issue.message }]
+      return [{ place: path, problem: `must be ${NOUNS[issue.expected] ?? issue.expected}` }]
     default:
-      return [{ place, problem: issue.message }]
+      return [{ place: path, problem: issue.message }]
   }
 }
 
@@ -266,8 +268,10 @@ const NOUNS: Readonly<Record<string, string>> = {
 
 const placeOf = (path: readonly PropertyKey[]): string =>
   path.reduce(
-    (place: string, part) =>
-      typeof part === 'number' ? `${place}[${part}]` : `${place}${place === '' ? '' : '.'}${String(part)}`,
+    (position: string, part) =>
+      typeof part === 'number'
+        ? `${position}[${part}]`
+        : `${position}${position === '' ? '' : '.'}${String(part)}`,
     '',
   )
 

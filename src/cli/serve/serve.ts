@@ -27,12 +27,12 @@ const PORT = 8000
 
 /** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
 export async function serveConversations(
-  { options: given }: RequestOf<'serve'>,
+  { options: input }: RequestOf<'serve'>,
   io: Io,
   version: string,
 ): Promise<number> {
-  const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = PORT, workspace, memory } = given
-  const origins = given['allow-origin'] ?? []
+  const { db = addressOf('colloquy.db'), host = '127.0.0.1', port = PORT, workspace, memory } = input
+  const origins = input['allow-origin'] ?? []
   const keys = keysOf(io)
   const secret = secretOf(io)
   const { directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
@@ -44,21 +44,21 @@ export async function serveConversations(
       `--allow-origin * lets in any page that is opened here: set ${KEYS}, or name the origins`,
     )
   if (workspace !== undefined) await checkWorkspace(workspace)
-  const read = await readConfig(given.config, io)
+  const read = await readConfig(input.config, io)
   if ('problems' in read) {
     for (const problem of read.problems) await complain(io, failureText(problem))
     return 1
   }
-  const agent: AgentModule | null = given.agent === undefined ? null : await loadAgent(given.agent)
+  const agent: AgentModule | null = input.agent === undefined ? null : await loadAgent(input.agent)
   const { sandboxSpecs: specs, maxSandboxes, givesFiles, options } = read.config
   const directory = read.config.sandboxDirectory ?? sandboxFolder(db, workspace)
-  const redact = given.redact === true ? ['stored', 'public'] : read.config.redact
+  const redact = input.redact === true ? ['stored', 'public'] : read.config.redact
   const rules = redactionRules()
   const log = logOn(io)
-  const inspector = given.inspect === true ? await inspectorText() : null
+  const inspector = input.inspect === true ? await inspectorText() : null
   return withStore(
     db,
-    { write: true, listen: true, fullText: given['full-text'] === true },
+    { write: true, listen: true, fullText: input['full-text'] === true },
     async (store) => {
       const provider = processSandboxes({ directory, givesFiles, ...(specs !== null && { specs }) })
       const server = await serve({
@@ -110,7 +110,7 @@ export async function serveConversations(
         const facts = { url: server.url, keys: keys.length, secret: secret !== null, directory }
         const lines = [
           `Colloquy serves ${db.label} at ${server.url}`,
-          ...startLines(given, read.config, facts),
+          ...startLines(input, read.config, facts),
         ]
         await writeLines(io.stdout, lines.map(safe))
         await stopped
@@ -187,8 +187,8 @@ interface AgentModule {
  * @throws FileError for one that cannot be read, throws, or exports no step.
  */
 async function loadAgent(file: string): Promise<AgentModule> {
-  const found = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
-  if (found.isDirectory()) throw new FileError('unreadable', 'is a directory, not a module', file)
+  const stats = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
+  if (stats.isDirectory()) throw new FileError('unreadable', 'is a directory, not a module', file)
   let exported: Readonly<Record<string, unknown>>
   try {
     exported = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
@@ -217,8 +217,8 @@ export function sandboxFolder(db: Address, workspace: string | undefined): strin
 /** @throws FileError for what is no folder. */
 async function checkWorkspace(folder: string): Promise<void> {
   const what = `--workspace ${folder}`
-  const found = await stat(folder).catch((error: unknown) => Promise.reject(fromFileSystem(error, what)))
-  if (!found.isDirectory()) throw new FileError('unreadable', `${what}: is not a directory`)
+  const stats = await stat(folder).catch((error: unknown) => Promise.reject(fromFileSystem(error, what)))
+  if (!stats.isDirectory()) throw new FileError('unreadable', `${what}: is not a directory`)
 }
 
 /** JSON lines on standard error, in order. A slow or missing reader delays no request. */

@@ -153,7 +153,7 @@ function logRepairs({ lines }: Recording, state: State): Breach[] {
 }
 
 function branchRepairs({ lines }: Recording, state: State): Map<string, Breach> {
-  const found = new Map<string, Breach>()
+  const result = new Map<string, Breach>()
   for (const { id, reason } of listDroppedResults(state)) {
     const entry = findEvent(state, id)
     if (entry?.event === undefined || entry.event === null || !isToolResult(entry.event)) continue
@@ -161,9 +161,9 @@ function branchRepairs({ lines }: Recording, state: State): Map<string, Breach> 
     const why =
       reason === 'duplicate_result' ? 'its call has a result already' : 'it ends no pending call of the view'
     const detail = glimpse(`left out of the view: ${why} (${tool_name}, ${tool_call_id})`)
-    found.set(id, { line: lines[entry.seq] ?? 0, what: DROPPED[reason], detail, code: reason })
+    result.set(id, { line: lines[entry.seq] ?? 0, what: DROPPED[reason], detail, code: reason })
   }
-  return found
+  return result
 }
 
 /** A violation at its line. */
@@ -182,12 +182,12 @@ export interface Judged {
 /** Checks a recording by the laws. */
 export function judge(recording: Recording, { ended, grammar = [] }: Options<'check'>): Judged {
   const { file, conversation, form, lines, loaded } = recording
-  const found = checkLog(loaded, {
+  const violations = checkLog(loaded, {
     ended: ended === true,
     grammars: grammar,
     ...(conversation && { conversationId: conversation }),
   })
-  const findings = found.map(({ law, id, seq, message }) => ({
+  const findings = violations.map(({ law, id, seq, message }) => ({
     law,
     line: lines[seq] ?? 0,
     id,
@@ -233,8 +233,8 @@ export function* junitOf(judged: readonly Judged[]): IterableIterator<string> {
   const tests = cases.reduce((sum, laws) => sum + Math.max(1, laws.length), 0)
   yield '<?xml version="1.0" encoding="UTF-8"?>'
   yield `<testsuites name="colloquy check --laws" tests="${tests}" failures="${failures}">`
-  for (const [at, { title }] of judged.entries()) {
-    const laws = cases[at] ?? []
+  for (const [index, { title }] of judged.entries()) {
+    const laws = cases[index] ?? []
     const count = Math.max(1, laws.length)
     const name = escaped(title)
     yield `  <testsuite name="${name}" tests="${count}" failures="${laws.length}" errors="0" skipped="0" time="0">`

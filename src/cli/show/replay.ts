@@ -42,11 +42,11 @@ export function* showReplay(
   { options }: RequestOf<'replay'>,
 ): IterableIterator<string> {
   const state = stateAtEvent(recording, options.at)
-  const at =
+  const index =
     state.log.entries.length < recording.lines.length
       ? `as it was at ${shownId(state.log.entries.last()?.id ?? null)}`
       : ''
-  yield heading(page, safe(titleOf(recording)), at)
+  yield heading(page, safe(titleOf(recording)), index)
   if (recording.session !== null)
     yield `  ${page.paint('dim', pad('session', 9))} of ${recording.session.format}, read as events`
   yield* stateRows(page, state)

@@ -115,10 +115,10 @@ export function* treeRows(state: State): IterableIterator<TreeRow> {
     }
   }
   yield* below(null, 0, false)
-  for (let place = todo.pop(); place !== undefined; place = todo.pop()) {
-    const { entry, depth } = place
+  for (let position = todo.pop(); position !== undefined; position = todo.pop()) {
+    const { entry, depth } = position
     const onHeadPath = leadsToHead(entry, shape)
-    yield { ...place, onHeadPath, isEnd: isEnd(entry, shape), isRemark: false }
+    yield { ...position, onHeadPath, isEnd: isEnd(entry, shape), isRemark: false }
     yield* below(entry, depth, onHeadPath)
   }
 }

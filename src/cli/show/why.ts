@@ -39,8 +39,12 @@ function whyOf(recording: Recording, { operand, options }: RequestOf<'why'>): Wh
   if (operand === null) return { type: 'findings', findings: findings(state, { loaded }).map(withLines) }
   const { budget } = options
   const event = resolveEvent(recording, operand)
-  const found = explain(state, event, budget === undefined ? {} : { budget })
-  const explanation = { ...found, verdict: withLines(found.verdict), notes: found.notes.map(withLines) }
+  const explanationValue = explain(state, event, budget === undefined ? {} : { budget })
+  const explanation = {
+    ...explanationValue,
+    verdict: withLines(explanationValue.verdict),
+    notes: explanationValue.notes.map(withLines),
+  }
   return { type: 'event', explanation }
 }
 

@@ -86,9 +86,9 @@ function drawn(
   let next = 0
   for (let seq = 0; seq < count; seq += 1) {
     for (; changes[next]?.[0] === seq; next += 1) {
-      const [, by, at] = changes[next] as [number, number, number]
-      open[at] = (open[at] ?? 0) + by
-      bits = (open[at] ?? 0) > 0 ? bits | (1 << at) : bits & ~(1 << at)
+      const [, by, index] = changes[next] as [number, number, number]
+      open[index] = (open[index] ?? 0) + by
+      bits = (open[index] ?? 0) > 0 ? bits | (1 << index) : bits & ~(1 << index)
     }
     // Lines below this position, which continue into the next row.
     through[seq] = bits

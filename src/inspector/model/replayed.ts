@@ -60,14 +60,14 @@ export function extended({ document, states, loaded }: Replayed, facts: readonly
   }
 }
 
-export const stateOf = ({ states }: Replayed, place: number): State =>
-  states[Math.min(Math.max(place, 0), states.length - 1)] as State
+export const stateOf = ({ states }: Replayed, position: number): State =>
+  states[Math.min(Math.max(position, 0), states.length - 1)] as State
 
 export const lineOf = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
 
 /** The usage up to a place. O(facts). */
-export function usageAt({ states }: Replayed, place: number): Usage {
-  const entries = states.at(-1)?.log.entries.slice(0, place) ?? []
+export function usageAt({ states }: Replayed, position: number): Usage {
+  const entries = states.at(-1)?.log.entries.slice(0, position) ?? []
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
 }
 
@@ -92,9 +92,9 @@ export function startedBy(
   const names = new Set([titles[index]?.name])
   for (let before = -1; before !== started.size;) {
     before = started.size
-    for (const [at, { name, parent }] of titles.entries()) {
-      if (at === index || parent === null || !names.has(parent)) continue
-      started.add(at)
+    for (const [position, { name, parent }] of titles.entries()) {
+      if (position === index || parent === null || !names.has(parent)) continue
+      started.add(position)
       names.add(name)
     }
   }
@@ -119,14 +119,14 @@ export const hasEncrypted = (grammar: string): boolean =>
   findGrammar(grammar)?.limits.kinds.includes('reasoning') === true
 
 export function flagsOf(
-  found: readonly Finding[],
+  findings: readonly Finding[],
   find: (id: string) => number | null,
 ): Map<number, Exclude<Severity, 'note'>> {
   const flags = new Map<number, Exclude<Severity, 'note'>>()
-  for (const { severity, seq, ids } of found.toReversed()) {
+  for (const { severity, seq, ids } of findings.toReversed()) {
     if (severity === 'note') continue
-    for (const at of ids.length === 0 ? [seq] : ids.slice(0, 50).map(find))
-      if (at !== null) flags.set(at, severity)
+    for (const index of ids.length === 0 ? [seq] : ids.slice(0, 50).map(find))
+      if (index !== null) flags.set(index, severity)
   }
   return flags
 }

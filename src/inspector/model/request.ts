@@ -78,21 +78,21 @@ const asSent = (state: State, { front, messages, form }: Request): object => ({
 export function differenceAt(
   replayed: Replayed,
   asks: readonly Ask[],
-  place: number,
+  position: number,
   form: Form,
-  now: Request = requestOf(stateOf(replayed, place), form),
+  now: Request = requestOf(stateOf(replayed, position), form),
 ): Difference {
-  const index = askBefore(asks, place)
+  const index = askBefore(asks, position)
   const before = asks[index] ?? null
   if (before === null) return { before, shared: 0, broken: null }
   const then = stateOf(replayed, before.place)
   const previous = requestOf(then, form)
   const sent = asSent(then, previous)
-  const state = stateOf(replayed, place)
+  const state = stateOf(replayed, position)
   const change = explainPrefix(sent, asSent(state, now))
   if (change === null) return { before, shared: previous.messages.length, broken: null }
-  const changes = (at: number): boolean => {
-    const other = stateOf(replayed, at)
+  const changes = (index: number): boolean => {
+    const other = stateOf(replayed, index)
     return explainPrefix(sent, asSent(other, requestOf(other, form))) !== null
   }
   const stableCount = change.in === 'message' ? stablePrefix(previous.neutral, now.neutral) : 0
@@ -103,7 +103,7 @@ export function differenceAt(
     shared: change.message ?? 0,
     broken: {
       change,
-      by: firstChange(before.place, place, changes),
+      by: firstChange(before.place, position, changes),
       cacheTokens: estimateTokens(previous.neutral.slice(stableCount)),
       reasoning: Math.max(0, lost - lostBefore),
     },
@@ -111,7 +111,7 @@ export function differenceAt(
 }
 
 /** The first fact after which the prefix differs, by bisection: a broken prefix usually stays broken. */
-function firstChange(from: number, to: number, changes: (place: number) => boolean): number | null {
+function firstChange(from: number, to: number, changes: (position: number) => boolean): number | null {
   let [low, high] = [from + 1, to]
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -155,20 +155,21 @@ export function asksOf({ states }: Replayed): Ask[] {
 function placeOf(state: State, { seq, parent }: Entry, event: Event): number {
   const after = requestHeadOf(event)
   if (after === null) return 0
-  const asked = after === undefined ? undefined : after === true ? anchorOf(parent) : findEvent(state, after)
-  return asked === undefined || asked === null || asked.seq >= seq ? seq : asked.seq + 1
+  const requested =
+    after === undefined ? undefined : after === true ? anchorOf(parent) : findEvent(state, after)
+  return requested === undefined || requested === null || requested.seq >= seq ? seq : requested.seq + 1
 }
 
 /** The index of the last request before a place; -1 for none. O(log n). */
-function askBefore(asks: readonly Ask[], place: number): number {
+function askBefore(asks: readonly Ask[], position: number): number {
   let low = 0
   for (let high = asks.length; low < high;) {
     const middle = (low + high) >>> 1
-    if ((asks[middle] as Ask).seq < place) low = middle + 1
+    if ((asks[middle] as Ask).seq < position) low = middle + 1
     else high = middle
   }
-  let at = low - 1
+  let index = low - 1
   // A request at this very place is compared with the previous one.
-  while (at >= 0 && (asks[at] as Ask).place >= place) at -= 1
-  return at
+  while (index >= 0 && (asks[index] as Ask).place >= position) index -= 1
+  return index
 }

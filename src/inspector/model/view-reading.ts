@@ -34,26 +34,38 @@ const SLICE = 64
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
   const same = before === null ? 0 : sameUnits(before.units, units)
-  const said = { ...(before?.said ?? NONE) }
+  const messageTokens = { ...(before?.said ?? NONE) }
   const marks = extended(new Uint8Array(state.log.entries.length), before?.marks)
   const sizes = extended(new Float64Array(units.length), before?.sizes.subarray(0, same))
-  for (let at = same; at < (before?.units.length ?? 0); at += 1) {
-    const unit = before?.units[at] as Unit
-    add(said, unit, -1)
+  for (let index = same; index < (before?.units.length ?? 0); index += 1) {
+    const unit = before?.units[index] as Unit
+    add(messageTokens, unit, -1)
     mark(unit, marks, 0)
-    if (at % SLICE === SLICE - 1) yield
+    if (index % SLICE === SLICE - 1) yield
   }
-  for (let at = same; at < units.length; at += 1) {
-    const unit = units[at] as Unit
-    add(said, unit, 1)
+  for (let index = same; index < units.length; index += 1) {
+    const unit = units[index] as Unit
+    add(messageTokens, unit, 1)
     mark(unit, marks, 1)
-    sizes[at] = totalOf(tokensOfUnit(unit))
-    if (at % SLICE === SLICE - 1) yield
+    sizes[index] = totalOf(tokensOfUnit(unit))
+    if (index % SLICE === SLICE - 1) yield
   }
   const front = frontTokens(state)
-  const tokens = { ...said, system: said.system + front.system, tools: said.tools + front.tools }
+  const tokens = {
+    ...messageTokens,
+    system: messageTokens.system + front.system,
+    tools: messageTokens.tools + front.tools,
+  }
   yield
-  return { state, units, tokens, sizes, marks, starts: startsOf(units, same, before?.starts), said }
+  return {
+    state,
+    units,
+    tokens,
+    sizes,
+    marks,
+    starts: startsOf(units, same, before?.starts),
+    said: messageTokens,
+  }
 }
 
 export function readAtOnce(state: State, before: Reading | null = null): Reading {
@@ -65,9 +77,9 @@ export function readAtOnce(state: State, before: Reading | null = null): Reading
 }
 
 function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
-  const most = Math.min(some.length, others.length)
+  const limit = Math.min(some.length, others.length)
   let same = 0
-  while (same < most && some[same] === others[same]) same += 1
+  while (same < limit && some[same] === others[same]) same += 1
   return same
 }
 
@@ -81,13 +93,13 @@ function startsOf(units: readonly Unit[], same: number, known: Int32Array | unde
   let from = Math.max(0, Math.min(same, units.length) - 1)
   while (from > 0 && !isNoReply(units[from] as Unit)) from -= 1
   const starts = extended(new Int32Array(units.length), known?.subarray(0, from))
-  for (const [at, start] of stretchStarts(units.slice(from)).entries()) starts[from + at] = from + start
+  for (const [index, start] of stretchStarts(units.slice(from)).entries()) starts[from + index] = from + start
   return starts
 }
 
 function add(sums: Record<keyof Tokens, number>, unit: Unit, by: 1 | -1): void {
-  const own = tokensOfUnit(unit)
-  for (const part of PARTS) sums[part] += by * own[part]
+  const ownTokens = tokensOfUnit(unit)
+  for (const part of PARTS) sums[part] += by * ownTokens[part]
 }
 
 function mark(unit: Unit, marks: Uint8Array, as: 0 | 1): void {
@@ -115,18 +127,18 @@ export interface UnitRow {
  */
 export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
   const slice = units.slice(from)
-  let at = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)
+  let position = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)
   return slice.map((unit, offset) => {
     const index = from + offset
     const row = {
       unit,
       index,
-      at,
+      at: position,
       isCut: starts?.[index] === index,
       isPending: isPending(unit),
       summaryOf: summaryOf(unit),
     }
-    at += eventCount(unit)
+    position += eventCount(unit)
     return row
   })
 }
@@ -150,41 +162,44 @@ export interface BudgetLine {
  * Where `fitToBudget` would cut if each unit counted by itself: a message that is joined to the next counts
  * its frame once more. O(units).
  */
-export function budgetLine({ state, units, sizes, starts, said }: Reading, budget: number): BudgetLine {
+export function budgetLine(
+  { state, units, sizes, starts, said: messageTokens }: Reading,
+  budget: number,
+): BudgetLine {
   const { system, tools } = frontTokens(state)
   const front = system + tools
-  let tokens = totalOf(said) + front
-  const most = Math.max(budget, front)
-  if (tokens <= most) return { cut: 0, left: budget - tokens, refused: null }
+  let tokens = totalOf(messageTokens) + front
+  const limit = Math.max(budget, front)
+  if (tokens <= limit) return { cut: 0, left: budget - tokens, refused: null }
   const fixed = fixedUnits(units, state.branch.systemPrompt?.id ?? null)
   const stays = (unit: Unit): boolean => fixed.has(unit) || isPending(unit)
   const last = lastCut(units, starts, stays)
-  let at = 0
+  let position = 0
   for (let from = 0; from < last;) {
     let end = from + 1
     while (starts[end] === from) end += 1
     let [size, isKept] = [0, false]
     for (let index = from; index < end; index += 1) {
       const unit = units[index] as Unit
-      at += eventCount(unit)
+      position += eventCount(unit)
       size += sizes[index] ?? 0
       isKept ||= stays(unit)
     }
     if (!isKept) tokens -= size
-    if (tokens <= most && at > 0) return { cut: at, left: budget - tokens, refused: null }
+    if (tokens <= limit && position > 0) return { cut: position, left: budget - tokens, refused: null }
     from = end
   }
   return { cut: 0, left: budget - tokens, refused: `the minimum request has ${tokens} tokens` }
 }
 
 function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit) => boolean): number {
-  const kept = new Set<number>()
-  for (const [index, unit] of units.entries()) if (stays(unit)) kept.add(starts[index] as number)
+  const stored = new Set<number>()
+  for (const [index, unit] of units.entries()) if (stays(unit)) stored.add(starts[index] as number)
   let last = 0
   for (let index = units.length - 1; index >= 0; index -= 1) {
     if (!isSent(units[index] as Unit)) continue
     const start = starts[index] as number
-    if (kept.has(start)) return units.length
+    if (stored.has(start)) return units.length
     last = Math.max(last, start)
   }
   return last
@@ -233,8 +248,8 @@ function messagesOf(unit: Unit): readonly NeutralMessage[] {
   if (isPending(unit)) return []
   if (unit.type === 'batch') return [...batchMessages(unit, { reason: '', maxResultLength: Infinity })]
   if (unit.item.event.kind === 'SystemPromptEvent') return []
-  const said = renderMessage(unit.item.event)
-  return said === null ? [] : [said.message]
+  const messageTokens = renderMessage(unit.item.event)
+  return messageTokens === null ? [] : [messageTokens.message]
 }
 
 function addMessage(sums: Record<Part, number>, message: NeutralMessage): void {
@@ -246,10 +261,10 @@ function addMessage(sums: Record<Part, number>, message: NeutralMessage): void {
     const bare = { ...message, thinking_blocks: [], reasoning_content: null, responses_reasoning_item: null }
     const calls = message.tool_calls.map((call) => ({ ...call, responses_reasoning_item: null }))
     const silent = estimateTokens([{ ...bare, tool_calls: calls }])
-    const said = estimateTokens([{ ...bare, tool_calls: [] }])
+    const messageTokens = estimateTokens([{ ...bare, tool_calls: [] }])
     sums.reasoning += all - silent
-    sums.calls += silent - said
-    sums.agent += said
+    sums.calls += silent - messageTokens
+    sums.agent += messageTokens
   }
 }
 

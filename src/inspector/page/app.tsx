@@ -46,7 +46,7 @@ interface AppProps {
 }
 
 export function App({ session, titles, index, read: readLog, head }: AppProps): ComponentChild {
-  const [place, go] = usePlace(session)
+  const [position, go] = usePlace(session)
   // Read once: the page rewrites the address.
   const [missing] = useState(() => (linkedPlace(session) === null ? named('event') : null))
   const [tab, setTab] = useState<Tab>('view')
@@ -60,7 +60,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
     },
     [session, go],
   )
-  const reader: Reader = { session, place, go, goTo }
+  const reader: Reader = { session, place: position, go, goTo }
   useKeys(reader, setTab)
   const state = stateHere(reader)
   const settled = useSettled(state)
@@ -72,7 +72,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
   )
   const findings = useFindings(session)
   const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
-  const found = useFound(session, filter)
+  const matches = useFound(session, filter)
   // Expensive panels are rendered when the reader rests, not at each step.
   const resting = useMemo((): ComponentChild => {
     const rested: Reader = { session, place: settled.log.entries.length, go, goTo }
@@ -96,7 +96,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
     return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
   }
   // Rendered again only when their inputs change, not at each step.
-  const count = found === null ? lengthOf(session) : found.length
+  const count = matches === null ? lengthOf(session) : matches.length
   const tools = useMemo(
     () => <LogTools session={session} filter={filter} setFilter={setFilter} count={count} />,
     [session, filter, count],
@@ -135,11 +135,11 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
       <header class="bar">{head}</header>
       <nav class="log" aria-label="Log">
         {tools}
-        <Timeline reader={reader} found={found} inView={read?.marks ?? null} flags={flags} />
+        <Timeline reader={reader} found={matches} inView={read?.marks ?? null} flags={flags} />
       </nav>
       <main class="place">
         <Scrubber reader={reader} />
-        {missing !== null && place === lengthOf(session) && (
+        {missing !== null && position === lengthOf(session) && (
           <p class="note warning" role="status">
             No event of this log is "{glimpse(missing)}", which the address names.
           </p>
@@ -178,8 +178,8 @@ function First({
   return (
     <section class="found" aria-label="Findings">
       <ul>
-        {worst.map((finding, at) => (
-          <FindingItem key={at} reader={reader} finding={finding} rule={false} />
+        {worst.map((finding, index) => (
+          <FindingItem key={index} reader={reader} finding={finding} rule={false} />
         ))}
       </ul>
       {rest > 0 && (
@@ -200,9 +200,9 @@ function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): v
 
 function usePlace(session: Session): [number, Reader['go']] {
   const count = lengthOf(session)
-  const [place, set] = useState(() => linkedPlace(session) ?? count)
+  const [position, set] = useState(() => linkedPlace(session) ?? count)
   // A ref, because keys arrive faster than the page is drawn.
-  const latest = useRef(place)
+  const latest = useRef(position)
   const go = useCallback(
     (to: number | ((from: number) => number)) => {
       const wanted = typeof to === 'number' ? to : to(latest.current)
@@ -225,7 +225,7 @@ function usePlace(session: Session): [number, Reader['go']] {
     if (latest.current === length.current) go(count)
     length.current = count
   }, [session])
-  const settled = useSettled(place)
+  const settled = useSettled(position)
   useEffect(() => {
     const entry = session.replayed.states.at(-1)?.log.entries.get(settled - 1)
     if (linkedPlace(session) === settled) return
@@ -233,27 +233,27 @@ function usePlace(session: Session): [number, Reader['go']] {
     const isKnown = id !== null && placeOf(session, id) === settled
     rename({ event: isKnown ? id : null, at: isKnown || entry === undefined ? null : String(settled) })
   }, [settled, session])
-  return [place, go]
+  return [position, go]
 }
 
 function linkedPlace(session: Session): number | null {
-  const [event, at] = [named('event'), named('at')]
+  const [event, index] = [named('event'), named('at')]
   if (event !== null) return placeOf(session, event)
-  return at !== null && /^\d{1,9}$/.test(at) ? placeOf(session, Number(at) - 1) : null
+  return index !== null && /^\d{1,9}$/.test(index) ? placeOf(session, Number(index) - 1) : null
 }
 
 function useKeys({ go, session }: Reader, setTab: (tab: Tab) => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.altKey || event.ctrlKey || event.metaKey) return
-      const at = event.target instanceof HTMLElement ? event.target : document.body
-      if (event.key === 'Escape') return at.blur()
-      if (at.matches('input:not([type=range]), select, textarea, [contenteditable]')) return
-      const isList = at === document.body || at.matches('.rows')
+      const index = event.target instanceof HTMLElement ? event.target : document.body
+      if (event.key === 'Escape') return index.blur()
+      if (index.matches('input:not([type=range]), select, textarea, [contenteditable]')) return
+      const isList = index === document.body || index.matches('.rows')
       const step = STEPS[event.key]
       if (step !== undefined && (isList || event.key === 'j' || event.key === 'k')) {
         event.preventDefault()
-        return go((place) => step(place, lengthOf(session)))
+        return go((position) => step(position, lengthOf(session)))
       }
       if (event.key === '/') {
         event.preventDefault()
@@ -267,15 +267,15 @@ function useKeys({ go, session }: Reader, setTab: (tab: Tab) => void): void {
   }, [go, session])
 }
 
-const STEPS: Readonly<Record<string, (place: number, count: number) => number>> = {
-  j: (place) => place + 1,
-  k: (place) => place - 1,
-  ArrowDown: (place) => place + 1,
-  ArrowUp: (place) => place - 1,
-  ArrowRight: (place) => place + 1,
-  ArrowLeft: (place) => place - 1,
-  PageDown: (place) => place + 20,
-  PageUp: (place) => place - 20,
+const STEPS: Readonly<Record<string, (position: number, count: number) => number>> = {
+  j: (position) => position + 1,
+  k: (position) => position - 1,
+  ArrowDown: (position) => position + 1,
+  ArrowUp: (position) => position - 1,
+  ArrowRight: (position) => position + 1,
+  ArrowLeft: (position) => position - 1,
+  PageDown: (position) => position + 20,
+  PageUp: (position) => position - 20,
   Home: () => 0,
   End: (_, count) => count,
 }
@@ -283,17 +283,17 @@ const STEPS: Readonly<Record<string, (place: number, count: number) => number>> 
 type Input = { readonly currentTarget: HTMLInputElement }
 
 function Scrubber({ reader }: { reader: Reader }): ComponentChild {
-  const { place, go, session } = reader
+  const { place: position, go, session } = reader
   const count = lengthOf(session)
-  const entry = session.replayed.states.at(-1)?.log.entries.get(place - 1)
+  const entry = session.replayed.states.at(-1)?.log.entries.get(position - 1)
   const words = entry === undefined ? null : inWords(entry)
   const step = (by: number, label: string, text: string): ComponentChild => (
     <button
       type="button"
       aria-label={label}
       title={label}
-      disabled={place + by < 0 || place + by > count}
-      onClick={() => go(place + by)}
+      disabled={position + by < 0 || position + by > count}
+      onClick={() => go(position + by)}
     >
       {text}
     </button>
@@ -305,18 +305,18 @@ function Scrubber({ reader }: { reader: Reader }): ComponentChild {
         type="range"
         min={0}
         max={count}
-        value={place}
+        value={position}
         aria-label="Place in the log"
         aria-valuetext={
           words === null
             ? 'before the first event'
-            : `event ${place} of ${count}: ${words.role} ${words.subject}`
+            : `event ${position} of ${count}: ${words.role} ${words.subject}`
         }
         onInput={(event: Input) => go(Number(event.currentTarget.value))}
       />
       {step(1, 'One event on (j)', '›')}
       <span class="mono quiet">
-        {shown(place)} / {shown(count)}
+        {shown(position)} / {shown(count)}
       </span>
     </div>
   )
@@ -360,14 +360,14 @@ interface BudgetProps {
   readonly line: BudgetLine | null
 }
 
-function Budget({ tokens: given, budget, setBudget, line }: BudgetProps): ComponentChild {
+function Budget({ tokens: args, budget, setBudget, line }: BudgetProps): ComponentChild {
   // The previous counts are shown until there are new ones, so that nothing flickers.
   const last = useRef<Tokens>(NONE)
-  if (given !== null) last.current = given
+  if (args !== null) last.current = args
   const tokens = last.current
   const total = totalOf(tokens)
   const whole = Math.max(total, budget, 1)
-  const said = useMemo(
+  const message = useMemo(
     () =>
       PARTS.filter((part) => tokens[part] > 0)
         .map((part) => `${part} ${shown(tokens[part])}`)
@@ -376,7 +376,7 @@ function Budget({ tokens: given, budget, setBudget, line }: BudgetProps): Compon
   )
   return (
     <div class="facts">
-      <span id="tokens" class={given === null ? 'quiet' : ''} data-done={given === null ? undefined : ''}>
+      <span id="tokens" class={args === null ? 'quiet' : ''} data-done={args === null ? undefined : ''}>
         ≈ <b>{shown(total)}</b>
         {' tokens of '}
       </span>
@@ -391,7 +391,7 @@ function Budget({ tokens: given, budget, setBudget, line }: BudgetProps): Compon
           onInput={(event: Input) => setBudget(Math.max(0, Number(event.currentTarget.value) || 0))}
         />
       </label>
-      <span class="stack" role="img" aria-label={`tokens by part: ${said}`} title={said}>
+      <span class="stack" role="img" aria-label={`tokens by part: ${message}`} title={message}>
         {PARTS.map((part) => (
           <i key={part} class={`p-${part}`} style={{ width: `${(tokens[part] / whole) * 100}%` }} />
         ))}

@@ -25,14 +25,14 @@ export function CostPanel({
   index: number
   read: (index: number) => Promise<LogDocument>
 }): ComponentChild {
-  const { session, place } = reader
+  const { session, place: position } = reader
   const { replayed } = session
   const total = useMemo(() => usageAt(replayed, lengthOf(session)), [replayed])
-  const here = useMemo(() => usageAt(replayed, place), [replayed, place])
+  const here = useMemo(() => usageAt(replayed, position), [replayed, position])
   const children = useMemo(() => startedBy(index, titles), [index, titles])
   const spent = useSpent(children, read)
-  const asked = session.asks.filter(({ seq }) => seq < place)
-  const all = [total, ...children.flatMap((at) => spent.get(at) ?? [])]
+  const requested = session.asks.filter(({ seq }) => seq < position)
+  const all = [total, ...children.flatMap((index) => spent.get(index) ?? [])]
   return (
     <div>
       <table>
@@ -56,16 +56,16 @@ export function CostPanel({
               usage={usage}
             />
           ))}
-          {children.map((at) => {
-            const usage = spent.get(at)
-            const name = `child: ${safe(titles[at]?.title ?? '')}`
+          {children.map((index) => {
+            const usage = spent.get(index)
+            const name = `child: ${safe(titles[index]?.title ?? '')}`
             return usage === undefined || usage === null ? (
-              <tr key={at}>
+              <tr key={index}>
                 <td>{name}</td>
                 <td colSpan={HEAD.length}>{waitText(usage)}</td>
               </tr>
             ) : (
-              <UsageRow key={at} name={name} usage={usage} />
+              <UsageRow key={index} name={name} usage={usage} />
             )
           })}
           {children.length > 0 && <UsageRow name="with its children" usage={sumOf(all)} />}
@@ -75,7 +75,7 @@ export function CostPanel({
       <p class="quiet" id="children">
         {childrenText(children.length, all.length - 1)}
       </p>
-      <Section title={`${counted(asked.length, 'reply', 'replies')} up to here`} />
+      <Section title={`${counted(requested.length, 'reply', 'replies')} up to here`} />
       <table>
         <thead>
           <tr>
@@ -89,14 +89,14 @@ export function CostPanel({
           </tr>
         </thead>
         <tbody>
-          {asked.slice(-REPLIES).map(({ seq, model, tokens }) => (
+          {requested.slice(-REPLIES).map(({ seq, model, tokens }) => (
             <tr key={seq}>
               <td>
                 <EventLink reader={reader} event={seq} />
               </td>
               <td>{safe(model ?? '')}</td>
-              {[tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning].map((count, at) => (
-                <td class="n" key={at}>
+              {[tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning].map((count, index) => (
+                <td class="n" key={index}>
                   {count === undefined ? '' : shown(count)}
                 </td>
               ))}
@@ -161,8 +161,8 @@ function UsageRow({ name, usage }: { name: string; usage: Counts }): ComponentCh
   return (
     <tr>
       <td>{name}</td>
-      {counts.map((count, at) => (
-        <td class="n" key={at}>
+      {counts.map((count, index) => (
+        <td class="n" key={index}>
           {shown(count)}
         </td>
       ))}

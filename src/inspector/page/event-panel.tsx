@@ -12,9 +12,9 @@ import { sentenceOf } from '../../laws/sentences.ts'
 import { LONG_LOG } from '../log-document.ts'
 
 export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: boolean }): ComponentChild {
-  const { session, place } = reader
+  const { session, place: position } = reader
   const { replayed } = session
-  const entry = replayed.states.at(-1)?.log.entries.get(place - 1)
+  const entry = replayed.states.at(-1)?.log.entries.get(position - 1)
   if (entry === undefined) return <p class="quiet">Before the first event of the log.</p>
   const words = inWords(entry)
   const { id, timestamp, parent, warnings, event, quarantined } = entry
@@ -25,7 +25,7 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
         rows={[
           ['kind', kindText(entry)],
           ['id', id === null ? 'none that can be read' : <span class="mono">{safe(id)}</span>],
-          ['position', `${place} of ${replayed.states.length - 1}, line ${lineOf(replayed, entry.seq)}`],
+          ['position', `${position} of ${replayed.states.length - 1}, line ${lineOf(replayed, entry.seq)}`],
           ['time', timestamp === null ? 'none' : safe(timestamp)],
           [
             'parent',
@@ -51,7 +51,7 @@ export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: b
       )}
       {isSettled && <Explained reader={reader} seq={entry.seq} id={id} />}
       <Section title="All of it">
-        <Json key={place} value={event ?? quarantined} label="event" />
+        <Json key={position} value={event ?? quarantined} label="event" />
       </Section>
     </div>
   )
@@ -63,8 +63,8 @@ function Explained({ reader, seq, id }: { reader: Reader; seq: number; id: strin
   return (
     <Section title={why.inView ? 'In the view here' : 'Not in the view here'}>
       <ul class="list">
-        {[why.verdict, ...why.notes].map(({ code, rule, text, ids }, at) => (
-          <li key={at}>
+        {[why.verdict, ...why.notes].map(({ code, rule, text, ids }, index) => (
+          <li key={index}>
             <span class="sev sev-note">{code.replaceAll('_', ' ')}</span>
             <div>
               {safe(text)} <EventLinks reader={reader} ids={ids} />
@@ -129,7 +129,7 @@ export function FindingItem({
 
 export function WhyPanel({
   reader,
-  found,
+  found: result,
 }: {
   reader: Reader
   found: readonly Finding[] | null
@@ -140,19 +140,19 @@ export function WhyPanel({
       {reader.session.replayed.loaded.length > LONG_LOG && (
         <p class="note">The log is too long to check requests and secrets here; use colloquy why.</p>
       )}
-      {found === null && (
+      {result === null && (
         <p class="quiet" role="status">
           Looking…
         </p>
       )}
-      {found?.length === 0 && <p>Nothing was repaired or omitted, and no law is broken.</p>}
-      {found !== null && found.length > 0 && <h2>{counted(found.length, 'finding')}</h2>}
+      {result?.length === 0 && <p>Nothing was repaired or omitted, and no law is broken.</p>}
+      {result !== null && result.length > 0 && <h2>{counted(result.length, 'finding')}</h2>}
       <ul class="list">
-        {(found ?? []).slice(0, SHOWN).map((finding, at) => (
-          <FindingItem key={at} reader={reader} finding={finding} rule />
+        {(result ?? []).slice(0, SHOWN).map((finding, index) => (
+          <FindingItem key={index} reader={reader} finding={finding} rule />
         ))}
       </ul>
-      {(found?.length ?? 0) > SHOWN && <p class="quiet">{`and ${(found?.length ?? 0) - SHOWN} more`}</p>}
+      {(result?.length ?? 0) > SHOWN && <p class="quiet">{`and ${(result?.length ?? 0) - SHOWN} more`}</p>}
       {notes.length > 0 && [
         <h2>Records that became no event</h2>,
         <ul>

@@ -11,12 +11,12 @@ import type { Session } from './session.ts'
 const AT_ONCE = 2000
 
 export function useFindings({ replayed }: Session): readonly Finding[] | null {
-  const [found, set] = useState<readonly Finding[] | null>(() =>
+  const [matches, set] = useState<readonly Finding[] | null>(() =>
     replayed.document.findings !== null || replayed.loaded.length <= AT_ONCE ? findingsOf(replayed) : null,
   )
   const [of, setOf] = useState(replayed)
   useEffect(() => {
-    if (found !== null && of === replayed) return undefined
+    if (matches !== null && of === replayed) return undefined
     const look = (): void => {
       set(findingsOf(replayed))
       setOf(replayed)
@@ -28,11 +28,11 @@ export function useFindings({ replayed }: Session): readonly Finding[] | null {
     )
     return () => clearTimeout(timer)
   }, [replayed])
-  return found
+  return matches
 }
 
 export function useFound({ replayed }: Session, filter: Filter): readonly number[] | null {
-  const [found, set] = useState<readonly number[] | null>(null)
+  const [matches, set] = useState<readonly number[] | null>(null)
   useEffect(() => {
     if (isOpen(filter)) {
       set(null)
@@ -48,7 +48,7 @@ export function useFound({ replayed }: Session, filter: Filter): readonly number
     timer = setTimeout(step, filter.text === '' ? 0 : 120)
     return () => clearTimeout(timer)
   }, [replayed, filter])
-  return found
+  return matches
 }
 
 const QUICK = 400

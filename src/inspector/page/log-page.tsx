@@ -25,7 +25,7 @@ interface LogPageProps {
 
 export function LogPage({
   session,
-  said,
+  said: message,
   titles,
   index,
   choose,
@@ -44,8 +44,8 @@ export function LogPage({
       <label>
         <span class="out">Conversation</span>
         <select value={String(index)} onChange={(event: Select) => choose(Number(event.currentTarget.value))}>
-          {titles.map((each, at) => (
-            <option key={at} value={String(at)}>
+          {titles.map((each, index) => (
+            <option key={index} value={String(index)}>
               {each.parent === null ? '' : '↳ '}
               {safe(each.title)}
             </option>
@@ -53,7 +53,7 @@ export function LogPage({
         </select>
       </label>
     ),
-    <h1>{session === null ? said : title}</h1>,
+    <h1>{session === null ? message : title}</h1>,
     session !== null && (
       <span class="quiet" id="count">
         {counted(lengthOf(session), 'event')}

@@ -13,7 +13,7 @@ function Page({ source }: { source: PageSource }): ComponentChild {
   const [index, setIndex] = useState(source.logs[linked] === undefined ? source.first : linked)
   const [logs, setLogs] = useState<ReadonlyMap<number, LogDocument>>(new Map())
   const [open, setOpen] = useState<{ readonly index: number; readonly session: Session } | null>(null)
-  const [said, say] = useState('Reading the log…')
+  const [message, say] = useState('Reading the log…')
   useEffect(() => {
     let isWanted = true
     const read = async (): Promise<void> => {
@@ -36,14 +36,14 @@ function Page({ source }: { source: PageSource }): ComponentChild {
   return (
     <LogPage
       session={open?.index === index ? open.session : null}
-      said={said}
+      said={message}
       titles={source.logs}
       index={index}
-      choose={(at) => {
-        rename({ log: String(at), event: null, at: null })
-        setIndex(at)
+      choose={(index) => {
+        rename({ log: String(index), event: null, at: null })
+        setIndex(index)
       }}
-      read={async (at) => logs.get(at) ?? readLog(source, at)}
+      read={async (index) => logs.get(index) ?? readLog(source, index)}
       name={String(index)}
       isLive={false}
     />

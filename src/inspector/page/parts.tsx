@@ -48,17 +48,17 @@ export function EventLink({
 export function EventLinks({
   reader,
   ids,
-  most = 6,
+  most: limit = 6,
 }: {
   reader: Reader
   ids: readonly string[]
   most?: number
 }): ComponentChild {
-  const some = ids.slice(0, most)
+  const some = ids.slice(0, limit)
   return (
     <span>
-      {some.map((id, at) => [at === 0 ? '' : ', ', <EventLink key={id} reader={reader} event={id} />])}
-      {ids.length > most ? ` and ${ids.length - most} more` : ''}
+      {some.map((id, index) => [index === 0 ? '' : ', ', <EventLink key={id} reader={reader} event={id} />])}
+      {ids.length > limit ? ` and ${ids.length - limit} more` : ''}
     </span>
   )
 }

@@ -41,11 +41,11 @@ const LONG = 5000
 
 function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {
   const [all, showAll] = useState(false)
-  const { session, place } = reader
+  const { session, place: position } = reader
   const [request, difference] = useMemo((): [Request, Difference | null] => {
     const now = requestOf(state, form)
-    return [now, isReal ? differenceAt(session.replayed, session.asks, place, form, now) : null]
-  }, [session, state, place, form, isReal])
+    return [now, isReal ? differenceAt(session.replayed, session.asks, position, form, now) : null]
+  }, [session, state, position, form, isReal])
   const { messages, front, refused } = request
   const from = all ? 0 : Math.max(0, messages.length - MESSAGES)
   return (
@@ -73,13 +73,13 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
         </p>
       )}
       {messages.slice(from).map((message, index) => {
-        const at = from + index
+        const position = from + index
         return (
           <Block
-            key={at}
+            key={position}
             role={roleOf(message)}
             value={message}
-            look={difference === null ? '' : lookOf(difference, at)}
+            look={difference === null ? '' : lookOf(difference, position)}
           />
         )
       })}
@@ -105,10 +105,10 @@ const FormPicker = ({ form, setForm }: { form: Form; setForm: (form: Form) => vo
   </label>
 )
 
-function lookOf({ before, shared, broken }: Difference, at: number): string {
+function lookOf({ before, shared, broken }: Difference, index: number): string {
   if (before === null) return ''
-  if (at < shared) return ' shared'
-  return broken !== null && at === shared ? ' changed' : ' new'
+  if (index < shared) return ' shared'
+  return broken !== null && index === shared ? ' changed' : ' new'
 }
 
 const PLACES = { system: 'the system prompt', tools: 'the tools', message: 'message' } as const
@@ -170,7 +170,7 @@ const REASONS = {
 
 function LeftOut({ request }: { request: Request }): ComponentChild {
   if (request.leftOut.length === 0) return null
-  const parts = request.leftOut.reduce((sum, left) => sum + left.parts, 0)
+  const parts = request.leftOut.reduce((sum, remaining) => sum + remaining.parts, 0)
   const reasons = [...new Set(request.leftOut.map(({ reason }) => REASONS[reason]))]
   return (
     <p class="note warning">

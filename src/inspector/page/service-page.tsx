@@ -15,7 +15,7 @@ type Submit = { readonly currentTarget: HTMLFormElement; readonly preventDefault
 export function ServicePage(): ComponentChild {
   const [key, setKey] = useState('')
   const [titles, setTitles] = useState<readonly LogTitle[] | null>(null)
-  const [said, say] = useState('')
+  const [message, say] = useState('')
   useEffect(() => {
     listConversations(key).then(setTitles, (error: unknown) => {
       const isFirst = key === '' && error instanceof Refused
@@ -37,9 +37,9 @@ export function ServicePage(): ComponentChild {
       </label>
       <button type="submit">Open</button>
       <p class="quiet">It is sent in a header, and not stored.</p>
-      {said !== '' && (
+      {message !== '' && (
         <p class="note error" role="alert">
-          {said}
+          {message}
         </p>
       )}
     </form>
@@ -63,7 +63,7 @@ function Conversations({
   const [index, setIndex] = useState(known < 0 && linked !== null ? all.length - 1 : Math.max(0, known))
   const chosen = all[index]
   const [session, setSession] = useState<Session | null>(null)
-  const [said, say] = useState('Reading the log…')
+  const [message, say] = useState('Reading the log…')
   useEffect(() => {
     if (chosen === undefined) return undefined
     const ended = new AbortController()
@@ -75,12 +75,12 @@ function Conversations({
     return () => ended.abort()
   }, [index])
   const show = ({ conversation_id: conversation, event_id: event }: Hit): void => {
-    const at = all.findIndex((title) => title.conversation === conversation)
+    const position = all.findIndex((title) => title.conversation === conversation)
     const link = { conversation, event, at: null }
-    if (at === index) location.hash = linkWith(link)
-    else if (at >= 0) {
+    if (position === index) location.hash = linkWith(link)
+    else if (position >= 0) {
       rename(link)
-      setIndex(at)
+      setIndex(position)
     } else {
       // A conversation that is older than the list.
       location.hash = linkWith(link)
@@ -91,15 +91,15 @@ function Conversations({
   return (
     <LogPage
       session={session}
-      said={said}
+      said={message}
       titles={all}
       index={index}
-      choose={(at) => {
+      choose={(index) => {
         rename({ event: null, at: null })
-        setIndex(at)
+        setIndex(index)
       }}
-      read={async (at) =>
-        documentOf(all[at] as LogTitle, await readFacts(all[at]?.conversation ?? '', password))
+      read={async (index) =>
+        documentOf(all[index] as LogTitle, await readFacts(all[index]?.conversation ?? '', password))
       }
       name={chosen.conversation}
       isLive
@@ -247,7 +247,7 @@ async function* follow(id: string, key: string, signal: AbortSignal): AsyncGener
         }
         if (frame.type === 'event') {
           // The service does not send quarantined lines; each keeps its position.
-          for (let at = position + 1; at < frame.position; at += 1) facts.push(NOT_SENT)
+          for (let index = position + 1; index < frame.position; index += 1) facts.push(NOT_SENT)
           facts.push(frame.event)
           ;({ position } = frame)
         }

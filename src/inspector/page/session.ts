@@ -21,7 +21,7 @@ export interface Reader {
   readonly goTo: (event: string | number) => void
 }
 
-export const stateHere = ({ session, place }: Reader): State => stateOf(session.replayed, place)
+export const stateHere = ({ session, place: position }: Reader): State => stateOf(session.replayed, position)
 
 export const lengthOf = ({ replayed }: Session): number => replayed.states.length - 1
 

@@ -30,7 +30,7 @@ type Submit = { readonly currentTarget: HTMLFormElement; readonly preventDefault
 export function TextSearch({ find, titleOf, choose }: TextSearchProps): ComponentChild {
   const [query, setQuery] = useState('')
   const [page, setPage] = useState<HitPage | null>(null)
-  const [said, say] = useState('')
+  const [message, say] = useState('')
   const search = (text: string, before: readonly Hit[], cursor: string | null): void => {
     setQuery(text)
     say('Searching…')
@@ -62,7 +62,7 @@ export function TextSearch({ find, titleOf, choose }: TextSearchProps): Componen
           />
         </form>
         <p class="quiet" role="status">
-          {said}
+          {message}
         </p>
         <ol>
           {page?.items.map((hit) => (

@@ -67,8 +67,11 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     if (Math.abs(this.#at - this.state.top) >= 1) this.setState({ top: this.#at })
   }
 
-  override render({ reader, found, inView, flags }: TimelineProps, { top, height }: Scroll): ComponentChild {
-    const count = found === null ? lengthOf(reader.session) : found.length
+  override render(
+    { reader, found: result, inView, flags }: TimelineProps,
+    { top, height }: Scroll,
+  ): ComponentChild {
+    const count = result === null ? lengthOf(reader.session) : result.length
     const first = Math.max(0, Math.floor(top / ROW) - MARGIN)
     const end = Math.min(count, Math.ceil((top + height) / ROW) + MARGIN)
     const last = reader.session.replayed.states.at(-1)
@@ -76,21 +79,21 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     const picked = rowOf(this.props)
     // Rows after the place are styled as later by CSS alone, while the row of the place is rendered.
     const isMarked = picked >= first && picked < end
-    for (let at = first; at < end; at += 1) {
-      const seq = found === null ? at : (found[at] ?? 0)
+    for (let index = first; index < end; index += 1) {
+      const seq = result === null ? index : (result[index] ?? 0)
       const entry = last?.log.entries.get(seq)
       if (entry === undefined) continue
       const isLater = seq >= reader.place
       const isGone = !isLater && inView !== null && inView[seq] !== 1
       rows.push(
         <Row
-          key={at % (end - first + 1)}
+          key={index % (end - first + 1)}
           entry={entry}
-          at={at}
+          at={index}
           count={count}
-          lanes={found === null ? reader.session.lanes : null}
+          lanes={result === null ? reader.session.lanes : null}
           columns={reader.session.lanes.width}
-          picked={at === picked}
+          picked={index === picked}
           look={isLater ? (isMarked ? '' : ' later') : isGone ? ' gone' : ''}
           flag={flags.get(seq) ?? ''}
           go={reader.go}
@@ -124,30 +127,30 @@ interface RowProps {
   readonly picked: boolean
   readonly look: string
   readonly flag: string
-  readonly go: (place: number) => void
+  readonly go: (position: number) => void
 }
 
 /** Scrolls only as far as needed. Reads no layout: the box reports its offset. */
 function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
-  const { reader, found } = props
-  const count = found === null ? lengthOf(reader.session) : found.length
+  const { reader, found: result } = props
+  const count = result === null ? lengthOf(reader.session) : result.length
   const y = rowOf(props) * ROW
   // Some rows further than needed, so that the next steps need no scrolling.
   const ahead = Math.floor(height / 3 / ROW) * ROW
   const to = y < 0 ? top : y < top ? y - ahead : y + ROW > top + height ? y + ROW - height + ahead : top
-  return { top: Math.max(0, Math.min(to, count * ROW - height)), height, place: reader.place, found }
+  return { top: Math.max(0, Math.min(to, count * ROW - height)), height, place: reader.place, found: result }
 }
 
-function rowOf({ reader, found }: TimelineProps): number {
+function rowOf({ reader, found: result }: TimelineProps): number {
   const seq = reader.place - 1
-  if (found === null) return seq
+  if (result === null) return seq
   let low = 0
-  for (let high = found.length; low < high;) {
+  for (let high = result.length; low < high;) {
     const middle = (low + high) >>> 1
-    if ((found[middle] ?? 0) < seq) low = middle + 1
+    if ((result[middle] ?? 0) < seq) low = middle + 1
     else high = middle
   }
-  return found[low] === seq ? low : -1
+  return result[low] === seq ? low : -1
 }
 
 /** A row is rendered again only when it changes, and its content only when that changes. */
@@ -169,7 +172,7 @@ class Row extends Component<RowProps> {
   }
 
   override render(props: RowProps): ComponentChild {
-    const { entry, at, count, lanes, picked, look, flag, go } = props
+    const { entry, at: index, count, lanes, picked, look, flag, go } = props
     const last = this.#of
     if (last === null || last.entry !== entry || last.lanes !== lanes || last.flag !== flag)
       this.#holds = insideOf(props)
@@ -181,8 +184,8 @@ class Row extends Component<RowProps> {
         role="option"
         aria-selected={picked ? 'true' : 'false'}
         aria-setsize={count}
-        aria-posinset={at + 1}
-        style={`transform:translateY(${at * ROW}px)`}
+        aria-posinset={index + 1}
+        style={`transform:translateY(${index * ROW}px)`}
         onClick={() => go(entry.seq + 1)}
       >
         {this.#holds}
@@ -210,7 +213,7 @@ function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): Co
   const x = (column: number): number => column * COLUMN + 7
   const above = seq === 0 ? 0 : (lanes.through[seq - 1] ?? 0)
   const below = lanes.through[seq] ?? 0
-  const own = lanes.column[seq] ?? NO_COLUMN
+  const ownValue = lanes.column[seq] ?? NO_COLUMN
   const forks = lanes.forks.get(seq) ?? []
   const lines: ComponentChild[] = []
   const middle = ROW / 2
@@ -222,18 +225,18 @@ function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): Co
       lines.push(<path class={`lane c${column % 5}`} d={`M${x(column)} ${from}V${to}`} />)
   }
   for (const column of forks)
-    if (own !== NO_COLUMN && column !== own)
+    if (ownValue !== NO_COLUMN && column !== ownValue)
       lines.push(
         <path
           class={`lane c${column % 5}`}
-          d={`M${x(own)} ${middle}Q${x(column)} ${middle} ${x(column)} ${ROW}`}
+          d={`M${x(ownValue)} ${middle}Q${x(column)} ${middle} ${x(column)} ${ROW}`}
         />,
       )
   return (
     <svg width={columns * COLUMN + 4} height={ROW} aria-hidden="true">
       {lines}
-      {own !== NO_COLUMN && (
-        <circle class={`dot c${own % 5}`} cx={x(own)} cy={middle} r={isReal ? 3.5 : 1.5} />
+      {ownValue !== NO_COLUMN && (
+        <circle class={`dot c${ownValue % 5}`} cx={x(ownValue)} cy={middle} r={isReal ? 3.5 : 1.5} />
       )}
     </svg>
   )

@@ -27,8 +27,8 @@ export function ViewPanel({
 }): ComponentChild {
   const [more, setMore] = useState(0)
   const { view } = state.branch
-  const most = UNITS * (more + 1)
-  const from = Math.max(0, view.units.length - most)
+  const limit = UNITS * (more + 1)
+  const from = Math.max(0, view.units.length - limit)
   const rows = unitRows(view, from, reading?.starts ?? null)
   const picked = state.log.entries.get(reader.place - 1)?.id ?? null
   return (
@@ -47,7 +47,7 @@ export function ViewPanel({
       <div>
         {rows.map((row) => (
           <UnitBox
-            key={row.index % most}
+            key={row.index % limit}
             row={row}
             reader={reader}
             isPicked={picked !== null && holds(row, picked)}
@@ -122,26 +122,26 @@ class UnitBox extends Component<UnitProps> {
   }
 
   override render({ row, reader, isPicked, isOver, isLine }: UnitProps): ComponentChild {
-    const { unit, at, index, isCut, isPending, summaryOf } = row
+    const { unit, at: position, index, isCut, isPending, summaryOf } = row
     const tokens = totalOf(tokensOfUnit(unit))
     const look = `${isPending ? ' pending' : ''}${isPicked ? ' picked' : ''}${isOver ? ' over' : ''}`
     return [
       isCut && index > 0 && (
-        <div class="cut" title={`may be cut at ${at}`}>
+        <div class="cut" title={`may be cut at ${position}`}>
           ✂
         </div>
       ),
       isLine && <div class="line">the budget leaves out everything above</div>,
       <div class={`unit ${unit.type}${look}`}>
-        <span class="at">{isPending ? '…' : String(at)}</span>
+        <span class="at">{isPending ? '…' : String(position)}</span>
         <div class="body">
-          {Array.from(unitEvents(unit), (item, no) => {
+          {Array.from(unitEvents(unit), (item, number) => {
             const words = inWords(item.event)
             return (
               <div class="item">
                 {roleOf(words)}
                 <span class="words">{saidOf(words)}</span>
-                {no === 0 && tokens > 0 && (
+                {number === 0 && tokens > 0 && (
                   <span class="tok" title="estimated tokens">
                     {shown(tokens)}
                   </span>

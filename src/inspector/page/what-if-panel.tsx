@@ -37,7 +37,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
   const [limit, setLimit] = useState(Math.max(4, Math.floor(state.branch.view.length / 2)))
   const outcome = useMemo(() => tried(state, change), [state, change])
   const { length } = state.branch.view
-  const places = (value: number, set: (place: number) => void, label: string): ComponentChild => (
+  const places = (value: number, set: (position: number) => void, label: string): ComponentChild => (
     <label>
       {label}{' '}
       <input
@@ -49,8 +49,8 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       />
     </label>
   )
-  const cutBefore = (at: number): number => cutPoints(state).findLast((cut) => cut <= at) ?? 0
-  const cutAfter = (at: number): number => cutPoints(state).find((cut) => cut >= at) ?? length
+  const cutBefore = (index: number): number => cutPoints(state).findLast((cut) => cut <= index) ?? 0
+  const cutAfter = (index: number): number => cutPoints(state).find((cut) => cut >= index) ?? length
   const condense = (): void => {
     const [first, last] = [cutBefore(Math.min(from, to)), cutAfter(Math.max(from, to))]
     setFrom(first)
@@ -58,9 +58,9 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
     setChange(first === last ? null : { type: 'condense', from: first, to: last, summary: SUMMARY })
   }
   const cut = (): void => {
-    const at = cutBefore(from)
-    setFrom(at)
-    setChange({ type: 'cut', at })
+    const index = cutBefore(from)
+    setFrom(index)
+    setChange({ type: 'cut', at: index })
   }
   return (
     <div>

@@ -121,10 +121,10 @@ function reply(
     text: ({ text, cache }, more) => ({ type: 'text', text, ...mark(cache), ...more }),
     thinking(block) {
       const isUnsigned = 'thinking' in block && !block.signature
-      const { outcome, interrupted, own } = turn.message.reply ?? {}
+      const { outcome, interrupted, own: ownValue } = turn.message.reply ?? {}
       // Claude signs all its thinking, and refuses unsigned thinking. Under another name too, interrupted or
       // redacted thinking lacks its signature.
-      const isWhole = outcome === undefined && interrupted !== true && own === undefined
+      const isWhole = outcome === undefined && interrupted !== true && ownValue === undefined
       if (isUnsigned && isWhole && isOfModel(turn.message, LIMITS.grammar, model) && !/claude/i.test(model)) {
         const { type, thinking, signature } = block
         return {

@@ -312,8 +312,8 @@ export const googleRules: readonly Rule<View>[] = [
     source:
       'error: "Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64."',
     *check({ contents }) {
-      for (const [path, held] of contents.flatMap(functionsIn)) {
-        const { name } = asObject(held)
+      for (const [path, current] of contents.flatMap(functionsIn)) {
+        const { name } = asObject(current)
         if (typeof name === 'string' && !NAME.test(name))
           yield { path: `${path}.name`, message: JSON.stringify(name) }
       }
@@ -355,7 +355,7 @@ export const googleRules: readonly Rule<View>[] = [
       for (const { path, body } of parts) {
         const { parts: inner } = asObject(body['functionResponse'])
         const blobs = [body, ...asList(inner).map(asObject)].map(({ inlineData }) => inlineData)
-        for (const held of blobs) yield* blobFaults(held, path)
+        for (const entry of blobs) yield* blobFaults(entry, path)
         const { mimeType, fileUri } = asObject(body['fileData'])
         yield* typeFaults(mimeType, path)
         if (typeof fileUri === 'string' && !(URL.canParse(fileUri) && fileUri.startsWith('https://')))

@@ -50,7 +50,7 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
   const steps = all.slice(all.findLastIndex(({ type }) => type === 'user_input') + 1)
   const ending = broken ?? failureOf(raw) ?? endingOf(raw, steps)
   const results = new Map(steps.filter(isResult).map((step) => [step['call_id'], step]))
-  const said = steps.filter((step) => !isResult(step))
+  const messages = steps.filter((step) => !isResult(step))
   const isCutOff = ending?.type === 'truncated'
   return replyEvents(
     {
@@ -60,12 +60,12 @@ function readReply(raw: RawObject, options: ReadOptions, broken: ReplyOutcome | 
       usage: usageOf(raw['usage']),
       reasoning: '',
       metadata: aboutReply(raw),
-      parts: said.flatMap((step, index) =>
+      parts: messages.flatMap((step, index) =>
         partsOf(
           step,
           results,
-          isCutOff && index === said.length - 1,
-          said[index - 1]?.['type'] === 'model_output',
+          isCutOff && index === messages.length - 1,
+          messages[index - 1]?.['type'] === 'model_output',
         ),
       ),
       ending,

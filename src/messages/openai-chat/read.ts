@@ -113,9 +113,9 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     }
     call.id ||= id
     call.name ||= name
-    const given = argumentPiece(called['arguments']) + argumentPiece(called['input'])
-    call.given.push(given)
-    call.isWhole(given)
+    const input = argumentPiece(called['arguments']) + argumentPiece(called['input'])
+    call.given.push(input)
+    call.isWhole(input)
   }
 
   const push = (chunk: RawObject): readonly StreamingDeltaEvent[] => {
@@ -214,8 +214,8 @@ function wholeObject(pieces: readonly RawObject[]): RawObject {
 /** A piece of arguments; some servers send an object. */
 const argumentPiece = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : stringOf(value))
 
-function wholeCall({ rest, callType: called, id, name, given }: StreamedCall): RawObject {
-  const text = given.join('')
+function wholeCall({ rest, callType: called, id, name, given: input }: StreamedCall): RawObject {
+  const text = input.join('')
   return { ...rest, id, [called]: called === 'custom' ? { name, input: text } : { name, arguments: text } }
 }
 
@@ -363,11 +363,11 @@ function contentParts(content: readonly unknown[]): ReplyPart[] {
   }
   for (const part of content) {
     if (isThinking(objectOf(part))) close()
-    for (const found of contentPart(part)) {
-      if (found.is === 'text' && found.more === null) run.push(found.text)
+    for (const result of contentPart(part)) {
+      if (result.is === 'text' && result.more === null) run.push(result.text)
       else {
         close()
-        out.push(found)
+        out.push(result)
       }
     }
   }

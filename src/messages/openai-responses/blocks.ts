@@ -93,12 +93,12 @@ interface Form {
 
 const fieldForm = (
   field: string,
-  output: (call_id: string, said: string, isError: boolean) => JsonObject,
+  output: (call_id: string, output: string, isError: boolean) => JsonObject,
 ): Form => ({
   fields: ({ source }) => ({ [field]: argumentObject(source.arguments), status: 'completed' }),
   output: (call_id, { pieces, isError }) => {
-    const said = contentOf(pieces)
-    return typeof said === 'string' ? output(call_id, said, isError) : null
+    const text = contentOf(pieces)
+    return typeof text === 'string' ? output(call_id, text, isError) : null
   },
 })
 
@@ -111,13 +111,13 @@ const FORMS: Readonly<Record<string, Form>> = {
       output: contentOf(pieces) as JsonValue,
     }),
   },
-  shell_call: fieldForm('action', (call_id, said, isError) => ({
+  shell_call: fieldForm('action', (call_id, text, isError) => ({
     type: 'shell_call_output',
     call_id,
     output: [
       {
-        stdout: isError ? '' : said,
-        stderr: isError ? said : '',
+        stdout: isError ? '' : text,
+        stderr: isError ? text : '',
         outcome: { type: 'exit', exit_code: isError ? 1 : 0 },
       },
     ],
@@ -592,8 +592,8 @@ export interface ResponsesRequest {
 
 /** Returns the content of a result: a string if it has only text. O(pieces). */
 export function contentOf(pieces: readonly Piece[]): ResponsesFunctionCallOutput['output'] {
-  const said = pieces.map((piece) => itemAsText(piece, LIMITS))
-  return said.every(isText) ? joinTexts(said) : said.map(partOf)
+  const messages = pieces.map((piece) => itemAsText(piece, LIMITS))
+  return messages.every(isText) ? joinTexts(messages) : messages.map(partOf)
 }
 
 export function partOf(piece: Piece): ResponsesText | ResponsesImage | ResponsesPart {

@@ -357,12 +357,12 @@ function partsOf(
         },
       ]
     default: {
-      const asked = executed.has(item['call_id']) ? null : readCall(item)
-      if (asked === null) return [{ is: 'other', value: asJson(item) }]
+      const requested = executed.has(item['call_id']) ? null : readCall(item)
+      if (requested === null) return [{ is: 'other', value: asJson(item) }]
       const isCustom = item['type'] === 'custom_tool_call'
       return [
         {
-          ...asked,
+          ...requested,
           is: 'call',
           id: stringOf(item['call_id']),
           item: null,

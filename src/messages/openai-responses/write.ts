@@ -272,7 +272,7 @@ export function toOpenAIResponses(
     // been written already.
     if (latestSplit.length > 0) refused = new Set([...refused, ...latestSplit])
     else {
-      if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((left) => onPrefix(left))
+      if (onPrefix !== undefined) requestRecord(request)?.leftOut.forEach((remaining) => onPrefix(remaining))
       return request
     }
   }

@@ -151,9 +151,9 @@ const approvalRequest = (approvalId: string, toolCallId: string): UIChunk[] => [
   { type: 'tool-approval-request', approvalId, toolCallId },
 ]
 
-const approval = (given: { id: string; approved: boolean; reason?: string }): UIChunk => ({
+const approval = (input: { id: string; approved: boolean; reason?: string }): UIChunk => ({
   type: 'tool-approval-response',
-  approvalId: given.id,
-  approved: given.approved,
-  ...(given.reason === undefined ? {} : { reason: given.reason }),
+  approvalId: input.id,
+  approved: input.approved,
+  ...(input.reason === undefined ? {} : { reason: input.reason }),
 })

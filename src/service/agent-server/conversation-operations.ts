@@ -139,23 +139,23 @@ const searchText = ({ engine: { store } }: Lifecycle): Operation =>
         501: { description: 'The store has no index of text' },
       },
     },
-    async ({ query: asked }) => {
-      const id = asked.conversation_id
+    async ({ query: requested }) => {
+      const id = requested.conversation_id
       const conversation = id === null ? null : ((await findConversation(store, id))?.id ?? id)
       const { items, next_page_id } = await store
         .searchText({
-          query: asked.query,
-          order: asked.sort_order === 'RANK' ? 'rank' : 'time',
-          tags: asked.tag,
-          includeResults: asked.include_results,
-          limit: asked.limit,
+          query: requested.query,
+          order: requested.sort_order === 'RANK' ? 'rank' : 'time',
+          tags: requested.tag,
+          includeResults: requested.include_results,
+          limit: requested.limit,
           ...(conversation !== null && { conversation }),
-          ...(asked.owner !== null && { owner: asked.owner }),
-          ...(asked.public !== null && { public: asked.public }),
-          ...(asked.role !== null && { role: asked.role }),
-          ...(asked.timestamp__gte !== null && { from: asked.timestamp__gte }),
-          ...(asked.timestamp__lt !== null && { to: asked.timestamp__lt }),
-          ...(asked.page_id !== null && { cursor: asked.page_id }),
+          ...(requested.owner !== null && { owner: requested.owner }),
+          ...(requested.public !== null && { public: requested.public }),
+          ...(requested.role !== null && { role: requested.role }),
+          ...(requested.timestamp__gte !== null && { from: requested.timestamp__gte }),
+          ...(requested.timestamp__lt !== null && { to: requested.timestamp__lt }),
+          ...(requested.page_id !== null && { cursor: requested.page_id }),
         })
         .catch((error: unknown) => {
           const hasNoIndex = hasCode(error, 'invalid_query') && error.data['field'] === 'query'
@@ -411,7 +411,7 @@ async function search(
     cursor,
     limit,
     isCompared: archived === null && (status === null || isListed),
-    read: (place, most) => listPage(store, storeFilter, { ...list, cursor: place, limit: most }),
+    read: (position, limit) => listPage(store, storeFilter, { ...list, cursor: position, limit: limit }),
     show: async (records) => {
       const matching = records.filter((record) => archived === null || isArchived(record) === archived)
       const infos = await mapSequential(matching, (record) => describeIfThere(lifecycle, record))
@@ -448,12 +448,12 @@ async function count(
  * Opens conversations of unknown status, as imported, which stores it. Returns whether all are known; never
  * in a read-only store.
  */
-async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {
+async function settle(lifecycle: Lifecycle, limit: number): Promise<boolean> {
   const { store } = lifecycle.engine
   const unknown = { status: '', order: 'created_at' } as const
   let looked = 0
   for await (const record of walkConversations(store, unknown)) {
-    if (looked >= most) return false
+    if (looked >= limit) return false
     await describeIfThere(lifecycle, record)
     looked += 1
   }
@@ -465,10 +465,10 @@ const fits = (info: JsonObject, status: Status | null): boolean =>
 
 async function describeIfThere(
   lifecycle: Lifecycle,
-  given: string | ConversationRecord,
+  input: string | ConversationRecord,
 ): Promise<JsonObject | null> {
   try {
-    const { record, state } = await openConversation(lifecycle, given)
+    const { record, state } = await openConversation(lifecycle, input)
     return infoOf(record, state)
   } catch (error) {
     if (isUnknown(error)) return null

@@ -208,7 +208,7 @@ const search = (
     cursor,
     limit,
     isCompared: true,
-    read: (place, most) => searchConversations(plane.store, filter, { cursor: place, limit: most }),
+    read: (position, limit) => searchConversations(plane.store, filter, { cursor: position, limit: limit }),
     show: (records) => describeApps(plane, records, originOf(request)),
   })
 

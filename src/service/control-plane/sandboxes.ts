@@ -64,11 +64,11 @@ export class Sandboxes {
   /** When the leases of this machine end, as far as this process knows; null before they were read. */
   #leased: Map<string, number> | null = null
 
-  constructor(store: Store, { provider, most, now = Date.now }: SandboxesOptions) {
-    if (!Number.isSafeInteger(most) || most < 1)
+  constructor(store: Store, { provider, most: limit, now = Date.now }: SandboxesOptions) {
+    if (!Number.isSafeInteger(limit) || limit < 1)
       invalidArgument('maxSandboxes', 'must be a whole number above 0')
     this.#provider = provider
-    this.#most = most
+    this.#most = limit
     this.#leaseNow = now
     this.#records = recordsOf<StoredSandbox>(store, 'sandboxes', ({ created_at, up }) => ({
       keys: { created_at, ...(up !== null && { up: created_at }) },

@@ -120,10 +120,10 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
         cursor: page_id,
         limit,
         isCompared: true,
-        read: (cursor, most) =>
+        read: (cursor, limit) =>
           plane.store.listConversations({
             order: 'created_at_desc',
-            limit: most,
+            limit: limit,
             ...(cursor !== null && { cursor }),
           }),
         show: (records) => mapConcurrent(records, AT_ONCE, (record) => summaryOf(plane, record)),
@@ -177,8 +177,8 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       },
     },
     async ({ path, query }) => {
-      const place = await fileOf(plane, path.conversation_id, query.path)
-      return { body: { items: await place.files.list(place.path) } }
+      const location = await fileOf(plane, path.conversation_id, query.path)
+      return { body: { items: await location.files.list(location.path) } }
     },
   ),
   operation(
@@ -197,8 +197,8 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       },
     },
     async ({ path, query }) => {
-      const place = await fileOf(plane, path.conversation_id, query.file_path)
-      const bytes = await place.files.read(place.path, MAX_BYTES)
+      const location = await fileOf(plane, path.conversation_id, query.file_path)
+      const bytes = await location.files.read(location.path, MAX_BYTES)
       return new Response(bytes, { headers: { 'content-type': 'text/plain; charset=utf-8' } })
     },
   ),
@@ -214,9 +214,9 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       replies: { 200: { description: 'By path', schema: CHANGES }, ...REFUSED },
     },
     async ({ path, query }) => {
-      const place = await fileOf(plane, path.conversation_id, query.path)
+      const location = await fileOf(plane, path.conversation_id, query.path)
       return {
-        body: await changesOf(place.files, place.path, query.ref === null ? null : checkRef(query.ref)),
+        body: await changesOf(location.files, location.path, query.ref === null ? null : checkRef(query.ref)),
       }
     },
   ),
@@ -236,9 +236,9 @@ export const sharingOperations = (plane: ControlPlane, rules: RedactionRules | n
       },
     },
     async ({ path, query }) => {
-      const place = await fileOf(plane, path.conversation_id, query.path)
-      const given = { ref: query.ref === null ? null : checkRef(query.ref), commit: null }
-      return { body: await diffOf(place.files, place.path, given, MAX_BYTES) }
+      const location = await fileOf(plane, path.conversation_id, query.path)
+      const input = { ref: query.ref === null ? null : checkRef(query.ref), commit: null }
+      return { body: await diffOf(location.files, location.path, input, MAX_BYTES) }
     },
   ),
 ]

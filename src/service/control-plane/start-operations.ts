@@ -146,13 +146,13 @@ async function findTasks(
     cursor,
     limit,
     isCompared: false,
-    read: (place, most) =>
+    read: (position, limit) =>
       tasks.records.list({
         by,
         descending,
-        limit: most,
+        limit: limit,
         ...(by === 'created_at' && from !== null && { from }),
-        ...(place !== null && { cursor: place }),
+        ...(position !== null && { cursor: position }),
       }),
     show: async (some) => some.map(({ record }) => (fits(record) ? record : null)),
   })

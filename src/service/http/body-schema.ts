@@ -28,10 +28,10 @@ export function bodyOf<S extends z.ZodType>(
     schema: document as object as JsonObject,
     ...options,
     read(value) {
-      const given = value as JsonValue
-      const issues = toIssues(check(given), given, ['body'])
+      const args = value as JsonValue
+      const issues = toIssues(check(args), args, ['body'])
       // The check has verified the type.
-      return issues.length === 0 ? { value: given as z.input<S> } : { errors: issues as ValidationError[] }
+      return issues.length === 0 ? { value: args as z.input<S> } : { errors: issues as ValidationError[] }
     },
   }
 }

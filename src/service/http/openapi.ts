@@ -144,8 +144,8 @@ function answerOf(status: string, { description, schema, mediaType }: ReplySpec)
   }
 }
 
-const describeAll = (parameters: Parameters, place: 'path' | 'query'): JsonObject[] =>
-  Object.entries(parameters).map(([name, { schema, required }]) => ({ name, in: place, required, schema }))
+const describeAll = (parameters: Parameters, path: 'path' | 'query'): JsonObject[] =>
+  Object.entries(parameters).map(([name, { schema, required }]) => ({ name, in: path, required, schema }))
 
 function withoutDialect({ $schema: _dialect, ...schema }: JsonObject): JsonObject {
   return schema

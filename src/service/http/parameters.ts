@@ -18,7 +18,7 @@ type Wrong = Omit<ValidationError, 'loc'>
 export interface Parameter<T> {
   readonly schema: JsonObject
   readonly required: boolean
-  readonly read: (given: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
+  readonly read: (raw: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
 }
 
 /** The parameters of one part of a request, by name. */
@@ -35,12 +35,12 @@ const wrong = (type: string, msg: string, input: JsonValue, ctx?: JsonObject): {
 export const text = (): Parameter<string> => ({
   schema: { type: 'string' },
   required: true,
-  read: (given) => ({ value: given.at(-1) ?? '' }),
+  read: (raw) => ({ value: raw.at(-1) ?? '' }),
 })
 
 /** An integer in a range, both ends included. */
 export function integer(range: { readonly min?: number; readonly max?: number }): Parameter<number> {
-  const { min: least = Number.MIN_SAFE_INTEGER, max: most = Number.MAX_SAFE_INTEGER } = range
+  const { min: least = Number.MIN_SAFE_INTEGER, max: limit = Number.MAX_SAFE_INTEGER } = range
   return {
     schema: {
       type: 'integer',
@@ -48,8 +48,8 @@ export function integer(range: { readonly min?: number; readonly max?: number })
       ...(range.max !== undefined && { maximum: range.max }),
     },
     required: true,
-    read(given) {
-      const input = given.at(-1) ?? ''
+    read(raw) {
+      const input = raw.at(-1) ?? ''
       if (!/^\s*[+-]?\d+\s*$/.test(input)) {
         return wrong(
           'int_parsing',
@@ -60,8 +60,10 @@ export function integer(range: { readonly min?: number; readonly max?: number })
       const value = Number(input)
       if (value < least)
         return wrong('greater_than', `Input should be greater than ${least - 1}`, input, { gt: least - 1 })
-      if (value > most)
-        return wrong('less_than_equal', `Input should be less than or equal to ${most}`, input, { le: most })
+      if (value > limit)
+        return wrong('less_than_equal', `Input should be less than or equal to ${limit}`, input, {
+          le: limit,
+        })
       return { value }
     },
   }
@@ -71,8 +73,8 @@ export function integer(range: { readonly min?: number; readonly max?: number })
 export const boolean = (): Parameter<boolean> => ({
   schema: { type: 'boolean' },
   required: true,
-  read(given) {
-    const input = given.at(-1) ?? ''
+  read(raw) {
+    const input = raw.at(-1) ?? ''
     const word = input.toLowerCase()
     if (['true', '1', 'yes', 'on', 't', 'y'].includes(word)) return { value: true }
     if (['false', '0', 'no', 'off', 'f', 'n'].includes(word)) return { value: false }
@@ -87,8 +89,8 @@ export function oneOf<const W extends readonly [string, ...string[]]>(words: W):
   return {
     schema: { type: 'string', enum: words },
     required: true,
-    read(given) {
-      const input = given.at(-1) ?? ''
+    read(raw) {
+      const input = raw.at(-1) ?? ''
       const value = words.find((word) => word === input)
       return value === undefined
         ? wrong('enum', `Input should be ${expected}`, input, { expected })
@@ -101,13 +103,13 @@ export function oneOf<const W extends readonly [string, ...string[]]>(words: W):
 export const dateTime = (): Parameter<string> => ({
   schema: { type: 'string', format: 'date-time' },
   required: true,
-  read(given) {
+  read(raw) {
     // An unescaped plus sign arrives as a space.
-    const input = (given.at(-1) ?? '').replace(/ (\d\d:?\d\d)$/, '+$1')
+    const input = (raw.at(-1) ?? '').replace(/ (\d\d:?\d\d)$/, '+$1')
     const value = /^\d{4}-\d\d-\d\d$/.test(input) ? `${input}T00:00:00` : input
     return isInstant(value)
       ? { value }
-      : wrong('datetime_from_date_parsing', 'Input should be a valid datetime or date', given.at(-1) ?? '')
+      : wrong('datetime_from_date_parsing', 'Input should be a valid datetime or date', raw.at(-1) ?? '')
   },
 })
 
@@ -115,20 +117,20 @@ export const dateTime = (): Parameter<string> => ({
 export const texts = (): Parameter<readonly string[]> => ({
   schema: { type: 'array', items: { type: 'string' } },
   required: true,
-  read: (given) => ({ value: given }),
+  read: (raw) => ({ value: raw }),
 })
 
 /** An optional parameter; null if it is omitted. */
 export const optional = <T>(parameter: Parameter<T>): Parameter<T | null> => ({
   schema: { anyOf: [parameter.schema, { type: 'null' }] },
   required: false,
-  read: (given) => (given.length === 0 ? { value: null } : parameter.read(given)),
+  read: (raw) => (raw.length === 0 ? { value: null } : parameter.read(raw)),
 })
 
 export const withDefault = <T extends JsonValue>(parameter: Parameter<T>, value: T): Parameter<T> => ({
   schema: { ...parameter.schema, default: value },
   required: false,
-  read: (given) => (given.length === 0 ? { value } : parameter.read(given)),
+  read: (raw) => (raw.length === 0 ? { value } : parameter.read(raw)),
 })
 
 export function readParameters<P extends Parameters>(

@@ -42,13 +42,13 @@ export class Frame {
     type: FrameType,
     position: number,
     event: Event,
-    said: string | null = null,
+    resumeOffset: string | null = null,
     blobs: readonly BlobReference[] = [],
     makeRefs: (() => Frame | null) | null = null,
   ) {
     this.type = type
     this.position = position
-    this.said = said
+    this.said = resumeOffset
     this.#event = JSON.stringify(event)
     this.#blobs = blobs.length === 0 ? '' : `,"blobs":${JSON.stringify(blobs)}`
     this.#makeRefs = makeRefs
@@ -66,8 +66,8 @@ export class Frame {
 
   text(format: Format): string {
     if (format === 'event') return this.#event
-    const said = this.said === null ? '' : `"said":"${this.said}",`
-    return `{"type":"${this.type}","position":${this.position},${said}"event":${this.#event}${this.#blobs}}`
+    const resumeOffset = this.said === null ? '' : `"said":"${this.said}",`
+    return `{"type":"${this.type}","position":${this.position},${resumeOffset}"event":${this.#event}${this.#blobs}}`
   }
 
   /** The text as UTF-8. Do not write to it. */
@@ -90,8 +90,13 @@ export function eventFrame(item: LoggedEvent): Frame | null {
 /**
  * The frame of a delta that ends at `said`. It has an id and a time, as clients ignore events without them.
  */
-export const deltaFrame = (position: number, event: Event, said: ReplyOffset): Frame =>
-  new Frame('delta', position, withDefaults({ ...fresh(), ...maskSecrets(event) }), writeReplyOffset(said))
+export const deltaFrame = (position: number, event: Event, resumeOffset: ReplyOffset): Frame =>
+  new Frame(
+    'delta',
+    position,
+    withDefaults({ ...fresh(), ...maskSecrets(event) }),
+    writeReplyOffset(resumeOffset),
+  )
 
 export const stateFrame = (
   position: number,

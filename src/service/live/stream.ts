@@ -69,11 +69,11 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
 function lastEventId({ headers }: Request): Partial<StartValues> {
   const header = headers.get('last-event-id')?.trim() ?? ''
   if (header === '') return {}
-  const [, position, said] = /^(-1|\d+)(?:;(.+))?$/.exec(header) ?? []
+  const [, position, resumeOffset] = /^(-1|\d+)(?:;(.+))?$/.exec(header) ?? []
   const after = Number(position)
   // The header is the reader's latest position; the URL has the first one.
   if (Number.isSafeInteger(after))
-    return { after, after_event_id: null, ...(said !== undefined && { after_delta: said }) }
+    return { after, after_event_id: null, ...(resumeOffset !== undefined && { after_delta: resumeOffset }) }
   throw invalid({
     type: 'int_parsing',
     loc: ['header', 'last-event-id'],
@@ -82,8 +82,8 @@ function lastEventId({ headers }: Request): Partial<StartValues> {
   })
 }
 
-const written = (frame: Frame, format: Format, said: string | null): string =>
-  `id: ${frame.position}${said === null ? '' : `;${said}`}\ndata: ${frame.text(format)}\n\n`
+const written = (frame: Frame, format: Format, resumeOffset: string | null): string =>
+  `id: ${frame.position}${resumeOffset === null ? '' : `;${resumeOffset}`}\ndata: ${frame.text(format)}\n\n`
 
 function bodyOf(
   live: Live,
@@ -96,7 +96,7 @@ function bodyOf(
   const { frames, end } = stream
   const encoder = new TextEncoder()
   let position = -1
-  let { said } = stream
+  let { said: resumeOffset } = stream
   let heartbeats: ReturnType<typeof setInterval>
   let timer: ReturnType<typeof setTimeout> | undefined
   let isOver = false
@@ -113,7 +113,7 @@ function bodyOf(
     stop()
     // The last frame would stay in the queue of a reader that does not read.
     if ((controller.desiredSize ?? 0) <= 0) return controller.error(new SlowReader('The reader is too slow.'))
-    controller.enqueue(encoder.encode(written(last, format, said)))
+    controller.enqueue(encoder.encode(written(last, format, resumeOffset)))
     controller.close()
   }
   // Not every server cancels the body when the client disconnects.
@@ -140,8 +140,8 @@ function bodyOf(
             return
           }
           ;({ position } = value)
-          said = value.said ?? said
-          controller.enqueue(encoder.encode(written(value.as(blobs), format, said)))
+          resumeOffset = value.said ?? resumeOffset
+          controller.enqueue(encoder.encode(written(value.as(blobs), format, resumeOffset)))
           if ((controller.desiredSize ?? 0) > 0) return
           // A reader that reads nothing is disconnected after the write timeout.
           let remaining = PARTS

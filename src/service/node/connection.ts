@@ -467,16 +467,16 @@ export class Outlet {
    */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
-    const { maxBytes: most, budget } = this.#options
+    const { maxBytes: limit, budget } = this.#options
     this.#pending += bytes.byteLength
     budget.add(bytes.byteLength)
     this.#socket.send(bytes, { binary: false, compress: false }, () => {
       this.#accepted += 1
       this.#pending -= bytes.byteLength
       budget.remove(bytes.byteLength)
-      if (this.#pending === 0 || (this.#pending <= most / 2 && !budget.isSpent)) this.#resume?.()
+      if (this.#pending === 0 || (this.#pending <= limit / 2 && !budget.isSpent)) this.#resume?.()
     })
-    return this.#pending > most || budget.isSpent ? (this.#waiting ??= this.#room()) : null
+    return this.#pending > limit || budget.isSpent ? (this.#waiting ??= this.#room()) : null
   }
 
   /** Sends the frames of one turn of the event loop in one system call. */

@@ -82,12 +82,12 @@ export function sandboxFiles(
           .toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))
       })
     },
-    read: async (path, most) => {
+    read: async (path, limit) => {
       const file = await within(path)
       inUse(file)
       return guarded(async () => {
         return withFile(file, O_RDONLY, async (handle, size) => {
-          if (size > most) throw new HttpProblem(413, `The file is larger than ${most} bytes.`)
+          if (size > limit) throw new HttpProblem(413, `The file is larger than ${limit} bytes.`)
           return new Uint8Array(await handle.readFile())
         })
       })

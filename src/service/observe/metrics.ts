@@ -122,14 +122,14 @@ const labelText = (labels: Labels): string =>
 
 export function countLeftOut(
   metrics: Metrics,
-  onPrefix: ((left: LeftOut) => void) | undefined,
-): (left: LeftOut) => void {
+  onPrefix: ((remaining: LeftOut) => void) | undefined,
+): (remaining: LeftOut) => void {
   const parts = metrics.counter(
     'colloquy_signed_parts_left_out_total',
     'Signed parts of replies that were left out of requests, by reason.',
   )
-  return (left) => {
-    parts.add({ reason: left.reason }, left.parts)
-    onPrefix?.(left)
+  return (remaining) => {
+    parts.add({ reason: remaining.reason }, remaining.parts)
+    onPrefix?.(remaining)
   }
 }

@@ -43,7 +43,7 @@ export interface SandboxFiles {
   readonly home: string
   readonly list: (path: string) => Promise<readonly FileEntry[]>
   /** @throws HttpProblem 413 beyond the maximum bytes. */
-  readonly read: (path: string, most: number) => Promise<Uint8Array<ArrayBuffer>>
+  readonly read: (path: string, limit: number) => Promise<Uint8Array<ArrayBuffer>>
   readonly write: (path: string, bytes: Uint8Array) => Promise<number>
   readonly makeFolder: (path: string) => Promise<void>
   /** The path without symbolic links; a path that does not exist is resolved from its nearest existing parent. */

@@ -128,7 +128,7 @@ export async function diffOf(
   files: SandboxFiles,
   path: string,
   { ref, commit }: { readonly ref: string | null; readonly commit: string | null },
-  most: number,
+  limit: number,
 ): Promise<{ readonly modified: string | null; readonly original: string | null }> {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const contentAt = (revision: string): Promise<string | null> =>
@@ -139,7 +139,7 @@ export async function diffOf(
       original: await contentAt(await parentOf(files, path, commit)),
     }
   }
-  const modified = await files.read(path, most).then(
+  const modified = await files.read(path, limit).then(
     (bytes) => new TextDecoder().decode(bytes),
     (error: unknown) => {
       if (error instanceof HttpProblem && error.status === 404) return null
@@ -167,8 +167,8 @@ const COMMIT = objectOf({
 const sha: Parameter<string> = {
   schema: { type: 'string', pattern: '^[0-9a-fA-F]{4,64}$' },
   required: true,
-  read(given) {
-    const [value = ''] = given
+  read(raw) {
+    const [value = ''] = raw
     if (/^[0-9a-f]{4,64}$/i.test(value)) return { value }
     return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be 4 to 64 hexadecimal digits' } }
   },
@@ -209,8 +209,8 @@ export const gitOperations = (files: SandboxFiles | null): Operation[] => [
     async ({ query: { path, ref, commit } }) => {
       if (ref !== null && commit !== null)
         throw new HttpProblem(400, 'Pass a revision or a commit, not both.')
-      const given = { ref: ref === null ? null : checkRef(ref), commit }
-      return { body: await diffOf(requireFiles(files), path, given, MAX_BYTES) }
+      const input = { ref: ref === null ? null : checkRef(ref), commit }
+      return { body: await diffOf(requireFiles(files), path, input, MAX_BYTES) }
     },
   ),
   operation(

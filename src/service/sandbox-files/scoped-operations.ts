@@ -58,9 +58,9 @@ export function scopedOperations(
       const { id, files, folder } = await scope(conversationId)
       const inside = (path: unknown, loc: string[]): Promise<string> =>
         pathIn({ id, files, folder }, path, loc)
-      const given = input.query as Readonly<Record<string, unknown>>
+      const value = input.query as Readonly<Record<string, unknown>>
       const changed = {
-        ...('path' in query && { path: await inside(given['path'], ['query', 'path']) }),
+        ...('path' in query && { path: await inside(value['path'], ['query', 'path']) }),
         ...('workspace_dir' in query && { workspace_dir: folder }),
       }
       const body =
@@ -73,7 +73,7 @@ export function scopedOperations(
       return handle({
         ...input,
         body,
-        query: { ...given, ...changed },
+        query: { ...value, ...changed },
         path: { ...input.path, conversation_id: id },
       })
     }

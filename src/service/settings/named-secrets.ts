@@ -83,8 +83,8 @@ const string: JsonObject = { type: 'string' }
 const secretName: Parameter<string> = {
   schema: { type: 'string', pattern: SECRET_NAME.source },
   required: true,
-  read(given) {
-    const [name = ''] = given
+  read(raw) {
+    const [name = ''] = raw
     if (SECRET_NAME.test(name)) return { value: name }
     const msg = 'Must be 1 to 64 letters, digits and _, beginning with a letter'
     return { wrong: { type: 'string_pattern_mismatch', msg } }

@@ -33,8 +33,8 @@ const map: JsonObject = { type: 'object' }
 export const profileName: Parameter<string> = {
   schema: { type: 'string', pattern: PROFILE_NAME.source },
   required: true,
-  read(given) {
-    const [name = ''] = given
+  read(raw) {
+    const [name = ''] = raw
     if (PROFILE_NAME.test(name)) return { value: name }
     const msg = 'Must be 1 to 64 letters, digits and . _ -, beginning with a letter or digit'
     return { wrong: { type: 'string_pattern_mismatch', msg } }

@@ -22,9 +22,9 @@ export interface SecretBox {
    * Encrypts a value for one place; it cannot be decrypted for another.
    * @throws HttpProblem 409 for a secret, without a key.
    */
-  readonly seal: (place: string, value: JsonObject) => Promise<Sealed>
+  readonly seal: (location: string, value: JsonObject) => Promise<Sealed>
   /** @throws HttpProblem 409 for a value that was encrypted with another key, or changed. */
-  readonly open: (place: string, kept: Sealed) => Promise<JsonObject>
+  readonly open: (location: string, stored: Sealed) => Promise<JsonObject>
 }
 
 const NONCE = 12
@@ -41,7 +41,7 @@ export function secretBox(secret: string | null): SecretBox {
   key?.catch(() => undefined)
   return {
     isOpen: key === null,
-    async seal(place, value) {
+    async seal(location, value) {
       if (key === null) {
         if (hasSecret(value))
           throw new HttpProblem(
@@ -53,19 +53,19 @@ export function secretBox(secret: string | null): SecretBox {
       const iv = crypto.getRandomValues(new Uint8Array(NONCE))
       const text = encoder.encode(JSON.stringify(value))
       const sealed = await crypto.subtle.encrypt(
-        { name: 'AES-GCM', iv, additionalData: encoder.encode(place) },
+        { name: 'AES-GCM', iv, additionalData: encoder.encode(location) },
         await key,
         text,
       )
       return { sealed: toBase64(new Uint8Array([...iv, ...new Uint8Array(sealed)])) }
     },
-    async open(place, kept) {
-      if ('open' in kept) return kept.open
+    async open(location, stored) {
+      if ('open' in stored) return stored.open
       try {
         if (key === null) throw new Error('There is no key.')
-        const bytes = Uint8Array.from(atob(kept.sealed), (character) => character.charCodeAt(0))
+        const bytes = Uint8Array.from(atob(stored.sealed), (character) => character.charCodeAt(0))
         const text = await crypto.subtle.decrypt(
-          { name: 'AES-GCM', iv: bytes.subarray(0, NONCE), additionalData: encoder.encode(place) },
+          { name: 'AES-GCM', iv: bytes.subarray(0, NONCE), additionalData: encoder.encode(location) },
           await key,
           bytes.subarray(NONCE),
         )
@@ -73,7 +73,7 @@ export function secretBox(secret: string | null): SecretBox {
       } catch {
         throw new HttpProblem(
           409,
-          `${place} was encrypted with another secret. Start the service with that secret.`,
+          `${location} was encrypted with another secret. Start the service with that secret.`,
         )
       }
     },

@@ -15,7 +15,7 @@ import { HttpProblem } from '../http/problem.ts'
 
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-const text = (most: number) => storable(0, most).nullable().optional()
+const text = (limit: number) => storable(0, limit).nullable().optional()
 
 const count = integer.min(0).nullable().optional()
 const number = z.number().nullable().optional()

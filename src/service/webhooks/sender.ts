@@ -189,14 +189,14 @@ export class Sender {
     if (room <= 0) return true
     const repeating = [...this.#busy.values()].filter(Boolean).length
     // Retries use at most half of the capacity, so that hanging ones do not block the others. A capacity of one alternates.
-    const most = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
+    const limit = Math.min(room, Math.max(1, concurrency >> 1) - repeating)
     const isStormy = this.#streak >= 2 * concurrency
     const isPaced = isStormy && performance.now() - this.#pacedAt < PACE
     const repeat = (count: number): Promise<number> =>
       count <= 0 || isPaced ? Promise.resolve(0) : this.#take(true, isStormy ? 1 : count)
-    const first = this.#wasRepeated && room === 1 ? 0 : await repeat(most)
+    const first = this.#wasRepeated && room === 1 ? 0 : await repeat(limit)
     const fresh = await this.#take(false, room - first)
-    const later = first === 0 && fresh === 0 ? await repeat(most) : 0
+    const later = first === 0 && fresh === 0 ? await repeat(limit) : 0
     const repeated = first + later
     this.#wasRepeated = repeated > 0
     if (isStormy && repeated > 0) this.#pacedAt = performance.now()

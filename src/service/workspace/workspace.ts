@@ -56,8 +56,8 @@ function editorUrl(
     workspace_dir: folder,
   }: { readonly base_url: string | null; readonly workspace_dir: string },
 ): string {
-  const given = base ?? `http://localhost:${port}`
-  const url = URL.canParse(given) ? new URL(given) : null
+  const input = base ?? `http://localhost:${port}`
+  const url = URL.canParse(input) ? new URL(input) : null
   // Clients show it as a link, which must not be a script.
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw invalid({

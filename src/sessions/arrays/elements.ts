@@ -48,14 +48,14 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
   let requests = 0
   for (const record of records) {
     const { line, value } = record
-    const found = objectOf(value)
-    const list = Array.isArray(found[field]) ? (found[field] as readonly JsonValue[]) : null
-    const isReply = field === 'input' && isWhole(found)
+    const fields = objectOf(value)
+    const list = Array.isArray(fields[field]) ? (fields[field] as readonly JsonValue[]) : null
+    const isReply = field === 'input' && isWhole(fields)
     if (list === null && !isReply) {
-      add({ line, found, stray: found === value ? null : record })
+      add({ line, found: fields, stray: fields === value ? null : record })
       continue
     }
-    const other = otherFields(found, field, isReply)
+    const other = otherFields(fields, field, isReply)
     if (other !== null) {
       requests += 1
       add({ line, found: other, number: requests, isRequest: true })
@@ -63,7 +63,7 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
     let index = 0
     // A reply without its request may be one of many lines, and keeps its own line.
     const next = (): number => (list === null ? line : (index += 1))
-    const system = found[promptIn(found)]
+    const system = fields[promptIn(fields)]
     if (textIn(system) !== '')
       add({ line: next(), found: { role: 'system', content: system }, isPromptField: true })
     for (const element of list ?? []) {
@@ -71,7 +71,7 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
       const position = next()
       add({ line: position, found: inner, stray: inner === element ? null : strayOf(element, position) })
     }
-    if (isReply) add({ line: next(), found: { ...found, [field]: undefined } })
+    if (isReply) add({ line: next(), found: { ...fields, [field]: undefined } })
   }
   return elements
 }
@@ -111,32 +111,32 @@ export function addReply(
 
 /** Whether an element is not a message; it is kept then. O(its size). */
 export function keepNonMessage(
-  { line, number, found, stray, isRequest }: Element,
+  { line, number, found: fields, stray, isRequest }: Element,
   format: SessionFormat,
   writer: SessionWriter,
 ): boolean {
   if (isRequest)
-    writer.update(`${format}.request`, found as JsonValue, { line, id: `request-${number}`, time: null })
+    writer.update(`${format}.request`, fields as JsonValue, { line, id: `request-${number}`, time: null })
   else if (stray !== null) writer.keep(stray, 'not a message')
   return isRequest || stray !== null
 }
 
 /** Keeps the fields of a message that have no place in an event. O(fields). */
 export function keepMore(
-  found: RawObject,
+  fields: RawObject,
   read: readonly string[],
   format: SessionFormat,
   origin: Origin,
   writer: SessionWriter,
 ): void {
-  const more = moreOf(found, ...read)
+  const more = moreOf(fields, ...read)
   if (more === null) return
   const { id } = origin
   writer.update(`${format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
 }
 
-export function keepUnknown({ line, found }: Element, writer: SessionWriter): void {
-  writer.keep({ line, raw: JSON.stringify(found), value: found as JsonValue }, 'not a message')
+export function keepUnknown({ line, found: fields }: Element, writer: SessionWriter): void {
+  writer.keep({ line, raw: JSON.stringify(fields), value: fields as JsonValue }, 'not a message')
 }
 
 export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session => ({
@@ -158,7 +158,7 @@ export interface Prompts {
 }
 
 /** Finds the system prompts at the start; `contentIn` returns the content of a message. O(prompts). */
-export function promptsOf(elements: readonly Element[], contentIn: (found: RawObject) => unknown): Prompts {
+export function promptsOf(elements: readonly Element[], contentIn: (fields: RawObject) => unknown): Prompts {
   const front = new Set<Element>()
   const texts: string[] = []
   for (const element of elements) {

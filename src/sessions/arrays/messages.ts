@@ -28,23 +28,23 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
   const elements = elementsOf(records, 'messages')
   const prompts = promptsOf(elements, contentIn)
   const hasResult = resultsOnDemand(() =>
-    elements.flatMap(({ found }) =>
-      objectsOf(found['content']).map((block) => stringOf(block['tool_use_id'])),
+    elements.flatMap(({ found: fields }) =>
+      objectsOf(fields['content']).map((block) => stringOf(block['tool_use_id'])),
     ),
   )
   for (const element of elements) {
-    const { line, number, found } = element
+    const { line, number, found: fields } = element
     const origin = { line, id: `message-${number}`, time: null }
     if (keepNonMessage(element, 'anthropic', writer)) continue
-    if (found['role'] === 'system') addPrompt(element, found['content'], prompts, origin, writer)
-    else if (found['role'] === 'assistant') {
+    if (fields['role'] === 'system') addPrompt(element, fields['content'], prompts, origin, writer)
+    else if (fields['role'] === 'assistant') {
       const reply = fromAnthropic({
-        ...found,
-        id: stringOf(found['id']) || `reply-${number}`,
-        content: blocksOf(found['content'], 'text'),
+        ...fields,
+        id: stringOf(fields['id']) || `reply-${number}`,
+        content: blocksOf(fields['content'], 'text'),
       } as Parameters<typeof fromAnthropic>[0])
       addReply(reply, originsOf(reply, origin), hasResult, writer)
-    } else if (found['role'] === 'user') addUser(found, origin, writer)
+    } else if (fields['role'] === 'user') addUser(fields, origin, writer)
     else keepUnknown(element, writer)
   }
   return sessionOf('anthropic', writer)
@@ -58,8 +58,8 @@ function originsOf({ events }: Reply, origin: Origin): Origin[] {
 }
 
 /** Results are added first, as the provider requires; other content follows. */
-function addUser(found: RawObject, origin: Origin, writer: SessionWriter): void {
-  const { content } = found
+function addUser(fields: RawObject, origin: Origin, writer: SessionWriter): void {
+  const { content } = fields
   const rest: RawObject[] = []
   let results = 0
   for (const block of blocksOf(content, 'text')) {
@@ -86,29 +86,32 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = withCallIds(elementsOf(records, 'messages'))
   const prompts = promptsOf(elements, contentIn)
-  const hasResult = resultsOnDemand(() => elements.map(({ found }) => stringOf(found['tool_call_id'])))
+  const hasResult = resultsOnDemand(() =>
+    elements.map(({ found: fields }) => stringOf(fields['tool_call_id'])),
+  )
   for (const element of elements) {
-    const { line, number, found } = element
+    const { line, number, found: fields } = element
     const origin = { line, id: `message-${number}`, time: null }
-    const { role, content } = found
+    const { role, content } = fields
     if (keepNonMessage(element, 'openai-chat', writer)) continue
-    if (Array.isArray(found['choices'])) addChatReply(found, origin, hasResult, writer)
+    if (Array.isArray(fields['choices'])) addChatReply(fields, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'assistant') {
-      const calls = objectsOf(found['tool_calls'])
-      const choice = { message: found, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
+      const calls = objectsOf(fields['tool_calls'])
+      const choice = { message: fields, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
       addChatReply({ id: `reply-${number}`, choices: [choice] }, origin, hasResult, writer)
     } else if (role === 'tool' || role === 'function') {
-      const callId = stringOf(found['tool_call_id'])
-      const tool = stringOf(found['name']) || 'unknown'
+      const callId = stringOf(fields['tool_call_id'])
+      const tool = stringOf(fields['name']) || 'unknown'
       writer.result({ callId, tool, content: contentOf(content), isError: false }, origin)
-    } else if (role === 'user') writer.say('user', contentOf(content), origin, stringOf(found['name']))
+    } else if (role === 'user') writer.say('user', contentOf(content), origin, stringOf(fields['name']))
     else {
       keepUnknown(element, writer)
       continue
     }
     // The other fields of a reply are in its record.
-    if (role !== 'assistant' && typeof role === 'string') keepMore(found, READ, 'openai-chat', origin, writer)
+    if (role !== 'assistant' && typeof role === 'string')
+      keepMore(fields, READ, 'openai-chat', origin, writer)
   }
   return sessionOf('openai-chat', writer)
 }
@@ -154,7 +157,7 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
 export function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
-    const found = produce(element.found, (draft: Draft<RawObject>) => {
+    const fields = produce(element.found, (draft: Draft<RawObject>) => {
       const { role, choices } = draft
       if (role === 'assistant') nameCall(draft, `call-${element.number}`, last)
       else if (Array.isArray(choices))
@@ -165,7 +168,7 @@ export function withCallIds(elements: readonly Element[]): Element[] {
         draft['tool_call_id'] = last.get(name) ?? name
       }
     })
-    return found === element.found ? element : { ...element, found }
+    return fields === element.found ? element : { ...element, found: fields }
   })
 }
 

@@ -22,35 +22,35 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   const elements = elementsOf(records, 'input')
   const prompts = promptsOf(elements, ({ content }) => content)
   const hasResult = resultsOnDemand(() =>
-    elements.map(({ found }) => (isResult(found) ? stringOf(found['call_id']) : '')),
+    elements.map(({ found: fields }) => (isResult(fields) ? stringOf(fields['call_id']) : '')),
   )
   let open: { readonly origin: Origin; readonly found: RawObject }[] = []
   const close = (): void => {
     const [first] = open
     const origins = open.map(({ origin }) => origin)
-    const output = open.map(({ found }) => itemOf(found))
+    const output = open.map(({ found: fields }) => itemOf(fields))
     const id = `reply-${first?.origin.id?.slice('item-'.length) ?? ''}`
     if (first !== undefined)
       addReply(replyOf({ id, status: 'completed', output }), origins, hasResult, writer)
     open = []
   }
   for (const element of elements) {
-    const { line, number, found } = element
+    const { line, number, found: fields } = element
     const origin = { line, id: `item-${number}`, time: null }
-    const { role, content } = found
-    if (!element.isRequest && isOfModel(found)) {
-      open.push({ origin, found })
+    const { role, content } = fields
+    if (!element.isRequest && isOfModel(fields)) {
+      open.push({ origin, found: fields })
       continue
     }
     close()
     if (keepNonMessage(element, 'openai-responses', writer)) continue
-    if (isWhole(found)) addWhole(found, origin, hasResult, writer)
+    if (isWhole(fields)) addWhole(fields, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'user') writer.say('user', contentOf(content), origin)
-    else if (isResult(found)) {
-      const output = found['output'] ?? ''
+    else if (isResult(fields)) {
+      const output = fields['output'] ?? ''
       writer.result(
-        { callId: stringOf(found['call_id']), content: contentOf(output), isError: false },
+        { callId: stringOf(fields['call_id']), content: contentOf(output), isError: false },
         origin,
       )
     } else keepUnknown(element, writer)
@@ -61,9 +61,9 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
 
 const isResult = ({ type }: RawObject): boolean => stringOf(type).endsWith('_call_output')
 
-const isOfModel = (found: RawObject): boolean =>
-  found['role'] === 'assistant' ||
-  (typeof found['type'] === 'string' && found['type'] !== 'message' && !isResult(found))
+const isOfModel = (fields: RawObject): boolean =>
+  fields['role'] === 'assistant' ||
+  (typeof fields['type'] === 'string' && fields['type'] !== 'message' && !isResult(fields))
 
 const replyOf = (reply: RawObject) =>
   fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
@@ -84,26 +84,26 @@ const partOf = (part: RawObject): RawObject =>
 const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
 
 /** A failed, cancelled or early reply is truncated at the end of its output, to keep its text. */
-function addWhole(found: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
-  const { status } = found
+function addWhole(fields: RawObject, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+  const { status } = fields
   const isBroken = BROKEN.has(status)
   const reply = replyOf(
     isBroken
-      ? { ...found, error: null, status: 'incomplete', incomplete_details: { reason: status } }
-      : found,
+      ? { ...fields, error: null, status: 'incomplete', incomplete_details: { reason: status } }
+      : fields,
   )
   const origins = [
     origin,
-    ...objectsOf(found['output'])
+    ...objectsOf(fields['output'])
       .slice(1)
       .map(() => origin),
   ]
-  const isEmpty = isBroken && objectsOf(found['output']).length === 0
+  const isEmpty = isBroken && objectsOf(fields['output']).length === 0
   if (!isEmpty) addReply(reply, origins, hasResult, writer)
   if (status === 'cancelled') writer.note('cancelled replies', origin.line)
   if (status === 'queued' || status === 'in_progress') writer.note('unfinished replies', origin.line)
   if (status !== 'failed') return
-  const { code, message } = objectOf(found['error'])
+  const { code, message } = objectOf(fields['error'])
   writer.add(
     {
       kind: 'ConversationErrorEvent',

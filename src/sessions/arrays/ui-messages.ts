@@ -15,20 +15,20 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
   const elements = elementsOf(records, 'messages')
   const prompts = promptsOf(elements, promptIn)
   for (const element of elements) {
-    const { line, number, found } = element
+    const { line, number, found: fields } = element
     if (keepNonMessage(element, 'ui-messages', writer)) continue
-    const id = stringOf(found['id']) || `message-${number}`
-    const origin = { line, id, time: found['createdAt'] }
-    const { role } = found
+    const id = stringOf(fields['id']) || `message-${number}`
+    const origin = { line, id, time: fields['createdAt'] }
+    const { role } = fields
     if (role !== 'system' && role !== 'user' && role !== 'assistant') {
       keepUnknown(element, writer)
       continue
     }
-    const parts = partsOf(found, origin, writer)
+    const parts = partsOf(fields, origin, writer)
     if (role === 'system') addPrompt(element, parts, prompts, origin, writer)
     else if (role === 'user') addUser(parts, origin, writer)
     else addReplies(parts, origin, writer)
-    const other = otherFields(found)
+    const other = otherFields(fields)
     if (other !== null)
       writer.update('ui-messages.message', { id, ...other }, { ...origin, id: `${id}-about` })
   }
@@ -79,7 +79,7 @@ function addStep(step: readonly RawObject[], origin: Origin, writer: SessionWrit
   const origins =
     clientCalls.length < 2
       ? [origin]
-      : clientCalls.map((_, at) => ({ ...origin, id: `${id}-call-${at + 1}` }))
+      : clientCalls.map((_, index) => ({ ...origin, id: `${id}-call-${index + 1}` }))
   writer.reply(reply, origins, (callId) =>
     clientCalls.some((call) => call['toolCallId'] === callId && DONE.has(call['state'])),
   )

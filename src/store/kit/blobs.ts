@@ -49,12 +49,12 @@ export type Digests = Map<string, Pick<BlobReference, 'hash' | 'bytes'>>
  */
 export function splitBody(fact: Fact, digests?: Digests): SplitBody | null {
   if (!hasLargeString(fact)) return null
-  const found: LargeString[] = []
-  collect(fact, [], digests ?? new Map(), found)
-  if (found.length === 0) return null
+  const matches: LargeString[] = []
+  collect(fact, [], digests ?? new Map(), matches)
+  if (matches.length === 0) return null
   return {
-    body: JSON.stringify(replaceStrings(fact as object as JsonValue, found, () => '')),
-    strings: found,
+    body: JSON.stringify(replaceStrings(fact as object as JsonValue, matches, () => '')),
+    strings: matches,
   }
 }
 
@@ -137,17 +137,17 @@ function collect(
   value: unknown,
   path: readonly (string | number)[],
   digests: Digests,
-  found: LargeString[],
+  matches: LargeString[],
 ): void {
   if (typeof value === 'string') {
     if (value.length <= LARGE_STRING || !value.isWellFormed()) return
     const digest = digests.get(value) ?? digestOf(value)
     digests.set(value, digest)
-    found.push({ path, ...digest, text: value })
+    matches.push({ path, ...digest, text: value })
   } else if (Array.isArray(value))
-    for (const [index, inner] of value.entries()) collect(inner, [...path, index], digests, found)
+    for (const [index, inner] of value.entries()) collect(inner, [...path, index], digests, matches)
   else if (typeof value === 'object' && value !== null)
-    for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key], digests, found)
+    for (const [key, inner] of Object.entries(value)) collect(inner, [...path, key], digests, matches)
 }
 
 /** Characters that are encoded at once: at most three times as many bytes. */

@@ -56,10 +56,10 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   const scope = scopeOf('feed', '', { shard })
   const cursor = checkText('after', query.after)
   if (cursor === null) return { shard, limit, after: null, fromEnd: from === 'end', scope }
-  const [place = '', witness = '', until = ''] = decodeCursor(scope, cursor)
-  if (place === '') return { shard, limit, after: null, fromEnd: false, scope }
-  if (!PLACE.test(place) || !COUNT.test(until)) refuseCursor('altered')
-  return { shard, limit, after: { place, witness, until: Number(until) }, fromEnd: false, scope }
+  const [position = '', witness = '', until = ''] = decodeCursor(scope, cursor)
+  if (position === '') return { shard, limit, after: null, fromEnd: false, scope }
+  if (!PLACE.test(position) || !COUNT.test(until)) refuseCursor('altered')
+  return { shard, limit, after: { place: position, witness, until: Number(until) }, fromEnd: false, scope }
 }
 
 /** One or two whole numbers that every adapter can count with, separated by a space. */
@@ -109,14 +109,14 @@ export function planFeed(query: CheckedFeedQuery, rows: readonly FeedRow[], end?
   const parts: FeedPart[] = []
   let last = after
   let more = rows.length === rowsFor(query)
-  let left = limit
+  let remaining = limit
   for (const row of rows) {
     const from = row.place === after?.place ? Math.max(row.from, after.until) : row.from
     if (from >= row.until) continue
-    const until = Math.min(row.until, from + left)
+    const until = Math.min(row.until, from + remaining)
     if (until < row.until) more = true
-    if (left === 0) break
-    left -= until - from
+    if (remaining === 0) break
+    remaining -= until - from
     last = { place: row.place, witness: row.witness, until }
     if (row.isThere || row.told === TOLD.deleted) parts.push({ row, from, until })
   }
@@ -133,12 +133,13 @@ export function fillFeed(
   eventsOf: (part: FeedPart) => readonly StoredEvent[],
 ): FeedPage {
   const items = parts.flatMap((part): FeedItem[] => {
-    const { conversationId, told } = part.row
-    if (told === TOLD.events) return eventsOf(part).map((event) => ({ type: 'event', conversationId, event }))
-    return [{ type: told === TOLD.deleted ? 'deleted' : 'changed', conversationId }]
+    const { conversationId, told: report } = part.row
+    if (report === TOLD.events)
+      return eventsOf(part).map((event) => ({ type: 'event', conversationId, event }))
+    return [{ type: report === TOLD.deleted ? 'deleted' : 'changed', conversationId }]
   })
   return { items, ...page }
 }
 
-const cursorAt = (scope: string, at: FeedPlace | null): string =>
-  encodeCursor(scope, at === null ? [''] : [at.place, at.witness, String(at.until)])
+const cursorAt = (scope: string, index: FeedPlace | null): string =>
+  encodeCursor(scope, index === null ? [''] : [index.place, index.witness, String(index.until)])

@@ -160,7 +160,7 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
   const sign = descending ? -1 : 1
   const order = (key: string, id: string, than: ItemPlace): number =>
     sign * (compareIds(key, than.key) || compareIds(id, than.id))
-  const found = [...items]
+  const page = [...items]
     .flatMap((item) => {
       // A key may be named as what every object has.
       const key = by === null ? item.id : Object.hasOwn(item.keys, by) ? item.keys[by] : undefined
@@ -174,7 +174,7 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
     })
     .toSorted((a, b) => order(a.key, a.id, b))
     .map(({ item }) => item)
-  return pageOf(found, limit, (last) => itemCursor(query, last))
+  return pageOf(page, limit, (last) => itemCursor(query, last))
 }
 
 /** The items that are due, those that have been so longest first, at most `limit`. O(n log n). */
@@ -192,8 +192,8 @@ function placeIn(scope: string, cursor: string): ItemPlace {
   })
 }
 
-function checkValue(field: string, given: Given): string | null {
-  const text = checkText(field, given)
+function checkValue(field: string, input: Given): string | null {
+  const text = checkText(field, input)
   if (text === null || isKeepable(text, MOST_VALUE)) return text
   return invalidQuery(field, `must be at most ${MOST_VALUE} characters of well-formed Unicode without NUL`)
 }

@@ -236,8 +236,8 @@ export function patchRecord(
 
 /** The time of a change: now, or the time of the change before when the clock was set back. O(1). */
 export function laterOf(before: string, now: bigint): string {
-  const at = formatInstant(now)
-  return at > before ? at : before
+  const time = formatInstant(now)
+  return time > before ? time : before
 }
 
 /**
@@ -296,9 +296,9 @@ function checkTags(tags: Given): Readonly<Record<string, string>> {
 }
 
 /** Returns the time of creation in a record; undefined if absent. @throws `invalid_argument`. */
-export function checkCreatedAt(given: Given): bigint | undefined {
-  if (given === undefined) return undefined
-  const instant = typeof given === 'string' ? parseInstant(given) : undefined
+export function checkCreatedAt(input: Given): bigint | undefined {
+  if (input === undefined) return undefined
+  const instant = typeof input === 'string' ? parseInstant(input) : undefined
   if (instant === undefined || instant < YEAR_0 || instant >= YEAR_10000)
     return invalidArgument('createdAt', 'must be an instant of the years 0 to 9999')
   return instant
@@ -323,7 +323,7 @@ function checkTimeZone(timeZone: Given): string | null {
 }
 
 /** Whether every database keeps a text unchanged: no NUL, no lone surrogates, and a maximum length. */
-export const isKeepable = (text: string, most: number): boolean =>
+export const isKeepable = (text: string, limit: number): boolean =>
   !text.includes('\u0000') &&
   !/[\ud800-\udfff]/u.test(text) &&
-  (text.length <= most || [...text].length <= most)
+  (text.length <= limit || [...text].length <= limit)

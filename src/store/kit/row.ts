@@ -25,11 +25,11 @@ export interface BodyStrings {
  * @throws `store_unavailable` for a damaged body.
  */
 export function readEvent(
-  place: Omit<StoredEvent, 'fact' | 'blobs'>,
+  position: Omit<StoredEvent, 'fact' | 'blobs'>,
   body: string,
   strings?: BodyStrings,
 ): StoredEvent {
-  const { conversationId, seq, id, parentId, inTree, time } = place
+  const { conversationId, seq, id, parentId, inTree, time } = position
   const name = (): Named => ({
     what: `The body at position ${seq} of ${JSON.stringify(conversationId)}`,
     data: { conversationId, seq },

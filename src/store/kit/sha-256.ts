@@ -63,10 +63,14 @@ function compress(state: Int32Array, words: Int32Array, block: DataView): void {
     words[i] =
       i < 16
         ? block.getInt32(4 * i)
-        : at(words, i - 16) +
-          (turned(at(words, i - 15), 7) ^ turned(at(words, i - 15), 18) ^ (at(words, i - 15) >>> 3)) +
-          at(words, i - 7) +
-          (turned(at(words, i - 2), 17) ^ turned(at(words, i - 2), 19) ^ (at(words, i - 2) >>> 10))
+        : position(words, i - 16) +
+          (turned(position(words, i - 15), 7) ^
+            turned(position(words, i - 15), 18) ^
+            (position(words, i - 15) >>> 3)) +
+          position(words, i - 7) +
+          (turned(position(words, i - 2), 17) ^
+            turned(position(words, i - 2), 19) ^
+            (position(words, i - 2) >>> 10))
   let [a, b, c, d, e, f, g, h] = state as unknown as [
     number,
     number,
@@ -79,7 +83,7 @@ function compress(state: Int32Array, words: Int32Array, block: DataView): void {
   ]
   for (let i = 0; i < 64; i += 1) {
     const sum = turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)
-    const one = (h + sum + ((e & f) ^ (~e & g)) + at(K, i) + at(words, i)) | 0
+    const one = (h + sum + ((e & f) ^ (~e & g)) + position(K, i) + position(words, i)) | 0
     const two = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))
     h = g
     g = f
@@ -93,6 +97,6 @@ function compress(state: Int32Array, words: Int32Array, block: DataView): void {
   for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) state[i] = (state[i] as number) + word
 }
 
-const at = (list: Int32Array, index: number): number => list[index] as number
+const position = (list: Int32Array, index: number): number => list[index] as number
 
 const turned = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits))

@@ -30,9 +30,9 @@ export class MemoryBlobs {
     const strings = blobsOf(event.fact, digests)
     if (strings.length === 0) return { event, refs: null }
     for (const string of new Map(strings.map((one) => [one.hash, one])).values()) {
-      const held = this.#held.get(string.hash) ?? { string, uses: new Map() }
-      this.#held.set(string.hash, held)
-      held.uses.set(log, (held.uses.get(log) ?? 0) + 1)
+      const entry = this.#held.get(string.hash) ?? { string, uses: new Map() }
+      this.#held.set(string.hash, entry)
+      entry.uses.set(log, (entry.uses.get(log) ?? 0) + 1)
     }
     const textOf = ({ hash, text }: LargeString): string => this.#held.get(hash)?.string.text ?? text
     const fact = replaceStrings(event.fact as object as JsonValue, strings, textOf)
@@ -47,8 +47,8 @@ export class MemoryBlobs {
   remove(log: MemoryLog, { refs }: Pick<Row, 'refs'>): void {
     for (const hash of new Set(refs?.blobs?.map((one) => one.hash))) {
       const uses = this.#held.get(hash)?.uses
-      const left = (uses?.get(log) ?? 0) - 1
-      if (left > 0) uses?.set(log, left)
+      const remaining = (uses?.get(log) ?? 0) - 1
+      if (remaining > 0) uses?.set(log, remaining)
       else uses?.delete(log)
       if (uses?.size === 0) this.#held.delete(hash)
     }
@@ -57,22 +57,22 @@ export class MemoryBlobs {
   /** A blob of a log. @throws `invalid_argument`. */
   read(log: MemoryLog | undefined, hash: string, range?: BlobRange): BlobContent | null {
     checkRange(range)
-    const held = this.#held.get(hash)
-    return held !== undefined && log !== undefined && held.uses.has(log)
-      ? textContent(held.string, range)
+    const entry = this.#held.get(hash)
+    return entry !== undefined && log !== undefined && entry.uses.has(log)
+      ? textContent(entry.string, range)
       : null
   }
 
   audit(rows: readonly Row[]): BlobAudit {
-    const held = [...this.#held]
+    const entry = [...this.#held]
     const used = new Set(rows.flatMap(({ refs }) => refs?.blobs ?? []).map(({ hash }) => hash))
     const lacking = rows.filter(({ refs }) => refs?.blobs?.some(({ hash }) => !this.#held.has(hash)))
     return {
-      blobs: held.length,
-      bytes: held.reduce((sum, [, { string }]) => sum + string.bytes, 0),
+      blobs: entry.length,
+      bytes: entry.reduce((sum, [, { string }]) => sum + string.bytes, 0),
       events: rows.filter(({ refs }) => refs !== null).length,
-      unused: held.flatMap(([hash]) => (used.has(hash) ? [] : [hash])),
-      damaged: held.flatMap(([hash, { string }]) => (digestOf(string.text).hash === hash ? [] : [hash])),
+      unused: entry.flatMap(([hash]) => (used.has(hash) ? [] : [hash])),
+      damaged: entry.flatMap(([hash, { string }]) => (digestOf(string.text).hash === hash ? [] : [hash])),
       missing: lacking.map(({ event }) => ({ conversationId: event.conversationId, seq: event.seq })),
     }
   }

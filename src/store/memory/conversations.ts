@@ -27,15 +27,15 @@ export type Walked = (walk: Walk) => SortedList<ConversationRecord> | null
 /** Returns one page. O(log n + visited records). */
 export function listConversations(walked: Walked, query: CheckedConversationQuery): Page<ConversationRecord> {
   const walk = walkOf(query, query.by)
-  const found: ConversationRecord[] = []
+  const matches: ConversationRecord[] = []
   let looked = 0
   for (const record of recordsOf(walked, walk, query)) {
-    if (fitsRecord(record, query)) found.push(record)
+    if (fitsRecord(record, query)) matches.push(record)
     looked += 1
-    if (found.length > query.limit) break
-    if (looked === MOST_LOOKED_AT) return lookedPage(query, found, placeOf(record, query.by))
+    if (matches.length > query.limit) break
+    if (looked === MOST_LOOKED_AT) return lookedPage(query, matches, placeOf(record, query.by))
   }
-  return lookedPage(query, found, null)
+  return lookedPage(query, matches, null)
 }
 
 /** Counts the records that match a filter. O(visited records). */
@@ -65,8 +65,8 @@ function* recordsOf(
   const list = walked(walk)
   if (list === null) return
   const order = (record: ConversationRecord, { time, id }: ConversationPlace): number => {
-    const own = recordTime(record, by)
-    return own === time ? compareIds(record.id, id) : own < time ? -1 : 1
+    const ownTime = recordTime(record, by)
+    return ownTime === time ? compareIds(record.id, id) : ownTime < time ? -1 : 1
   }
   const isEarly = (record: ConversationRecord): boolean => from !== null && recordTime(record, by) < from
   const isLate = (record: ConversationRecord): boolean => until !== null && recordTime(record, by) >= until
@@ -103,8 +103,8 @@ export class Conversations {
 
   /** @throws `unknown_conversation`. */
   get(id: string): Kept {
-    const kept = this.#kept.get(id)
-    if (kept !== undefined) return kept
+    const stored = this.#kept.get(id)
+    if (stored !== undefined) return stored
     throw unknownConversation(id)
   }
 
@@ -117,15 +117,15 @@ export class Conversations {
   }
 
   /** O(log n · keys). */
-  change(kept: Kept, record: ConversationRecord): void {
-    this.#unlist(kept.record)
-    kept.record = record
+  change(stored: Kept, record: ConversationRecord): void {
+    this.#unlist(stored.record)
+    stored.record = record
     this.#list(record)
   }
 
   delete(id: string): boolean {
-    const kept = this.#kept.get(id)
-    if (kept !== undefined) this.#unlist(kept.record)
+    const stored = this.#kept.get(id)
+    if (stored !== undefined) this.#unlist(stored.record)
     return this.#kept.delete(id)
   }
 

@@ -34,23 +34,23 @@ export function memoryItems(clock: Clock): Items {
   let version = 0
   const now = (): number => Number(clock() / 1000n)
   const remove = (collection: string, id: string): void => {
-    const kept = collections.get(collection)
-    const item = kept?.byId.get(id)
-    if (kept === undefined || item === undefined) return
-    kept.byId.delete(id)
-    if (item.dueAt !== null) kept.due.delete(item)
-    for (const [name, key] of placesOf(item)) kept.lists.get(name)?.delete({ key, item })
+    const stored = collections.get(collection)
+    const item = stored?.byId.get(id)
+    if (stored === undefined || item === undefined) return
+    stored.byId.delete(id)
+    if (item.dueAt !== null) stored.due.delete(item)
+    for (const [name, key] of placesOf(item)) stored.lists.get(name)?.delete({ key, item })
   }
-  const put = (given: Omit<Item, 'version'>, dueAt: number | null): Item => {
-    remove(given.collection, given.id)
-    const item = itemOf(given, given, (version += 1), dueAt)
-    const kept = collections.get(item.collection) ?? emptyCollection()
-    collections.set(item.collection, kept)
-    kept.byId.set(item.id, item)
-    if (dueAt !== null) kept.due.add(item)
+  const put = (input: Omit<Item, 'version'>, dueAt: number | null): Item => {
+    remove(input.collection, input.id)
+    const item = itemOf(input, input, (version += 1), dueAt)
+    const stored = collections.get(item.collection) ?? emptyCollection()
+    collections.set(item.collection, stored)
+    stored.byId.set(item.id, item)
+    if (dueAt !== null) stored.due.add(item)
     for (const [name, key] of placesOf(item)) {
-      const list = kept.lists.get(name) ?? new SortedList<Listed>(compareListed)
-      kept.lists.set(name, list)
+      const list = stored.lists.get(name) ?? new SortedList<Listed>(compareListed)
+      stored.lists.set(name, list)
       list.add({ key, item })
     }
     return item
@@ -62,29 +62,29 @@ export function memoryItems(clock: Clock): Items {
       return collections.get(collection)?.byId.get(id) ?? null
     },
 
-    async changeItems(given: readonly ItemChange[]) {
-      const changes = checkChanges(given)
+    async changeItems(inputs: readonly ItemChange[]) {
+      const changes = checkChanges(inputs)
       for (const change of changes) {
-        const found = collections.get(change.collection)?.byId.get(change.id)?.version ?? null
-        if (change.expected !== undefined && change.expected !== found) throw itemConflict(change, found)
+        const result = collections.get(change.collection)?.byId.get(change.id)?.version ?? null
+        if (change.expected !== undefined && change.expected !== result) throw itemConflict(change, result)
       }
-      const at = now()
+      const time = now()
       return changes.map(({ collection, id, put: next }) => {
         if (next === null) remove(collection, id)
         if (next === null || next === undefined) return null
-        const dueAt = next.dueIn === null ? null : at + next.dueIn
+        const dueAt = next.dueIn === null ? null : time + next.dueIn
         return put({ collection, id, body: next.body, keys: next.keys, dueAt }, dueAt)
       })
     },
 
-    async listItems(collection: string, given?: ItemQuery) {
-      const query = checkItemQuery(collection, given)
-      const found = firstOf(walk(collection, query), query.limit + 1).map(({ item }) => item)
-      return pageOf(found, query.limit, (last) => itemCursor(query, last))
+    async listItems(collection: string, input?: ItemQuery) {
+      const query = checkItemQuery(collection, input)
+      const matches = firstOf(walk(collection, query), query.limit + 1).map(({ item }) => item)
+      return pageOf(matches, query.limit, (last) => itemCursor(query, last))
     },
 
-    async countItems(collection: string, filter?: ItemFilter, { exact: given }: CountOptions = {}) {
-      const exact = checkExact(given)
+    async countItems(collection: string, filter?: ItemFilter, { exact: options }: CountOptions = {}) {
+      const exact = checkExact(options)
       let count = 0
       for (const _ of walk(collection, checkItemFilter(collection, filter))) {
         count += 1
@@ -95,9 +95,9 @@ export function memoryItems(clock: Clock): Items {
 
     async claimItems(collection: string, claim: ItemClaim) {
       const { ttl, limit } = checkClaim(collection, claim)
-      const at = now()
+      const time = now()
       const first = firstOf(collections.get(collection)?.due.from(() => false) ?? [], limit)
-      return first.filter(({ dueAt }) => (dueAt ?? 0) <= at).map((item) => put(item, at + ttl))
+      return first.filter(({ dueAt }) => (dueAt ?? 0) <= time).map((item) => put(item, time + ttl))
     },
   }
 }

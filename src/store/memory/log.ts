@@ -138,7 +138,7 @@ interface Stretch {
  * lanes with earlier times. The lists are one, or those of the kinds and sources, times the segments of the
  * path.
  */
-export function searchLog(log: MemoryLog, query: CheckedEventQuery, most: number): Row[] {
+export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: number): Row[] {
   const { after, descending } = query
   const walks = stretches(log, query).map((stretch): Walk<Row> => {
     let [low, high] = bounds(stretch, query)
@@ -156,11 +156,11 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, most: number
   })
   const compare = descending ? (a: Row, b: Row): number => compareRows(b, a) : compareRows
   const fits = fitness(log, query)
-  const found: Row[] = []
+  const matches: Row[] = []
   for (const row of merge(walks, compare)) {
-    if (fits(row) && found.push(row) === most) break
+    if (fits(row) && matches.push(row) === limit) break
   }
-  return found
+  return matches
 }
 
 /** Counts the events that match a filter. O(lists · log n), and the visits of {@link searchLog}. */
@@ -171,7 +171,7 @@ export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   for (const stretch of stretches(log, filter)) {
     const [low, high] = bounds(stretch, filter)
     if (plain) count += Math.max(0, high - low)
-    else for (let at = low; at < high; at += 1) if (fits(stretch.rows[at] as Row)) count += 1
+    else for (let index = low; index < high; index += 1) if (fits(stretch.rows[index] as Row)) count += 1
   }
   return count
 }

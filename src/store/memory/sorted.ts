@@ -17,25 +17,25 @@ export class SortedList<T> {
 
   /** O(log n). */
   add(item: T): void {
-    const at = Math.min(this.#chunkOf(item), Math.max(0, this.#chunks.length - 1))
-    const chunk = this.#chunks[at]
+    const index = Math.min(this.#chunkOf(item), Math.max(0, this.#chunks.length - 1))
+    const chunk = this.#chunks[index]
     if (chunk === undefined) {
       this.#chunks.push([item])
       return
     }
     chunk.splice(this.#placeIn(chunk, item), 0, item)
-    if (chunk.length > MOST) this.#chunks.splice(at + 1, 0, chunk.splice(MOST / 2))
+    if (chunk.length > MOST) this.#chunks.splice(index + 1, 0, chunk.splice(MOST / 2))
   }
 
   /** Takes out the one that compares as this one does, if it is there. O(log n). */
   delete(item: T): void {
-    const at = this.#chunkOf(item)
-    const chunk = this.#chunks[at]
+    const index = this.#chunkOf(item)
+    const chunk = this.#chunks[index]
     if (chunk === undefined) return
-    const place = this.#placeIn(chunk, item)
-    if (place === chunk.length || this.#compare(chunk[place] as T, item) !== 0) return
-    chunk.splice(place, 1)
-    if (chunk.length === 0) this.#chunks.splice(at, 1)
+    const position = this.#placeIn(chunk, item)
+    if (position === chunk.length || this.#compare(chunk[position] as T, item) !== 0) return
+    chunk.splice(position, 1)
+    if (chunk.length === 0) this.#chunks.splice(index, 1)
   }
 
   /**
@@ -44,18 +44,22 @@ export class SortedList<T> {
    * @param isBefore whether an item lies before the place: of all, the first ones
    */
   *from(isBefore: (item: T) => boolean): Generator<T, void, undefined> {
-    let at = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
-    for (let nth = firstFrom(this.#chunks[at] ?? [], isBefore); at < this.#chunks.length; at += 1, nth = 0) {
-      const chunk = this.#chunks[at] ?? []
+    let index = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
+    for (
+      let nth = firstFrom(this.#chunks[index] ?? [], isBefore);
+      index < this.#chunks.length;
+      index += 1, nth = 0
+    ) {
+      const chunk = this.#chunks[index] ?? []
       for (; nth < chunk.length; nth += 1) yield chunk[nth] as T
     }
   }
 
   *before(isBefore: (item: T) => boolean): Generator<T, void, undefined> {
-    let at = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
-    let nth = firstFrom(this.#chunks[at] ?? [], isBefore)
-    for (; at >= 0; at -= 1, nth = this.#chunks[at]?.length ?? 0) {
-      const chunk = this.#chunks[at] ?? []
+    let index = firstFrom(this.#chunks, (chunk) => isBefore(chunk.at(-1) as T))
+    let nth = firstFrom(this.#chunks[index] ?? [], isBefore)
+    for (; index >= 0; index -= 1, nth = this.#chunks[index]?.length ?? 0) {
+      const chunk = this.#chunks[index] ?? []
       while (nth > 0) yield chunk[(nth -= 1)] as T
     }
   }
@@ -70,11 +74,11 @@ export class SortedList<T> {
 }
 
 /** Returns the first items, up to a limit. O(limit). */
-export function firstOf<T>(items: Iterable<T>, most: number): T[] {
+export function firstOf<T>(items: Iterable<T>, limit: number): T[] {
   const first: T[] = []
   for (const item of items) {
     first.push(item)
-    if (first.length === most) break
+    if (first.length === limit) break
   }
   return first
 }
@@ -122,21 +126,21 @@ export function* merge<T>(walks: readonly Walk<T>[], compare: (a: T, b: T) => nu
   const heap = walks.filter((walk) => walk.at !== walk.end)
   const next = (walk: Walk<T>): T => walk.list[walk.at] as T
   const sink = (from: number): void => {
-    let at = from
+    let index = from
     for (;;) {
-      let least = at
-      for (const child of [2 * at + 1, 2 * at + 2]) {
+      let least = index
+      for (const child of [2 * index + 1, 2 * index + 2]) {
         const below = heap[child]
         if (below !== undefined && compare(next(below), next(heap[least] as Walk<T>)) < 0) least = child
       }
-      if (least === at) return
-      const moved = heap[at] as Walk<T>
-      heap[at] = heap[least] as Walk<T>
+      if (least === index) return
+      const moved = heap[index] as Walk<T>
+      heap[index] = heap[least] as Walk<T>
       heap[least] = moved
-      at = least
+      index = least
     }
   }
-  for (let at = heap.length >>> 1; at >= 0; at -= 1) sink(at)
+  for (let index = heap.length >>> 1; index >= 0; index -= 1) sink(index)
   for (let top = heap[0]; top !== undefined; top = heap[0]) {
     yield next(top)
     top.at += top.step

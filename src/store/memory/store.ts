@@ -82,10 +82,10 @@ class MemoryFeed {
    * creation
    */
   rows(query: CheckedFeedQuery, startOf: (conversationId: string) => number | undefined): FeedRow[] {
-    const told = this.#of(query)
+    const report = this.#of(query)
     const from = placeNumber(query)
-    const start = firstFrom(told, ({ at }) => at < from)
-    return told.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
+    const start = firstFrom(report, ({ at: index }) => index < from)
+    return report.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
   }
 
   last(query: CheckedFeedQuery): FeedRow | undefined {
@@ -98,13 +98,13 @@ class MemoryFeed {
   }
 
   #rowOf(row: Told, startOf: (conversationId: string) => number | undefined): FeedRow {
-    const { at, conversationId } = row
-    const isThere = (startOf(conversationId) ?? Number.POSITIVE_INFINITY) <= at
-    return { ...row, place: String(at), witness: this.#witness, isThere }
+    const { at: index, conversationId } = row
+    const isThere = (startOf(conversationId) ?? Number.POSITIVE_INFINITY) <= index
+    return { ...row, place: String(index), witness: this.#witness, isThere }
   }
 
-  #tell(conversationId: string, told: number, from: number, until: number): void {
-    const row = { conversationId, told, from, until, at: this.end }
+  #tell(conversationId: string, report: number, from: number, until: number): void {
+    const row = { conversationId, told: report, from, until, at: this.end }
     this.#all.push(row)
     this.#shards[shardOf(conversationId)]?.push(row)
   }
@@ -140,8 +140,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
   const watches = new Watches()
   const texts = new MemoryTexts(options.fullText === true)
   let closed = false
-  const open = <T>(kept: T): T => {
-    if (!closed) return kept
+  const open = <T>(stored: T): T => {
+    if (!closed) return stored
     throw storeClosed()
   }
 
@@ -164,9 +164,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     name: 'memory',
 
     async append(conversationId, facts, options = {}): Promise<AppendResult> {
-      const kept = open(conversations).get(conversationId)
+      const stored = open(conversations).get(conversationId)
       refuseWithin(options)
-      const { log, record, lease } = kept
+      const { log, record, lease } = stored
       const about = { conversationId, createdAt: record.createdAt, timeZone: record.timeZone, lease }
       const decision = decideAppend(contextIn(log, about), facts, options)
       const { version, head } = decision.tip
@@ -174,9 +174,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       if (decision.added.length > 0) {
         const digests: Digests = new Map()
         write(log, decision, (event) => blobs.add(log, event, digests))
-        texts.add(kept, decision.added)
+        texts.add(stored, decision.added)
         const updatedAt = laterOf(record.updatedAt, clock())
-        conversations.change(kept, Object.freeze({ ...record, version, headId, updatedAt }))
+        conversations.change(stored, Object.freeze({ ...record, version, headId, updatedAt }))
         feed.appended(conversationId, version - decision.added.length, version)
         watches.wake(conversationId)
       }
@@ -184,8 +184,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async replaceEvents(conversationId, replacements) {
-      const kept = open(conversations).get(conversationId)
-      const { log } = kept
+      const stored = open(conversations).get(conversationId)
+      const { log } = stored
       const checked = checkReplacements(replacements).map((one) => {
         const row = rowOf(log, one.id)
         checkReplaced(conversationId, one, row?.event)
@@ -198,9 +198,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
         delete row.text
         blobs.remove(log, before)
       }
-      texts.remove(kept)
-      texts.add(kept, log.rows)
-      kept.snapshot.clear()
+      texts.remove(stored)
+      texts.add(stored, log.rows)
+      stored.snapshot.clear()
     },
 
     async read(conversationId, options = {}): Promise<StoredEvent[]> {
@@ -225,9 +225,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
       const log = open(conversations).find(query.conversationId)?.log
       const checked = checkEventQuery(query)
       const rows = log === undefined ? [] : searchLog(log, checked, checked.limit + 1)
-      const found = rows.map((row) => eventOf(row, checked.refs))
-      const count = countWithin(found, checked.limit, checked.maxBytes, sizeOf)
-      return pageOf(found, count, (last) => eventCursor(checked, last))
+      const matches = rows.map((row) => eventOf(row, checked.refs))
+      const count = countWithin(matches, checked.limit, checked.maxBytes, sizeOf)
+      return pageOf(matches, count, (last) => eventCursor(checked, last))
     },
 
     async count(filter) {
@@ -263,26 +263,26 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async setStatus(id, status, version) {
-      const kept = open(conversations).find(id)
+      const stored = open(conversations).find(id)
       const checked = checkStatus(status)
-      if (kept === undefined || kept.record.version !== version) return false
-      conversations.change(kept, Object.freeze({ ...kept.record, status: checked }))
+      if (stored === undefined || stored.record.version !== version) return false
+      conversations.change(stored, Object.freeze({ ...stored.record, status: checked }))
       return true
     },
 
     async updateConversation(id, patch, options) {
-      const kept = open(conversations).get(id)
-      conversations.change(kept, patchRecord(kept.record, patch, clock(), options))
+      const stored = open(conversations).get(id)
+      conversations.change(stored, patchRecord(stored.record, patch, clock(), options))
       feed.changed(id)
-      return kept.record
+      return stored.record
     },
 
     async deleteConversation(id) {
-      const kept = open(conversations).find(id)
+      const stored = open(conversations).find(id)
       const was = conversations.delete(id)
-      if (kept !== undefined) {
-        texts.remove(kept)
-        for (const row of kept.log.rows) blobs.remove(kept.log, row)
+      if (stored !== undefined) {
+        texts.remove(stored)
+        for (const row of stored.log.rows) blobs.remove(stored.log, row)
       }
       if (was) {
         feed.deleted(id)
@@ -292,21 +292,21 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async acquireLease(conversationId, owner, ttl) {
-      const kept = open(conversations).get(conversationId)
+      const stored = open(conversations).get(conversationId)
       checkLease(owner, ttl)
       const now = Number(clock() / 1000n)
-      const lease = nextLease(kept.lease, kept.generation, { conversationId, owner, ttl, now })
+      const lease = nextLease(stored.lease, stored.generation, { conversationId, owner, ttl, now })
       if (lease === null) return null
-      kept.lease = lease
-      kept.generation = lease.generation
+      stored.lease = lease
+      stored.generation = lease.generation
       return lease
     },
 
     async releaseLease({ conversationId, owner, generation }) {
-      const kept = open(conversations).find(conversationId)
-      const latest = kept?.lease
-      if (!kept || latest?.owner !== owner || latest.generation !== generation) return false
-      kept.lease = null
+      const stored = open(conversations).find(conversationId)
+      const latest = stored?.lease
+      if (!stored || latest?.owner !== owner || latest.generation !== generation) return false
+      stored.lease = null
       return true
     },
 
@@ -315,10 +315,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async listLeases(query) {
-      const kept = open(conversations)
+      const stored = open(conversations)
       const { expired, after, limit } = checkLeaseQuery(query)
       const now = Number(clock() / 1000n)
-      return kept
+      return stored
         .leases()
         .filter(({ conversationId: id, expiresAt }) => {
           const isLeft = after === null || compareIds(id, after) > 0
@@ -328,9 +328,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async saveSnapshot(conversationId, parts, options = {}) {
-      const kept = open(conversations)
+      const stored = open(conversations)
       checkParts(parts)
-      const { snapshot } = kept.get(conversationId)
+      const { snapshot } = stored.get(conversationId)
       if (options.complete === true) snapshot.clear()
       for (const { part, bytes } of parts) snapshot.set(part, new Uint8Array(bytes))
     },
@@ -358,12 +358,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): DisposableStore {
     },
 
     async feed(query) {
-      const kept = open(conversations)
+      const stored = open(conversations)
       const checked = checkFeedQuery(query)
       if (checked.fromEnd) return feedEnd(checked, feed.last(checked))
-      const rows = feed.rows(checked, (id) => kept.find(id)?.feedStart)
+      const rows = feed.rows(checked, (id) => stored.find(id)?.feedStart)
       return fillFeed(planFeed(checked, rows), ({ row, from, until }) =>
-        (kept.find(row.conversationId)?.log.rows ?? []).slice(from, until).map(({ event }) => event),
+        (stored.find(row.conversationId)?.log.rows ?? []).slice(from, until).map(({ event }) => event),
       )
     },
 

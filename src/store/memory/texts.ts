@@ -45,71 +45,71 @@ export class MemoryTexts {
   }
 
   /** O(length of the texts). */
-  add(kept: Kept, added: readonly Pick<PlacedEvent, 'event' | 'time' | 'node'>[]): void {
+  add(stored: Kept, added: readonly Pick<PlacedEvent, 'event' | 'time' | 'node'>[]): void {
     if (!this.#isOn) return
-    const rows = this.#byConversation.get(kept) ?? []
-    this.#byConversation.set(kept, rows)
+    const rows = this.#byConversation.get(stored) ?? []
+    this.#byConversation.set(stored, rows)
     for (const { event, time, node } of added) {
-      const found = node === null ? null : eventText(event.fact)
-      const line = found === null ? '' : lineOf(found.text)
-      if (found === null || line === '') continue
-      let place = textPlace(time, event.seq, 0)
-      for (let attempt = 1; this.#byPlace.has(place); attempt += 1)
-        place = textPlace(time, event.seq, attempt)
-      const row = { place, kept, event, role: found.role, line, size: sizeOfLine(line) }
+      const result = node === null ? null : eventText(event.fact)
+      const line = result === null ? '' : lineOf(result.text)
+      if (result === null || line === '') continue
+      let position = textPlace(time, event.seq, 0)
+      for (let attempt = 1; this.#byPlace.has(position); attempt += 1)
+        position = textPlace(time, event.seq, attempt)
+      const row = { place: position, kept: stored, event, role: result.role, line, size: sizeOfLine(line) }
       rows.push(row)
       this.#rows.add(row)
-      this.#byPlace.set(place, row)
+      this.#byPlace.set(position, row)
     }
   }
 
   /** O(texts of the conversation · log n). */
-  remove(kept: Kept): void {
-    for (const row of this.#byConversation.get(kept) ?? []) {
+  remove(stored: Kept): void {
+    for (const row of this.#byConversation.get(stored) ?? []) {
       this.#rows.delete(row)
       this.#byPlace.delete(row.place)
     }
-    this.#byConversation.delete(kept)
+    this.#byConversation.delete(stored)
   }
 
   /** O(all texts). @throws `invalid_query`, `invalid_cursor`. */
   search(query: TextQuery): TextPage {
     this.refuseWhenOff()
     const checked = checkTextQuery(query)
-    const found = findTextPage(checked, this.#source(checked)).next()
+    const result = findTextPage(checked, this.#source(checked)).next()
     // The source has no steps.
-    return found.done === true ? found.value : { items: [], next_page_id: null }
+    return result.done === true ? result.value : { items: [], next_page_id: null }
   }
 
   #source(query: CheckedTextQuery): TextSource<never, never> {
-    const below = (place: bigint | null, count: number): TextRow[] => {
+    const below = (position: bigint | null, count: number): TextRow[] => {
       const rows: TextRow[] = []
-      for (const row of this.#rows.before((one) => place === null || one.place < place))
+      for (const row of this.#rows.before((one) => position === null || one.place < position))
         if (fits(row, query) && rows.push(row) === count) break
       return rows
     }
     return {
       // oxlint-disable-next-line require-yield
-      *newest(place, count) {
-        return below(place, count)
+      *newest(position, count) {
+        return below(position, count)
       },
       // oxlint-disable-next-line require-yield
       *ranked({ top, bottom, after }, count) {
         const hits = below(top === null ? null : top + 1n, MAX_RANKED).filter(
-          ({ place }) => bottom === null || place >= bottom,
+          ({ place: position }) => bottom === null || position >= bottom,
         )
         const [first, last] = [hits[0], hits.at(-1)]
         if (first === undefined || last === undefined) return null
         const rows = hits
-          .map(({ place, event, line, size }) => ({
-            place,
+          .map(({ place: position, event, line, size }) => ({
+            place: position,
             event,
             score: scoreText(line, size, query.includes),
           }))
           .toSorted((a, b) => b.score - a.score || (a.place < b.place ? 1 : -1))
           .filter(
-            ({ score, place }) =>
-              after === null || score < after.score || (score === after.score && place < after.place),
+            ({ score, place: position }) =>
+              after === null || score < after.score || (score === after.score && position < after.place),
           )
         return { rows: rows.slice(0, count), top: first.place, bottom: last.place, count: hits.length }
       },
@@ -117,15 +117,15 @@ export class MemoryTexts {
   }
 }
 
-function fits({ kept, event, role, line }: TextRow, query: CheckedTextQuery): boolean {
+function fits({ kept: stored, event, role, line }: TextRow, query: CheckedTextQuery): boolean {
   const { conversation, from, until, messagesOnly, record } = query
   const time = BigInt(event.time)
   return (
-    (conversation === null || kept.record.id === conversation) &&
+    (conversation === null || stored.record.id === conversation) &&
     (query.role === null ? !messagesOnly || role !== 'tool' : role === query.role) &&
     (from === null || time >= from) &&
     (until === null || time < until) &&
-    fitsRecord(kept.record, record) &&
+    fitsRecord(stored.record, record) &&
     fitsText(line, query)
   )
 }

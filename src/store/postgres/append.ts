@@ -196,7 +196,7 @@ export function appender(
     const decisions = decided.map(({ decision }) => decision)
     const lease = decided.find(({ append }) => append.options.lease !== undefined)?.append.options.lease
     const added = decisions.flatMap((decision) => decision.added)
-    const found = added.map(searchColumns)
+    const matches = added.map(searchColumns)
     const digests: Digests = new Map()
     const split = added.map(({ event, hasLargeString }) =>
       hasLargeString ? splitBody(event.fact, digests) : null,
@@ -221,9 +221,9 @@ export function appender(
       added.map(({ event }) => event.parentId),
       added.map(({ event }) => event.time),
       added.map(({ node }) => textOf(node?.lane)),
-      found.map(({ kind }) => kind),
-      found.map(({ source }) => source),
-      found.map(({ message }) => message),
+      matches.map(({ kind }) => kind),
+      matches.map(({ source }) => source),
+      matches.map(({ message }) => message),
       // JSON text has no line feed of its own, and one text is read faster than a list.
       added.map(({ event }, index) => split[index]?.body ?? JSON.stringify(event.fact)).join('\n'),
       split.some((one) => one !== null) ? split.map((one) => one && referencesText(one.strings)) : null,
@@ -251,8 +251,8 @@ export function appender(
       type Row = AppendRow<T>
       const row = await (only === undefined || options?.within === undefined
         ? engine.write(() => first<Row>(sql, ...values, ...pieces))
-        : transaction<Row>(sql, [...values, ...pieces], async (found, handle) => {
-            const isWritten = found?.appended === 'written'
+        : transaction<Row>(sql, [...values, ...pieces], async (result, handle) => {
+            const isWritten = result?.appended === 'written'
             if (isWritten) await options.within?.(handle, resultOf(only.decision))
             return isWritten
           }))
@@ -301,13 +301,13 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
     if (count > 0 && options.within !== undefined) break
     events += facts.length
     if (waiting.length > 1) text += sizeOf(facts)
-    const own = options.lease
+    const ownLease = options.lease
     const isSame =
-      own === undefined ||
+      ownLease === undefined ||
       lease === undefined ||
-      (own.owner === lease.owner && own.generation === lease.generation)
+      (ownLease.owner === lease.owner && ownLease.generation === lease.generation)
     if (count > 0 && (events > MAX_EVENTS || text > MAX_TEXT || !isSame)) break
-    lease ??= own
+    lease ??= ownLease
     count += 1
     // It has a commit of its own.
     if (options.within !== undefined) break

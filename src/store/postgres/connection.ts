@@ -154,39 +154,41 @@ export class Connection {
   readonly transaction = async <Row extends object>(
     sql: string,
     values: readonly SqlValue[],
-    work: (row: Row | undefined, held: PostgresClient) => Promise<boolean>,
+    work: (row: Row | undefined, connection: PostgresClient) => Promise<boolean>,
   ): Promise<Row | undefined> => {
     const client = await this.open().catch((error: unknown) => {
       throw toStoreError(error)
     })
-    const run = (held: PostgresClient): Promise<Row | undefined> =>
-      this.#inTransaction(held, numbered(sql), values.map(sentValue), work)
+    const run = (connection: PostgresClient): Promise<Row | undefined> =>
+      this.#inTransaction(connection, numbered(sql), values.map(sentValue), work)
     if (isPool(client)) {
-      const held = await client.connect().catch((error: unknown) => {
+      const connection = await client.connect().catch((error: unknown) => {
         throw toStoreError(error)
       })
       // What failed may have left a transaction open, or the work may be at it still.
       let isBroken = true
       try {
-        const row = await run(held)
+        const row = await run(connection)
         isBroken = false
         return row
       } finally {
-        held.release(isBroken)
+        connection.release(isBroken)
       }
     }
     if (isListening(client)) return this.#inTurn(client, () => run(client))
     if (!isTransacting(client)) throw invalidWithin('needs a pool, or a client of pg or PGlite')
-    return client.transaction((held) => this.#steps(held, numbered(sql), values.map(sentValue), work))
+    return client.transaction((connection) =>
+      this.#steps(connection, numbered(sql), values.map(sentValue), work),
+    )
   }
 
-  async runOn<T>(held: PostgresClient, work: () => Work<T>): Promise<T> {
+  async runOn<T>(connection: PostgresClient, work: () => Work<T>): Promise<T> {
     const steps = work()
     for (let next = steps.next([]); ;) {
       if (next.done === true) return next.value
       const step = next.value
       if (!('sql' in step)) throw new Error('Such a step has a transaction of its own.')
-      const sent = held.query(numbered(step.sql), step.values.map(sentValue))
+      const sent = connection.query(numbered(step.sql), step.values.map(sentValue))
       next = steps.next((await storeErrors(sent)).rows as object[])
     }
   }
@@ -195,7 +197,7 @@ export class Connection {
     client: PostgresClient,
     text: string,
     values: unknown[],
-    work: (row: Row | undefined, held: PostgresClient) => Promise<boolean>,
+    work: (row: Row | undefined, connection: PostgresClient) => Promise<boolean>,
   ): Promise<Row | undefined> {
     try {
       await storeErrors(client.query('BEGIN'))
@@ -212,7 +214,7 @@ export class Connection {
     client: PostgresClient,
     text: string,
     values: unknown[],
-    work: (row: Row | undefined, held: PostgresClient) => Promise<boolean>,
+    work: (row: Row | undefined, connection: PostgresClient) => Promise<boolean>,
   ): Promise<Row | undefined> {
     const [row] = (await storeErrors(client.query(text, values))).rows as Row[]
     const isNew = await inTime(work(row, client), this.#timeout)

@@ -271,8 +271,8 @@ export function* readFeed(schema: string, query: CheckedFeedQuery): Work<FeedPag
     const last = yield* first<Row>(rowsSql(schema, shard, false, 'DESC'), 0, 0, 1)
     return feedEnd(query, last && rowOf(last))
   }
-  const [moment = '0', place = '0'] = after?.place.split(' ') ?? []
-  const rows = yield* all<Row>(rowsSql(schema, shard, true, 'ASC'), moment, place, rowsFor(query))
+  const [moment = '0', position = '0'] = after?.place.split(' ') ?? []
+  const rows = yield* all<Row>(rowsSql(schema, shard, true, 'ASC'), moment, position, rowsFor(query))
   const plan = planFeed(query, rows.map(rowOf))
   if (plan.page.reset) yield* settleFeed(schema)
   const events = yield* eventsOfParts(schema, plan.parts)

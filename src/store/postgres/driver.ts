@@ -91,7 +91,7 @@ export interface SubscribingClient extends PostgresClient {
 }
 
 export interface TransactingClient extends PostgresClient {
-  transaction<T>(run: (held: PostgresClient) => Promise<T>): Promise<T>
+  transaction<T>(run: (connection: PostgresClient) => Promise<T>): Promise<T>
 }
 
 export interface LoadedDriver {

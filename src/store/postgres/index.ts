@@ -47,21 +47,27 @@ export function postgresStore(options: PostgresStoreOptions): DisposableStore {
   const watcher = new Watcher(connection, options)
   const { schema, run } = connection
   const clock = (): bigint | null => options.clock?.() ?? null
-  const own = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
+  const ownValue = { name: 'postgres', dialect: postgresDialect(schema), clock, read: run, write: run }
   const fullText = options.fullText === true
-  const append = appender(own, schema, connection.transaction, fullText)
+  const append = appender(ownValue, schema, connection.transaction, fullText)
   const call = <T>(work: () => Work<T>): Promise<T> => connection.call(() => run(work))
   let closing: Promise<void> | null = null
   let isSettled = false
   return sqlStore(
-    { ...own, read: call, write: call },
+    { ...ownValue, read: call, write: call },
     {
-      append: (id, facts, asked) => connection.call(() => append(id, facts, asked)),
+      append: (id, facts, requested) => connection.call(() => append(id, facts, requested)),
       replaceEvents: (id, replacements) =>
         connection.call(async () => {
-          await connection.transaction(lockLog(own.dialect), [id], async (_, held) => {
-            await connection.runOn(held, () =>
-              replaceEvents(own.dialect, eventReads(own.dialect), replaceText(schema), id, replacements),
+          await connection.transaction(lockLog(ownValue.dialect), [id], async (_, current) => {
+            await connection.runOn(current, () =>
+              replaceEvents(
+                ownValue.dialect,
+                eventReads(ownValue.dialect),
+                replaceText(schema),
+                id,
+                replacements,
+              ),
             )
             return false
           })

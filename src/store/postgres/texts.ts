@@ -65,7 +65,7 @@ const wordsOf = ({ includes }: CheckedTextQuery): string =>
   [
     ...new Set(
       includes.flatMap(({ terms, isPrefix }) =>
-        terms.map((term, place) => `'${term}'${isPrefix && place === terms.length - 1 ? ':*' : ''}`),
+        terms.map((term, index) => `'${term}'${isPrefix && index === terms.length - 1 ? ':*' : ''}`),
       ),
     ),
   ].join(' & ')

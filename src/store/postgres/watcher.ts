@@ -118,23 +118,23 @@ class Listener {
   }
 
   async #drop(): Promise<void> {
-    const held = this.#held
+    const entry = this.#held
     this.#held = null
     this.#hears = false
     // An end that is awaited keeps the process alive until it is done.
-    if (held?.isOwn === true) held.client?.ref?.()
-    await held?.end().catch(() => undefined)
+    if (entry?.isOwn === true) entry.client?.ref?.()
+    await entry?.end().catch(() => undefined)
   }
 
   async #hold(): Promise<boolean> {
     const { client, url, channel } = this.#options
     if (url !== null) {
       const { Client } = await loadDriver()
-      const own = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
-      const held = this.#keep(own, () => own.end(), true)
-      await own.connect()
-      await listen(own, channel)
-      return this.#held === held
+      const ownClient = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
+      const current = this.#keep(ownClient, () => ownClient.end(), true)
+      await ownClient.connect()
+      await listen(ownClient, channel)
+      return this.#held === current
     }
     if (client !== null && isPool(client)) {
       const lent = await lend(client)
@@ -158,10 +158,10 @@ class Listener {
   }
 
   #keep(client: ListeningClient, end: End, isOwn: boolean): Held {
-    const held = { client, end, isOwn }
-    this.#held = held
+    const connection = { client, end, isOwn }
+    this.#held = connection
     // A passed client is held again after each loss.
-    if (this.#known.has(client)) return held
+    if (this.#known.has(client)) return connection
     this.#known.add(client)
     const lost = (): void => {
       if (this.#held?.client !== client) return
@@ -173,7 +173,7 @@ class Listener {
     client.on('notification', ({ channel, payload = '' }) => {
       if (this.#held?.client === client && channel === this.#options.channel) this.#hear(payload)
     })
-    return held
+    return connection
   }
 
   #hear(payload: string): void {

@@ -113,8 +113,8 @@ export class KnownLog {
     if (this.tip.version > 0) yield* this.load(idsToLoad(facts))
     const { mode, expected = 'any' } = options
     const { lease_owner: owner, lease_generation: generation } = this.row
-    const held = owner === null ? null : { owner, generation }
-    const lease = isLeaseAssumed ? (options.lease ?? null) : held
+    const currentLease = owner === null ? null : { owner, generation }
+    const lease = isLeaseAssumed ? (options.lease ?? null) : currentLease
     const from = mode === 'import' && expected !== 'any' ? versionOf(expected) : this.tip.version
     const to = Math.min(this.tip.version, from + facts.length) - 1
     if (from >= 0 && to >= from && Number.isSafeInteger(from))
@@ -201,8 +201,8 @@ export class KnownLog {
   #nodeOf(row: EventRow): TreeNode {
     const { seq, parent_id: parentId, lane, kind, time } = row
     const fact = this.#events.get(seq)?.fact
-    const own = fact === undefined ? undefined : isQuarantined(fact) ? fact.event_kind : fact.kind
-    const canBeHead = canKindBeHead(kind ?? own)
+    const ownEvents = fact === undefined ? undefined : isQuarantined(fact) ? fact.event_kind : fact.kind
+    const canBeHead = canKindBeHead(kind ?? ownEvents)
     const node = { seq, id: row.id as string, parentId, canBeHead, lane: lane as number, time: BigInt(time) }
     this.#nodes.set(node.id, node)
     return node

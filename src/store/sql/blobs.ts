@@ -1,6 +1,6 @@
 /** Long strings over a dialect: written in pieces, put back into bodies, read by range, and audited. */
 
-import { ColloquyError } from '../../event/errors.ts'
+import { ColloquyError, isColloquyError } from '../../event/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { BlobAudit, BlobContent, BlobRange, BlobReference } from '../contract/blobs.ts'
 import type { StoredEvent } from '../contract/query.ts'
@@ -86,44 +86,44 @@ export function blobReads(d: Dialect) {
     return (yield* all(`SELECT hash FROM ${blob} WHERE hash = ?`, hash)).length > 0
   }
 
-  function* readPiece(hash: string, at: number): Work<Piece> {
-    const row = yield* first<Piece>(pieceAt, hash, at)
-    if (row === undefined || Number(row.start) + row.bytes.length <= at) throw damagedBlob(hash)
+  function* readPiece(hash: string, index: number): Work<Piece> {
+    const row = yield* first<Piece>(pieceAt, hash, index)
+    if (row === undefined || Number(row.start) + row.bytes.length <= index) throw damagedBlob(hash)
     return row
   }
 
   /** The texts of blobs, by hash; none for one that does not exist. O(bytes). */
   function* texts(references: Iterable<BlobReference>): Work<ReadonlyMap<string, string>> {
     const sizes = new Map([...references].map(({ hash, bytes }) => [hash, bytes]))
-    const found = new Map<string, string>()
+    const result = new Map<string, string>()
     let [together, size] = [[] as string[], 0]
     for (const [hash, bytes] of sizes) {
       if (bytes > MAX_TOGETHER) {
         if (!(yield* exists(hash))) continue
         let text = ''
-        for (let at = 0; at < bytes;) {
-          const row = yield* readPiece(hash, at)
+        for (let index = 0; index < bytes;) {
+          const row = yield* readPiece(hash, index)
           text += decode(row.bytes)
-          at += row.bytes.length
+          index += row.bytes.length
         }
-        found.set(hash, text)
+        result.set(hash, text)
         continue
       }
       if (size + bytes > MAX_TOGETHER) {
-        yield* readTogether(together, found)
+        yield* readTogether(together, result)
         ;[together, size] = [[], 0]
       }
       together.push(hash)
       size += bytes
     }
-    if (together.length > 0) yield* readTogether(together, found)
-    return found
+    if (together.length > 0) yield* readTogether(together, result)
+    return result
   }
 
-  function* readTogether(hashes: readonly string[], found: Map<string, string>): Work<void> {
+  function* readTogether(hashes: readonly string[], matches: Map<string, string>): Work<void> {
     const rows = yield* all<Piece>(pieces, JSON.stringify(hashes))
     for (const { hash, bytes } of rows.toSorted((a, b) => Number(a.start) - Number(b.start)))
-      found.set(hash, (found.get(hash) ?? '') + decode(bytes))
+      matches.set(hash, (matches.get(hash) ?? '') + decode(bytes))
   }
 
   /**
@@ -141,27 +141,30 @@ export function blobReads(d: Dialect) {
       if (row.blobs !== null) references.set(row, referencesOf(conversationOf(row), row))
     if (references.size === 0) return rows.map((row) => [row, storedEvent(conversationOf(row), row)])
     const wanted = [...references.values()].flat()
-    const found = refs ? null : yield* texts(wanted)
-    const isMissing = ({ hash }: BlobReference): boolean => found?.has(hash) === false
+    const result = refs ? null : yield* texts(wanted)
+    const isMissing = ({ hash }: BlobReference): boolean => result?.has(hash) === false
     const events: (readonly [row: R, event: StoredEvent])[] = []
     for (const row of rows) {
-      const own = references.get(row)
-      const missing = own?.find(isMissing)
+      const ownValue = references.get(row)
+      const missing = ownValue?.find(isMissing)
       if (missing === undefined)
-        events.push([row, storedEvent(conversationOf(row), row, own && { references: own, texts: found })])
+        events.push([
+          row,
+          storedEvent(conversationOf(row), row, ownValue && { references: ownValue, texts: result }),
+        ])
       else if (yield* isUsed(conversationOf(row), missing.hash)) throw damagedBlob(missing.hash)
     }
     return events
   }
 
   function* isUsed(conversationId: string, hash: string): Work<boolean> {
-    const [found] = yield* all(
+    const [result] = yield* all(
       `SELECT u.hash FROM ${use} AS u JOIN ${log} AS l ON l.number = u.log
       WHERE u.hash = ? AND l.conversation_id = ? LIMIT 1`,
       hash,
       conversationId,
     )
-    return found !== undefined
+    return result !== undefined
   }
 
   async function readBlob(
@@ -173,11 +176,11 @@ export function blobReads(d: Dialect) {
     checkRange(range)
     if (!isBlobHash(hash) || !isLegalId(conversationId)) return null
     const row = await read(function* () {
-      const found = yield* first<{ readonly bytes: Bigint }>(
+      const result = yield* first<{ readonly bytes: Bigint }>(
         `SELECT CAST(bytes AS text) AS bytes FROM ${blob} WHERE hash = ?`,
         hash,
       )
-      return found !== undefined && (yield* isUsed(conversationId, hash)) ? found : undefined
+      return result !== undefined && (yield* isUsed(conversationId, hash)) ? result : undefined
     })
     if (row === undefined) return null
     const bytes = Number(row.bytes)
@@ -191,12 +194,12 @@ export function blobReads(d: Dialect) {
     from: number,
     to: number,
   ): AsyncGenerator<Uint8Array> {
-    for (let at = from; at < to;) {
-      const row = await read(() => readPiece(hash, at))
+    for (let index = from; index < to;) {
+      const row = await read(() => readPiece(hash, index))
       const start = Number(row.start)
-      const part = row.bytes.subarray(at - start, to - start)
+      const part = row.bytes.subarray(index - start, to - start)
       yield new Uint8Array(part)
-      at += part.length
+      index += part.length
     }
   }
 
@@ -218,7 +221,7 @@ export function blobReads(d: Dialect) {
         if (row.used === 0) unused.push(hash)
         const content = stream(read, hash, 0, Number(row.bytes))
         const digest = await digestOfPieces(content).catch((error: unknown) => {
-          if (error instanceof ColloquyError && error.data['hash'] === hash) return null
+          if (isColloquyError(error) && error.data['hash'] === hash) return null
           throw error
         })
         if (digest !== hash && (await read(() => exists(hash)))) damaged.push(hash)

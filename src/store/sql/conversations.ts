@@ -62,7 +62,7 @@ interface LeaseRow {
 export function feedStatement(
   d: Dialect,
   conversationId: string,
-  told: number,
+  report: number,
   [from, until]: readonly [number, number] = [0, 1],
 ): Statement {
   return statement(
@@ -71,7 +71,7 @@ export function feedStatement(
     shardOf(conversationId),
     Math.floor(Math.random() * 2 ** 32),
     conversationId,
-    told,
+    report,
     from,
     until,
   )
@@ -95,11 +95,11 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
   const numberOf = `(SELECT l.number FROM ${log} AS l WHERE l.conversation_id = ?)`
   const leaseColumns = `conversation_id, lease_owner, lease_generation, CAST(lease_expires_at AS text) AS expires`
 
-  function* create(given: NewConversation): Work<ConversationRecord> {
-    const record = newRecord(given, 0n)
+  function* create(input: NewConversation): Work<ConversationRecord> {
+    const record = newRecord(input, 0n)
     const { id, title, tags, metadata, timeZone, parentConversationId, sandboxId, owner, status } = record
     const now = clock()
-    const givenTime = checkCreatedAt(given.createdAt)
+    const givenTime = checkCreatedAt(input.createdAt)
     const updated = givenTime === undefined ? 'created_at' : `${d.greatest}(created_at, ${d.now})`
     const row = yield* change<{ readonly created_at: Bigint; readonly updated_at: Bigint }>(
       statement(
@@ -274,12 +274,12 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
       end: descending ? low : high,
     })
     const way = descending ? ' DESC' : ''
-    const columns = walk.order.map((name, place) => `${name} AS order_${place}`)
+    const columns = walk.order.map((name, index) => `${name} AS order_${index}`)
     return {
       sql: `SELECT number, conversation_id, ${time} AS time, ${columns.join(', ')} FROM ${table}${d.by(index)}
       WHERE ${walk.sql} ORDER BY ${walk.order.map((name) => name + way).join(', ')}`,
       values: walk.values,
-      order: walk.order.map((_, place) => `w.order_${place}${way}`).join(', '),
+      order: walk.order.map((_, path) => `w.order_${path}${way}`).join(', '),
     }
   }
 
@@ -304,10 +304,10 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
         )
       }),
     ]
-    const asked = parts.filter((part) => part !== false)
+    const requested = parts.filter((part) => part !== false)
     return statement(
-      ['1 = 1', ...asked.map(({ sql }) => sql)].join(' AND '),
-      ...asked.flatMap(({ values }) => values),
+      ['1 = 1', ...requested.map(({ sql }) => sql)].join(' AND '),
+      ...requested.flatMap(({ values }) => values),
     )
   }
 
@@ -359,14 +359,14 @@ export function conversationWork(d: Dialect, clock: () => bigint | null) {
     if (!query.isPossible) return lookedPage(query, [], null)
     const walk = walkOf(query, query.by)
     const page = listSql(walk, query)
-    const found = (yield* all<ConversationRow>(page.sql, ...page.values)).map(recordOf)
-    if (found.length > query.limit || comparisons(walk).values.length === 0)
-      return lookedPage(query, found, null)
+    const matches = (yield* all<ConversationRow>(page.sql, ...page.values)).map(recordOf)
+    if (matches.length > query.limit || comparisons(walk).values.length === 0)
+      return lookedPage(query, matches, null)
     const { sql, values } = lastLookedSql(walk, query)
     const last = yield* first<{ readonly conversation_id: string; readonly time: string }>(sql, ...values)
     return lookedPage(
       query,
-      found,
+      matches,
       last === undefined ? null : { time: BigInt(last.time), id: last.conversation_id },
     )
   }

@@ -55,7 +55,7 @@ export function eventReads(d: Dialect) {
   const event = d.table('event')
   const log = d.table('log')
   const columns = eventColumns(d)
-  const found = columns.replace(
+  const result = columns.replace(
     'e.body',
     `CASE WHEN octet_length(e.body) <= ${LARGE_BODY} THEN e.body END AS body, octet_length(e.body) AS bytes`,
   )
@@ -114,16 +114,16 @@ export function eventReads(d: Dialect) {
       readonly refs: boolean
     },
   ): Work<StoredEvent[]> {
-    const found = yield* findLog(conversationId)
-    if (found === undefined) throw unknownConversation(conversationId)
-    const last = found.version - 1
+    const result = yield* findLog(conversationId)
+    if (result === undefined) throw unknownConversation(conversationId)
+    const last = result.version - 1
     const from = options.backward ? Math.min(options.from ?? last, last) : (options.from ?? 0)
     if (from < 0 || from > last) return []
     const { backward: down, limit, refs } = options
     const [low, high] = down
       ? [Math.max(0, from - limit + 1), from]
       : [from, Math.min(last, from + limit - 1)]
-    return yield* stretch(conversationId, found.number, low, high, { down, refs })
+    return yield* stretch(conversationId, result.number, low, high, { down, refs })
   }
 
   /** The rows of the tree with these ids, in any order. O(ids · log n). */
@@ -140,8 +140,8 @@ export function eventReads(d: Dialect) {
     refs: boolean,
   ): Work<(StoredEvent | null)[]> {
     const rows = yield* rowsWithIds(conversationId, ids)
-    const found = new Map((yield* events(conversationId, rows, refs)).map((event) => [event.id, event]))
-    return ids.map((id) => found.get(id) ?? null)
+    const matches = new Map((yield* events(conversationId, rows, refs)).map((event) => [event.id, event]))
+    return ids.map((id) => matches.get(id) ?? null)
   }
 
   /**
@@ -165,7 +165,7 @@ export function eventReads(d: Dialect) {
 
   function* find(
     query: CheckedEventQuery,
-    most: number,
+    limit: number,
   ): Work<{ readonly rows: readonly FoundRow[]; readonly log: number }> {
     const { descending } = query
     const bounds = boundsOf(query)
@@ -173,7 +173,7 @@ export function eventReads(d: Dialect) {
       const log = yield* findLog(query.conversationId)
       if (log === undefined) return { rows: [], log: 0 }
       return {
-        rows: yield* findInRanges(formOf(log.number, query), rangesOf(query, bounds), most),
+        rows: yield* findInRanges(formOf(log.number, query), rangesOf(query, bounds), limit),
         log: log.number,
       }
     }
@@ -182,23 +182,23 @@ export function eventReads(d: Dialect) {
     if (leaf === undefined) return { rows: [], log: 0 }
     const log = Number(leaf.log)
     const form = formOf(log, query)
-    if (leaf.in_order === 0) return { rows: yield* findOnPath(query, segments, form, bounds, most), log }
+    if (leaf.in_order === 0) return { rows: yield* findOnPath(query, segments, form, bounds, limit), log }
     // Segments follow one another in time: as many are read as fill the page.
-    const left = descending ? [...segments] : segments.toReversed()
+    const remaining = descending ? [...segments] : segments.toReversed()
     const rows: FoundRow[] = []
-    for (let size = FIRST_SEGMENTS; rows.length < most && left.length > 0; size *= 2) {
-      const ranges = left
+    for (let size = FIRST_SEGMENTS; rows.length < limit && remaining.length > 0; size *= 2) {
+      const ranges = remaining
         .splice(0, size)
         .flatMap((segment) => rangesOf(query, within(segment, bounds), segment.lane))
-      rows.push(...(yield* findInRanges(form, ranges, most - rows.length)))
+      rows.push(...(yield* findInRanges(form, ranges, limit - rows.length)))
     }
     return { rows, log }
   }
 
-  function* findInRanges(form: RangeForm, ranges: readonly EventRange[], most: number): Work<FoundRow[]> {
+  function* findInRanges(form: RangeForm, ranges: readonly EventRange[], limit: number): Work<FoundRow[]> {
     const rows: FoundRow[][] = []
     for (let start = 0; start < ranges.length; start += MAX_RANGES) {
-      const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), found, most)
+      const { sql, values } = d.pageOfRanges(form, ranges.slice(start, start + MAX_RANGES), result, limit)
       rows.push([...(yield* all<FoundRow>(sql, ...values))])
     }
     if (rows.length < 2) return rows[0] ?? []
@@ -206,7 +206,7 @@ export function eventReads(d: Dialect) {
     return rows
       .flat()
       .toSorted((a, b) => sign * (Number(BigInt(a.time) - BigInt(b.time)) || a.seq - b.seq))
-      .slice(0, most)
+      .slice(0, limit)
   }
 
   /** Where instants go back, a path is searched for among all events. */
@@ -215,18 +215,18 @@ export function eventReads(d: Dialect) {
     segments: readonly SegmentRow[],
     form: RangeForm,
     bounds: Bounds,
-    most: number,
+    limit: number,
   ): Work<FoundRow[]> {
     const upTo = new Map(segments.map((segment) => [segment.lane, segment.up_to]))
     const rows: FoundRow[] = []
-    let left = bounds
-    for (let size = 4 * most; ; size *= 2) {
-      const next = yield* findInRanges(form, rangesOf(query, left), size)
+    let remaining = bounds
+    for (let size = 4 * limit; ; size *= 2) {
+      const next = yield* findInRanges(form, rangesOf(query, remaining), size)
       for (const row of next) if (row.seq <= (upTo.get(row.lane ?? NO_SEQ) ?? NO_SEQ)) rows.push(row)
       const last = next.at(-1)
-      if (rows.length >= most || next.length < size || last === undefined) return rows.slice(0, most)
-      const place = { time: BigInt(last.time), seq: last.seq }
-      left = form.descending ? { ...left, high: place } : { ...left, low: place }
+      if (rows.length >= limit || next.length < size || last === undefined) return rows.slice(0, limit)
+      const position = { time: BigInt(last.time), seq: last.seq }
+      remaining = form.descending ? { ...remaining, high: position } : { ...remaining, low: position }
     }
   }
 
@@ -290,8 +290,8 @@ function boundsOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'd
   const low = { time: from ?? EARLIEST, seq: NO_SEQ }
   const high = { time: until ?? LATEST, seq: NO_SEQ }
   if (after === null) return { low, high }
-  const place = { time: after.time, seq: Math.min(after.seq, MAX_SEQ) }
-  return descending ? { low, high: earlier(place, high) } : { low: later(place, low), high }
+  const position = { time: after.time, seq: Math.min(after.seq, MAX_SEQ) }
+  return descending ? { low, high: earlier(position, high) } : { low: later(position, low), high }
 }
 
 const isBefore = (a: EventPlace, b: EventPlace): boolean =>

@@ -47,10 +47,10 @@ export function itemReads(d: Dialect) {
     const order = by === null ? 'w.id' : 'w.value, w.id'
     const values: SqlValue[] = [collection]
     const conditions = ['w.collection = ?']
-    const where = (sql: string, ...given: readonly (string | null)[]): void => {
-      if (given.includes(null)) return
+    const where = (sql: string, ...inputs: readonly (string | null)[]): void => {
+      if (inputs.includes(null)) return
       conditions.push(sql)
-      values.push(...given)
+      values.push(...inputs)
     }
     where('w.name = ?', by)
     where(`${column} = ?`, value)
@@ -81,8 +81,8 @@ export function itemReads(d: Dialect) {
   /** One page. O(limit + log n). */
   function* list(collection: string, query: CheckedItemQuery): Work<Page<Item>> {
     const { sql, values } = listSql(collection, query)
-    const found = (yield* all<ItemRow>(sql, ...values)).map(itemOfRow)
-    return pageOf(found, query.limit, (last) => itemCursor(query, last))
+    const matches = (yield* all<ItemRow>(sql, ...values)).map(itemOfRow)
+    return pageOf(matches, query.limit, (last) => itemCursor(query, last))
   }
 
   /** Counts the items of a list. O(visited items). */

@@ -50,16 +50,16 @@ export interface OwnWork {
   close(): Promise<void>
 }
 
-export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
+export function sqlStore(engine: Engine, ownConditions: OwnWork): DisposableStore {
   const events = eventReads(engine.dialect)
   const blobs = blobReads(engine.dialect)
   const conversations = conversationWork(engine.dialect, engine.clock)
   const items = itemReads(engine.dialect)
-  const texts = own.texts === null ? null : textReads(engine.dialect, own.texts, events)
+  const texts = ownConditions.texts === null ? null : textReads(engine.dialect, ownConditions.texts, events)
   const indexer =
-    texts === null || own.texts === null || own.texts.index === null
+    texts === null || ownConditions.texts === null || ownConditions.texts.index === null
       ? null
-      : new TextIndexer(texts, own.texts.maintain, engine.write)
+      : new TextIndexer(texts, ownConditions.texts.maintain, engine.write)
   const read: Engine['read'] = (work) => {
     indexer?.start()
     return engine.read(work)
@@ -74,8 +74,8 @@ export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
 
     async append(id, facts, options = {}) {
       if (!isLegalId(id)) throw unknownConversation(id)
-      const { result, isNew } = await own.append(id, facts, options)
-      if (isNew) own.wake(id)
+      const { result, isNew } = await ownConditions.append(id, facts, options)
+      if (isNew) ownConditions.wake(id)
       indexer?.start()
       if (isNew) indexer?.wrote(facts.length)
       return result
@@ -83,7 +83,7 @@ export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
 
     replaceEvents: async (id, replacements) => {
       if (!isLegalId(id)) throw unknownConversation(id)
-      await own.replaceEvents(id, checkReplacements(replacements))
+      await ownConditions.replaceEvents(id, checkReplacements(replacements))
     },
 
     read: async (id, options = {}) => {
@@ -133,13 +133,13 @@ export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
       let hasTexts = false
       const deleted = await write(function* () {
         const deleted = yield* conversations.remove(id)
-        hasTexts = deleted && own.purgeTexts !== null && (yield* own.purgeTexts())
+        hasTexts = deleted && ownConditions.purgeTexts !== null && (yield* ownConditions.purgeTexts())
         return deleted
       })
-      if (deleted) own.wake(id)
+      if (deleted) ownConditions.wake(id)
       // In parts, so that other calls are made in between. A store that was closed leaves the rest to the next one.
-      while (hasTexts && own.purgeTexts !== null)
-        hasTexts = await write(own.purgeTexts).catch((error: unknown) => {
+      while (hasTexts && ownConditions.purgeTexts !== null)
+        hasTexts = await write(ownConditions.purgeTexts).catch((error: unknown) => {
           if (hasCode(error, 'store_closed')) return false
           throw error
         })
@@ -162,10 +162,10 @@ export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
     readBlob: (id, hash, range) => blobs.readBlob(read, id, hash, range),
     auditBlobs: () => blobs.audit(read),
 
-    feed: async (query) => read(own.feed(checkFeedQuery(query))),
+    feed: async (query) => read(ownConditions.feed(checkFeedQuery(query))),
 
     getItem: async (collection, id) => read(() => items.find(collection, id)),
-    changeItems: async (changes) => write(own.changeItems(checkChanges(changes))),
+    changeItems: async (changes) => write(ownConditions.changeItems(checkChanges(changes))),
     listItems: async (collection, query) => {
       const checked = checkItemQuery(collection, query)
       return read(() => items.list(collection, checked))
@@ -174,12 +174,13 @@ export function sqlStore(engine: Engine, own: OwnWork): DisposableStore {
       const checked = checkItemFilter(collection, filter)
       return read(() => items.count(collection, checked, checkExact(exact)))
     },
-    claimItems: async (collection, claim) => write(own.claimItems(collection, checkClaim(collection, claim))),
+    claimItems: async (collection, claim) =>
+      write(ownConditions.claimItems(collection, checkClaim(collection, claim))),
 
-    watch: (id, wake) => own.watch(id, wake),
+    watch: (id, wake) => ownConditions.watch(id, wake),
     close: () => {
       indexer?.close()
-      return own.close()
+      return ownConditions.close()
     },
     [Symbol.asyncDispose]() {
       return this.close()

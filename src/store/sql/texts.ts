@@ -53,10 +53,10 @@ export interface TextWork {
 
 /** Returns the row of an event in the index; null for an event without terms. O(length). */
 export function textRow({ seq, fact }: StoredEvent, inTree: boolean, time: bigint): TextRow | null {
-  const found = inTree ? eventText(fact) : null
-  const line = found === null ? '' : lineOf(found.text)
-  if (found === null || line === '') return null
-  return { seq, time, role: TEXT_ROLES.indexOf(found.role), size: sizeOfLine(line), line }
+  const result = inTree ? eventText(fact) : null
+  const line = result === null ? '' : lineOf(result.text)
+  if (result === null || line === '') return null
+  return { seq, time, role: TEXT_ROLES.indexOf(result.role), size: sizeOfLine(line), line }
 }
 
 const roleOf = (role: TextRole): number => TEXT_ROLES.indexOf(role)
@@ -77,9 +77,9 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
   const progress = `SELECT coalesce(sum(text_version), 0) AS indexed, coalesce(sum(version), 0) AS total FROM ${log}`
 
   function* search(query: CheckedTextQuery): Work<TextPage> {
-    const own = query.conversation === null ? null : yield* events.findLog(query.conversation)
-    if (own === undefined) return { items: [], next_page_id: null }
-    return yield* findTextPage(query, source(query, own?.number ?? null))
+    const ownEvents = query.conversation === null ? null : yield* events.findLog(query.conversation)
+    if (ownEvents === undefined) return { items: [], next_page_id: null }
+    return yield* findTextPage(query, source(query, ownEvents?.number ?? null))
   }
 
   function* foundTexts<R extends HitRow>(rows: readonly R[]): Work<(readonly [R, FoundText])[]> {
@@ -96,7 +96,8 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
     )
     const least = query.from === null ? LEAST : firstPlace(query.from)
     const behind = query.until === null ? BEHIND : placeBehind(query.until)
-    const lower = (place: bigint | null): bigint => (place === null || place > behind ? behind : place)
+    const lower = (position: bigint | null): bigint =>
+      position === null || position > behind ? behind : position
     return {
       *newest(below, limit) {
         const columns = statement('')
@@ -189,16 +190,16 @@ export function textReads(d: Dialect, work: TextWork, events: ReturnType<typeof 
       }),
       record.public !== null && statement('c.public = ?', Number(record.public)),
     ]
-    const asked = parts.filter((part) => part !== false)
-    const own = asked.filter(({ sql }) => sql.startsWith('c.'))
-    const others = asked.filter(({ sql }) => !sql.startsWith('c.'))
+    const requested = parts.filter((part) => part !== false)
+    const ownConditions = requested.filter(({ sql }) => sql.startsWith('c.'))
+    const others = requested.filter(({ sql }) => !sql.startsWith('c.'))
     const exists =
-      own.length === 0
+      ownConditions.length === 0
         ? []
         : [
             statement(
-              `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${own.map(({ sql }) => sql).join(' AND ')})`,
-              ...own.flatMap(({ values }) => values),
+              `EXISTS (SELECT 1 FROM ${conversation} AS c WHERE c.number = t.log AND ${ownConditions.map(({ sql }) => sql).join(' AND ')})`,
+              ...ownConditions.flatMap(({ values }) => values),
             ),
           ]
     const together = [...others, ...exists]

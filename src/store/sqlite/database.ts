@@ -113,9 +113,9 @@ export class Connection {
     const rows = this.all<Readonly<Record<string, SqlValue>>>(row.sql, ...row.values)
     const [changed] = rows
     if (changed === undefined) return rows
-    const kept = columns.map((column) => changed[column] ?? null)
+    const stored = columns.map((column) => changed[column] ?? null)
     const head = `WITH changed (${columns.join(', ')}) AS (SELECT ${columns.map(() => '?').join(', ')}) `
-    for (const { sql, values } of effects) this.all(head + sql, ...kept, ...values)
+    for (const { sql, values } of effects) this.all(head + sql, ...stored, ...values)
     return rows
   }
 
@@ -266,9 +266,9 @@ export function toStoreError(error: unknown): unknown {
   const primary = RESULTS[(number ?? 0) & 0xff] ?? name?.split('_')[1] ?? ''
   const isMoved = number === MOVED.number || name === MOVED.name
   const meaning = FOLDER_FAULTS.includes(number ?? name) ? FOLDER_FAULT : (MEANINGS[primary] ?? OTHER)
-  const [own, text] = isMoved ? OTHER : meaning
+  const [ownValue, text] = isMoved ? OTHER : meaning
   return new ColloquyError(
-    own,
+    ownValue,
     `${text} SQLite reports: ${detail}.`,
     { sqlite: name ?? number },
     { cause: error },

@@ -54,8 +54,8 @@ import { TEXT_SCHEMA, writeTexts } from './texts.ts'
 const POSITIONS = 2 ** 31
 
 const placeOf = (log: number, seq: number): number | bigint => {
-  const place = log * POSITIONS + seq
-  return Number.isSafeInteger(place) ? place : BigInt(log) * BigInt(POSITIONS) + BigInt(seq)
+  const position = log * POSITIONS + seq
+  return Number.isSafeInteger(position) ? position : BigInt(log) * BigInt(POSITIONS) + BigInt(seq)
 }
 
 const table = (name: string): string => `colloquy_${name}`
@@ -258,13 +258,13 @@ function* write(
     const { event, time, node } = placed
     const { kind, source, message } = searchColumns(placed)
     const { seq, id, parentId, fact } = event
-    const place = placeOf(number, seq)
+    const position = placeOf(number, seq)
     const split = placed.hasLargeString ? splitBody(fact, digests) : null
     const body = split === null ? JSON.stringify(fact) : split.body
     const blobs = split === null ? null : referencesText(split.strings)
     // oxfmt-ignore
     yield statement(
-      INSERT_EVENT, place, number, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs,
+      INSERT_EVENT, position, number, id, parentId, time, node?.lane ?? null, kind, source, message, body, blobs,
     )
     if (split !== null) yield* saveBlobs(SQLITE, number, seq, split.strings)
   }
@@ -307,13 +307,13 @@ export function* changeItems(changes: readonly CheckedChange[], now: number): Wo
   }
   const items: (Item | null)[] = []
   for (const [index, change] of changes.entries()) {
-    const held = before[index] ?? null
+    const current = before[index] ?? null
     const { put, collection, id } = change
-    if (put === null && held !== null) {
+    if (put === null && current !== null) {
       yield statement('DELETE FROM colloquy_item WHERE collection = ? AND id = ?', collection, id)
-      yield* changeKeys(change, held.keys, {})
+      yield* changeKeys(change, current.keys, {})
     }
-    items.push(put === null || put === undefined ? null : yield* putItem(held, change, put, now))
+    items.push(put === null || put === undefined ? null : yield* putItem(current, change, put, now))
   }
   return items
 }
@@ -399,10 +399,10 @@ export function* readFeed(query: CheckedFeedQuery): Work<FeedPage> {
   const from = placeNumber(query)
   const rows = yield* all<Row>(FEED_ROWS, from, looked)
   const wanted = rows.filter((row) => shard === null || row.shard === shard || row.place === from)
-  const found = wanted.slice(0, rowsFor(query))
+  const matches = wanted.slice(0, rowsFor(query))
   // The page of a shard with few rows ends after its maximum of visited rows.
-  const end = found.length === wanted.length && rows.length === looked ? rows.at(-1) : undefined
-  const plan = planFeed(query, found.map(rowOf), end && rowOf(end))
+  const end = matches.length === wanted.length && rows.length === looked ? rows.at(-1) : undefined
+  const plan = planFeed(query, matches.map(rowOf), end && rowOf(end))
   const events = new Map<FeedPart, readonly StoredEvent[]>()
   for (const part of plan.parts) if (part.row.told === TOLD.events) events.set(part, yield* readStretch(part))
   return fillFeed(plan, (part) => events.get(part) ?? [])

@@ -163,8 +163,8 @@ function openedFile(file: string, readOnly: boolean, connect: SetUp): Connection
 const GONE = ''
 
 function identityOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false })
-  return found === undefined ? GONE : `${found.dev} ${found.ino}`
+  const stats = statSync(file, { throwIfNoEntry: false })
+  return stats === undefined ? GONE : `${stats.dev} ${stats.ino}`
 }
 
 const moved = (file: string): ColloquyError =>

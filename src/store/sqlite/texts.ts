@@ -86,15 +86,15 @@ function* maintain(): Work<boolean> {
 }
 
 export function* replaceText(log: number, seq: number, row: TextRow | null): Work<void> {
-  const own = 'FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.seq = ?'
+  const ownValue = 'FROM colloquy_text AS t INDEXED BY colloquy_text_log WHERE t.log = ? AND t.seq = ?'
   const hasIndex = yield* first(`SELECT 1 FROM sqlite_master WHERE name = 'colloquy_text_index'`)
   if (hasIndex !== undefined)
     yield statement(
-      `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line ${own}`,
+      `INSERT INTO colloquy_text_index (colloquy_text_index, rowid, line) SELECT 'delete', t.number, t.line ${ownValue}`,
       log,
       seq,
     )
-  yield statement(`DELETE FROM colloquy_text WHERE number IN (SELECT t.number ${own})`, log, seq)
+  yield statement(`DELETE FROM colloquy_text WHERE number IN (SELECT t.number ${ownValue})`, log, seq)
   yield statement('DELETE FROM colloquy_text_pending WHERE log = ? AND seq = ?', log, seq)
   if (row !== null) yield* writeTexts(log, [row])
 }
@@ -125,7 +125,7 @@ const matchOf = ({ includes }: CheckedTextQuery): string =>
   [
     ...new Set(
       includes.flatMap(({ terms, isPrefix }) =>
-        terms.map((term, place) => `"${term}"${isPrefix && place === terms.length - 1 ? ' *' : ''}`),
+        terms.map((term, index) => `"${term}"${isPrefix && index === terms.length - 1 ? ' *' : ''}`),
       ),
     ),
   ].join(' AND ')

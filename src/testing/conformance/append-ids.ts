@@ -53,7 +53,7 @@ export const APPEND_IDS: readonly Check[] = [
     name: 'append: a body is returned unchanged, with every null and the order of its fields',
     async run({ store }) {
       const id = await begin(store, 'c')
-      const given: Event = {
+      const input: Event = {
         value: { b: [null, 0.1, -1e21, true, ''], a: { '': {}, ['__proto__']: 1 } },
         parent_id: '__root__',
         kind: 'ConversationStateUpdateEvent',
@@ -61,11 +61,11 @@ export const APPEND_IDS: readonly Check[] = [
         id: 'u',
         key: 'k',
       }
-      const { events } = await store.append(id, [given, { ...action, action: null, parent_id: '__root__' }])
-      equal(JSON.stringify(events[0]?.fact), JSON.stringify(given), 'the body that append returns')
+      const { events } = await store.append(id, [input, { ...action, action: null, parent_id: '__root__' }])
+      equal(JSON.stringify(events[0]?.fact), JSON.stringify(input), 'the body that append returns')
       equal(
         JSON.stringify((await store.get(id, 'u'))?.fact),
-        JSON.stringify(given),
+        JSON.stringify(input),
         'the body that get returns',
       )
       equal((await store.read(id))[1]?.fact, { ...action, action: null, parent_id: '__root__' }, 'a null')
@@ -117,9 +117,9 @@ export const APPEND_IDS: readonly Check[] = [
           `the version after ${JSON.stringify(reply)}`,
         )
       }
-      const kept = (await store.read(id)).map(({ fact }) => JSON.stringify(fact))
+      const stored = (await store.read(id)).map(({ fact }) => JSON.stringify(fact))
       equal(
-        kept.map((text) => text.includes('"after":"p"')),
+        stored.map((text) => text.includes('"after":"p"')),
         [false, true, true],
         'the record that is stored',
       )
@@ -251,19 +251,19 @@ export const APPEND_IDS: readonly Check[] = [
     async run({ store }) {
       const id = await begin(store, 'c')
       const content = [{ text: 'one' }]
-      const given = {
+      const input = {
         kind: 'MessageEvent' as const,
         id: 'm',
         source: 'user' as const,
         llm_message: { role: 'user' as const, content },
       }
-      const { events } = await store.append(id, [given])
+      const { events } = await store.append(id, [input])
       content.push({ text: 'two' })
       spoil(events[0]?.fact)
       spoil((await store.get(id, 'm'))?.fact)
       spoil((await store.search({ conversationId: id })).items[0]?.fact)
       const [stored] = await store.read(id)
-      equal((stored?.fact as typeof given | undefined)?.llm_message.content, [{ text: 'one' }], 'the content')
+      equal((stored?.fact as typeof input | undefined)?.llm_message.content, [{ text: 'one' }], 'the content')
     },
   },
 ]

@@ -235,17 +235,17 @@ export const APPEND_IMPORT: readonly Check[] = [
       const property = fc.asyncProperty(hostileLog(), sizes, async (log, steps) => {
         const id = await begin(store, `c${(runs += 1)}`)
         const facts = storable(log)
-        let at = 0
-        for (let i = 0; at < facts.length; i += 1) {
-          const batch = facts.slice(at, at + (steps[i % steps.length] as number))
-          const done = await store.append(id, batch, { ...IMPORT, expected: at })
+        let index = 0
+        for (let i = 0; index < facts.length; i += 1) {
+          const batch = facts.slice(index, index + (steps[i % steps.length] as number))
+          const done = await store.append(id, batch, { ...IMPORT, expected: index })
           equal(
             done.events.map(({ fact }) => fact),
             batch,
             'bodies',
           )
-          at += batch.length
-          equal(done.headId, replayed(id, facts.slice(0, at)).headId, `HEAD after ${at} facts`)
+          index += batch.length
+          equal(done.headId, replayed(id, facts.slice(0, index)).headId, `HEAD after ${index} facts`)
         }
         const { entries, headId } = replayed(id, facts)
         const stored = await store.read(id)

@@ -46,10 +46,13 @@ function frozen(levels: number): object {
 
 const maimed: fc.Arbitrary<Fact> = fc
   .tuple(anyEvent(), fc.nat(), fc.option(fc.jsonValue({ maxDepth: 2 })))
-  .map(([event, at, value]) => {
+  .map(([event, index, value]) => {
     const fields = Object.keys(event)
-    const { [fields[at % fields.length] as string]: _, ...rest } = event as object as Record<string, unknown>
-    const field = fields[at % fields.length] as string
+    const { [fields[index % fields.length] as string]: _, ...rest } = event as object as Record<
+      string,
+      unknown
+    >
+    const field = fields[index % fields.length] as string
     return { ...rest, ...(field !== 'id' && value !== null && { [field]: value }), id: 'x' } as object as Fact
   })
 
@@ -60,11 +63,11 @@ export const APPEND_SHAPE: readonly Check[] = [
       const id = await begin(store, 'c')
       const modes = ['live', 'import'] as const
       for (const [i, shapeless] of SHAPELESS.entries()) {
-        const given = shapeless as Fact
+        const input = shapeless as Fact
         await Promise.all([
           store.append(id, [pause(`a${i}`)]),
           ...modes.map((mode) =>
-            rejects('invalid_event', () => store.append(id, [given], { mode }), JSON.stringify(given)),
+            rejects('invalid_event', () => store.append(id, [input], { mode }), JSON.stringify(input)),
           ),
           store.append(id, [say(`b${i}`, 'word')]),
         ])
@@ -83,10 +86,10 @@ export const APPEND_SHAPE: readonly Check[] = [
       cycle['self'] = cycle
       const values: readonly unknown[] = [nested(512), nested(20_000), frozen(512), frozen(20_000), cycle, 7n]
       for (const [i, value] of values.entries()) {
-        const given = update('u', 'k', null) as object
+        const input = update('u', 'k', null) as object
         const what = `value ${i}`
-        await rejects('invalid_event', () => store.append(id, [{ ...given, value } as Fact]), what)
-        const whole = Object.freeze({ ...given, value }) as Fact
+        await rejects('invalid_event', () => store.append(id, [{ ...input, value } as Fact]), what)
+        const whole = Object.freeze({ ...input, value }) as Fact
         await rejects('invalid_event', () => store.append(id, [pause('p'), whole], { mode: 'import' }), what)
       }
       equal(await store.read(id), [], 'the log')
@@ -96,17 +99,17 @@ export const APPEND_SHAPE: readonly Check[] = [
     name: 'append: whatever is done to an event, it is kept and found, or refused with an error of the contract',
     async run({ store, runsOf }) {
       let runs = 0
-      const property = fc.asyncProperty(maimed, async (given) => {
+      const property = fc.asyncProperty(maimed, async (input) => {
         const id = await begin(store, `c${(runs += 1)}`)
-        const kept = await store.append(id, [given], { mode: 'import' }).catch((error: unknown) => {
+        const stored = await store.append(id, [input], { mode: 'import' }).catch((error: unknown) => {
           holds(isColloquyError(error), `an append failed with ${String(error)}`)
           return null
         })
-        if (kept === null || storable([given]).length === 0) return
-        const again = await store.append(id, [given], { mode: 'import' })
+        if (stored === null || storable([input]).length === 0) return
+        const again = await store.append(id, [input], { mode: 'import' })
         equal(again.version, 1, 'the version when it is appended again')
-        const found = await store.search({ conversationId: id, kinds: EVENT_KINDS })
-        equal(idsOf(found.items), ['x'], 'what is found by its kind')
+        const page = await store.search({ conversationId: id, kinds: EVENT_KINDS })
+        equal(idsOf(page.items), ['x'], 'what is found by its kind')
       })
       await fc.assert(property, { numRuns: runsOf(100) })
     },

@@ -163,7 +163,7 @@ export const APPEND_TREE: readonly Check[] = [
           pause(`t${i}`),
         ])
       }
-      const parents = (await store.read(id)).map(({ id: own, parentId }) => [own, parentId])
+      const parents = (await store.read(id)).map(({ id: ownId, parentId }) => [ownId, parentId])
       for (let i = 0; i < 12; i += 1) {
         const above = i % 3 === 0 ? 'root' : `b${i - 1}`
         equal(parents[3 * i + 2], [`b${i}`, above], 'where a branch begins')

@@ -69,13 +69,13 @@ const bodies = (events: readonly StoredEvent[]): string[] => events.map(({ fact 
 async function bytesOf(blob: BlobContent | null, range: BlobRange = {}): Promise<Uint8Array> {
   if (blob === null) throw new Error('the blob should be there')
   const whole = new Uint8Array(Math.min(range.end ?? blob.bytes, blob.bytes))
-  let at = Math.min(range.start ?? 0, whole.length)
+  let index = Math.min(range.start ?? 0, whole.length)
   for await (const piece of blob.content) {
     holds(piece.length > 0 && piece.length <= 2 ** 20, `a piece has ${piece.length} bytes`)
-    whole.set(piece, at)
-    at += piece.length
+    whole.set(piece, index)
+    index += piece.length
   }
-  equal(at, whole.length, 'the end of the range')
+  equal(index, whole.length, 'the end of the range')
   return whole.subarray(Math.min(range.start ?? 0, whole.length))
 }
 
@@ -131,11 +131,15 @@ export const BLOBS: readonly Check[] = [
           for (const one of stringsIn(event.fact))
             throw new Error(`a long string is left at ${JSON.stringify(one.path).slice(0, 100)}`)
           for (const { path } of blobs) {
-            const at = path.reduce(
+            const index = path.reduce(
               (value: unknown, key) => (value as Record<string, unknown>)[key],
               event.fact,
             )
-            equal(at, blobText(blobs.find((one) => one.path === path)?.hash ?? ''), 'the text of a reference')
+            equal(
+              index,
+              blobText(blobs.find((one) => one.path === path)?.hash ?? ''),
+              'the text of a reference',
+            )
           }
         }
         await isSound(store, 'after an append')
@@ -160,8 +164,8 @@ export const BLOBS: readonly Check[] = [
       const whole = await store.search(query)
       holds(whole.items.length < 3, 'a page of whole bodies has more bytes than it may')
       equal(bodies(whole.items), bodies(await store.read(id, { limit: whole.items.length })), 'a whole page')
-      const found = await store.search({ conversationId: id, text: 'axx', blobs: 'refs' })
-      equal(found.items.length, 2, 'what a part of the long text finds')
+      const items = await store.search({ conversationId: id, text: 'axx', blobs: 'refs' })
+      equal(items.items.length, 2, 'what a part of the long text finds')
       await rejects('invalid_query', () => store.search({ ...query, blobs: 'no' as 'refs' }), 'search')
       for (const options of [{ blobs: 'no' }, { blob: 'refs' }] as object[]) {
         await rejects('invalid_argument', () => store.get(id, 'm', options), 'get')
@@ -197,9 +201,10 @@ export const BLOBS: readonly Check[] = [
           { end: bytes + 9 },
         ]
         for (const range of ranges) {
-          const found = await bytesOf(await store.readBlob(id, hash, range), range)
+          const result = await bytesOf(await store.readBlob(id, hash, range), range)
           const expected = whole.subarray(range.start ?? 0, range.end)
-          const isSame = found.length === expected.length && found.every((byte, at) => byte === expected[at])
+          const isSame =
+            result.length === expected.length && result.every((byte, index) => byte === expected[index])
           holds(isSame, `the bytes of ${JSON.stringify(range)} of ${bytes}`)
         }
         for (const one of ['other', 'none', '']) equal(await store.readBlob(one, hash), null, `by ${one}`)
@@ -268,8 +273,8 @@ export const BLOBS: readonly Check[] = [
           const id = await begin(store, `c${n}`)
           const facts = texts.map((_, i) => say(`m${i}`, texts[(i + n + round) % 3] as string))
           await Promise.all(facts.map((fact) => store.append(id, [fact])))
-          const found = await store.getMany(id, ['m0', 'm1', 'm2'])
-          const isWhole = found.every(
+          const result = await store.getMany(id, ['m0', 'm1', 'm2'])
+          const isWhole = result.every(
             (event, i) => stringsIn(event?.fact)[0]?.text === stringsIn(facts[i])[0]?.text,
           )
           holds(isWhole, 'a long string is another one')

@@ -99,9 +99,9 @@ export const BODIES_KEPT: readonly Check[] = [
         update('u', 'k', value),
         ...ODD_TEXTS.map((text, i) => say(`m${i}`, text, { sender: text, timestamp: text })),
       ]
-      const given = await store.append(id, facts)
+      const input = await store.append(id, facts)
       const stored = await store.read(id)
-      equal(stored, given.events, 'as read and as appended')
+      equal(stored, input.events, 'as read and as appended')
       for (const [i, { fact }] of stored.entries()) {
         const { parent_id: _, ...rest } = fact as typeof fact & { readonly parent_id?: string }
         equal(JSON.stringify(rest), JSON.stringify(facts[i]), 'a body')
@@ -148,19 +148,19 @@ export const BODIES_KEPT: readonly Check[] = [
     name: 'ids: every legal id is another, for events, parents and conversations',
     async run({ store }) {
       const id = await begin(store, 'c')
-      const facts = ODD_IDS.map((own, i) =>
-        pause(own, i === 0 ? {} : { parent_id: ODD_IDS[i - 1] as string }),
+      const facts = ODD_IDS.map((ownId, i) =>
+        pause(ownId, i === 0 ? {} : { parent_id: ODD_IDS[i - 1] as string }),
       )
       const { events } = await store.append(id, facts)
       equal(idsOf(events), [...ODD_IDS], 'ids as appended')
-      const found = await store.getMany(id, ODD_IDS)
+      const result = await store.getMany(id, ODD_IDS)
       equal(
-        found.map((event) => event?.seq ?? null),
+        result.map((event) => event?.seq ?? null),
         ODD_IDS.map((_, i) => i),
         'positions by id',
       )
       equal(
-        found.map((event) => event?.parentId ?? null),
+        result.map((event) => event?.parentId ?? null),
         [null, ...ODD_IDS.slice(0, -1)],
         'parents',
       )
@@ -169,18 +169,18 @@ export const BODIES_KEPT: readonly Check[] = [
         ODD_IDS.slice(0, ODD_IDS.indexOf('😀') + 1),
         'the path to one',
       )
-      for (const own of ODD_IDS.slice(0, 24)) {
-        if (own === 'c') continue
-        await store.createConversation({ id: own, title: `t${ODD_IDS.indexOf(own)}` })
-        await store.append(own, [pause(own)])
+      for (const ownId of ODD_IDS.slice(0, 24)) {
+        if (ownId === 'c') continue
+        await store.createConversation({ id: ownId, title: `t${ODD_IDS.indexOf(ownId)}` })
+        await store.append(ownId, [pause(ownId)])
       }
-      for (const own of ODD_IDS.slice(0, 24)) {
+      for (const ownId of ODD_IDS.slice(0, 24)) {
         equal(
-          (await store.getConversation(own))?.title,
-          `t${ODD_IDS.indexOf(own)}`,
-          `the record of ${JSON.stringify(own)}`,
+          (await store.getConversation(ownId))?.title,
+          `t${ODD_IDS.indexOf(ownId)}`,
+          `the record of ${JSON.stringify(ownId)}`,
         )
-        equal(idsOf(await store.read(own)), [own], `the log of ${JSON.stringify(own)}`)
+        equal(idsOf(await store.read(ownId)), [ownId], `the log of ${JSON.stringify(ownId)}`)
       }
     },
   },

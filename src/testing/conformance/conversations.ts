@@ -8,8 +8,8 @@ import { begin, leaf, pause, pauses, NO_TEXTS } from './facts.ts'
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
 function noise(length: number, seed: number): string {
-  let at = seed
-  const next = (): number => (at = (at * 48_271) % 2_147_483_647)
+  let index = seed
+  const next = (): number => (index = (index * 48_271) % 2_147_483_647)
   return Array.from({ length }, () => String.fromCodePoint(0x1_00_00 + (next() % 0xe_ff_ff))).join('')
 }
 
@@ -47,7 +47,7 @@ export const CONVERSATIONS: readonly Check[] = [
   {
     name: 'record: all fields are kept, in any script',
     async run({ store }) {
-      const given: Required<NewConversation> = {
+      const input: Required<NewConversation> = {
         id: `é 😀${noise(197, 1)}`,
         title: '😀 «Ünï»\n\'"%_\\',
         public: true,
@@ -66,15 +66,15 @@ export const CONVERSATIONS: readonly Check[] = [
         createdAt: '1999-12-31T23:59:59.123456Z',
         status: 'waiting_for_confirmation',
       }
-      const record = await store.createConversation(given)
-      const kept = await store.getConversation(given.id)
-      for (const each of [record, kept]) {
+      const record = await store.createConversation(input)
+      const stored = await store.getConversation(input.id)
+      for (const each of [record, stored]) {
         const { updatedAt: _, ...rest } = each as typeof record
-        equal(rest, { ...given, version: 0, headId: null }, 'the record')
+        equal(rest, { ...input, version: 0, headId: null }, 'the record')
       }
       equal(
-        JSON.stringify(kept?.metadata),
-        JSON.stringify(given.metadata),
+        JSON.stringify(stored?.metadata),
+        JSON.stringify(input.metadata),
         'the metadata, with the order of its fields',
       )
     },

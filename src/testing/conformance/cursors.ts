@@ -52,7 +52,7 @@ export const CURSORS: readonly Check[] = [
           const whole = idsOf(await searchAll(store, query))
           equal(whole.length, sizes.length, 'events found')
           for (const maxBytes of [1, 1_000, 100_000, 10_000_000]) {
-            const found: (string | null)[] = []
+            const matches: (string | null)[] = []
             let cursor: string | null = null
             do {
               const page: EventPage = await store.search({
@@ -67,10 +67,10 @@ export const CURSORS: readonly Check[] = [
                 before < maxBytes + 2_000,
                 `a page of at most ${maxBytes} bytes continued after ${before}`,
               )
-              found.push(...idsOf(page.items))
+              matches.push(...idsOf(page.items))
               cursor = page.next_page_id
             } while (cursor !== null)
-            equal(found, whole, `pages of ${maxBytes} bytes, ${order}`)
+            equal(matches, whole, `pages of ${maxBytes} bytes, ${order}`)
           }
         }
       }
@@ -107,15 +107,15 @@ export const CURSORS: readonly Check[] = [
     async run({ store }) {
       const id = await begin(store, 'c', mixed(30, 'p'))
       const whole = idsOf(await searchAll(store, { conversationId: id }))
-      const found: (string | null)[] = []
+      const matches: (string | null)[] = []
       let cursor: string | null = null
       for (const limit of [1, 10, 3, 100]) {
         const query: EventQuery = { conversationId: id, limit, ...(cursor !== null && { cursor }) }
         const { items, next_page_id: next }: Awaited<ReturnType<Store['search']>> = await store.search(query)
-        found.push(...idsOf(items))
+        matches.push(...idsOf(items))
         cursor = next
       }
-      equal([found, cursor], [whole, null], 'pages of 1, 10, 3 and the rest')
+      equal([matches, cursor], [whole, null], 'pages of 1, 10, 3 and the rest')
     },
   },
   {
@@ -133,7 +133,7 @@ export const CURSORS: readonly Check[] = [
           const query = { conversationId: id, order, limit: 3, ...more }
           const there = idsOf(await searchAll(store, query))
           let pages = 0
-          const found = await allPages(3, async (cursor) => {
+          const result = await allPages(3, async (cursor) => {
             const page = await store.search({ ...query, ...cursor })
             pages += 1
             // Earlier than all, in between and later than all: an offset would shift, a time alone would skip.
@@ -141,7 +141,7 @@ export const CURSORS: readonly Check[] = [
             if (pages < 10) await store.append(id, batch)
             return page
           })
-          const ids = idsOf(found)
+          const ids = idsOf(result)
           equal(new Set(ids).size, ids.length, `${JSON.stringify(query)}: an event is repeated`)
           equal(
             ids.filter((each) => each?.startsWith('p')),
@@ -227,9 +227,9 @@ export const CURSORS: readonly Check[] = [
         '\u0000',
         '😀',
       ])
-      for (let at = 0; at < cursor.length; at += 1) {
-        wrong.add(cursor.slice(0, at))
-        wrong.add(cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1))
+      for (let index = 0; index < cursor.length; index += 1) {
+        wrong.add(cursor.slice(0, index))
+        wrong.add(cursor.slice(0, index) + (cursor[index] === 'A' ? 'B' : 'A') + cursor.slice(index + 1))
       }
       for (const text of wrong) {
         if (text === cursor) continue

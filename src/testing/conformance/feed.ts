@@ -90,8 +90,8 @@ export const FEED: readonly Check[] = [
       equal(items.length, ALL, 'number of items')
       for (const id of ['a', 'b']) {
         const events = items.flatMap((item) => (item.type === 'event' ? [item.event] : []))
-        const own = events.filter(({ conversationId }) => conversationId === id)
-        equal(own, await store.read(id), 'events as they are read')
+        const ownId = events.filter(({ conversationId }) => conversationId === id)
+        equal(ownId, await store.read(id), 'events as they are read')
       }
       for (const limit of [1, 2, 3, 100]) {
         const paged = await told(trial, ALL, { limit })
@@ -123,10 +123,14 @@ export const FEED: readonly Check[] = [
       }
       equal([count, shards.size], [ALL, 4], 'items and conversations of all shards')
       await store.append('a', pauses(1, 's'))
-      const own = shards.get('a') ?? 0
-      equal((await told(trial, 1, { shard: own, after: ends[own] ?? '' })).words, ['a s0'], 'what came there')
+      const ownValue = shards.get('a') ?? 0
+      equal(
+        (await told(trial, 1, { shard: ownValue, after: ends[ownValue] ?? '' })).words,
+        ['a s0'],
+        'what came there',
+      )
       for (const [shard, after] of ends.entries())
-        if (shard !== own)
+        if (shard !== ownValue)
           equal((await store.feed({ shard, after })).items, [], `new items of shard ${shard}`)
     },
   },
@@ -218,8 +222,8 @@ export const FEED: readonly Check[] = [
         }
       })
       for (const id of ids) {
-        const own = items.filter(({ conversationId }) => conversationId === id)
-        const seqs = own.flatMap((item) => (item.type === 'event' ? [item.event.seq] : []))
+        const ownId = items.filter(({ conversationId }) => conversationId === id)
+        const seqs = ownId.flatMap((item) => (item.type === 'event' ? [item.event.seq] : []))
         const { version } = (await store.getConversation(id)) ?? { version: 0 }
         equal(seqs, [...Array(version).keys()], `the reported positions of ${id}`)
       }

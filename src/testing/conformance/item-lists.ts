@@ -38,8 +38,8 @@ export const ITEM_LISTS: readonly Check[] = [
       const ids = rest.flat().map(({ id }) => id)
       equal(new Set(ids).size, ids.length, 'claimed by one each')
       // Some may have stepped aside for others: what they left is there for the next.
-      const left = await store.claimItems('c', { ttl: LONG })
-      equal(ids.length + left.length, 10, 'claimed in all')
+      const remaining = await store.claimItems('c', { ttl: LONG })
+      equal(ids.length + remaining.length, 10, 'claimed in all')
       equal(await store.claimItems('c', { ttl: LONG }), [], 'and none twice')
     },
   },
@@ -49,11 +49,11 @@ export const ITEM_LISTS: readonly Check[] = [
       await put(store, 'x', { n: 1 }, { dueIn: 0 })
       await after(2)
       const [mine] = await store.claimItems('c', { ttl: SHORT })
-      const held = await put(store, 'x', { n: 2 }, { expected: mine?.version ?? 0, dueIn: SHORT })
+      const current = await put(store, 'x', { n: 2 }, { expected: mine?.version ?? 0, dueIn: SHORT })
       await after(2 * SHORT)
       const [yours] = await store.claimItems('c', { ttl: LONG })
       equal(yours?.body, { n: 2 }, 'the item of the other')
-      const late = [{ collection: 'c', id: 'x', expected: held.version, put: { body: { n: 3 } } }]
+      const late = [{ collection: 'c', id: 'x', expected: current.version, put: { body: { n: 3 } } }]
       await rejects('version_conflict', () => store.changeItems(late), 'a change of who was overtaken')
       await rejects(
         'version_conflict',
@@ -194,7 +194,7 @@ export const ITEM_LISTS: readonly Check[] = [
     name: 'items: they are there when the data is opened again, and a claim is held by who has its version',
     reopens: true,
     async run({ store, reopen }) {
-      const kept = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
+      const stored = await put(store, 'kept', { a: 1 }, { keys: { by: 'x' } })
       const gone = await put(store, 'gone', {})
       await store.changeItems([{ collection: 'c', id: 'gone', put: null }])
       await put(store, 'work', {}, { dueIn: 0 })
@@ -202,13 +202,13 @@ export const ITEM_LISTS: readonly Check[] = [
       await after(2)
       const claimed = await store.claimItems('c', { ttl: SHORT })
       const again = await reopen()
-      equal(await again.getItem('c', 'kept'), kept, 'an item')
-      equal((await again.listItems('c', { by: 'by' })).items, [kept], 'a list')
+      equal(await again.getItem('c', 'kept'), stored, 'an item')
+      equal((await again.listItems('c', { by: 'by' })).items, [stored], 'a list')
       const back = await put(again, 'gone', {})
       holds(back.version > gone.version, 'versions do not repeat')
       // The process that claimed them is dead, except for one item.
-      const held = claimed.find(({ id }) => id === 'held')
-      await put(store, 'held', {}, { expected: held?.version ?? 0, dueIn: LONG })
+      const current = claimed.find(({ id }) => id === 'held')
+      await put(store, 'held', {}, { expected: current?.version ?? 0, dueIn: LONG })
       await after(2 * SHORT)
       const taken = await again.claimItems('c', { ttl: LONG })
       equal(

@@ -121,12 +121,12 @@ export const ITEMS: readonly Check[] = [
       const ids = Array.from({ length: 6 }, (_, i) => `i${i}`)
       const add = async (order: readonly string[]): Promise<void> => {
         for (;;) {
-          const found = await Promise.all(order.map((id) => store.getItem('c', id)))
-          const changes = order.map((id, at) => ({
+          const matches = await Promise.all(order.map((id) => store.getItem('c', id)))
+          const changes = order.map((id, index) => ({
             collection: 'c',
             id,
-            expected: found[at]?.version ?? null,
-            put: { body: { n: Number(found[at]?.body['n'] ?? 0) + 1 } },
+            expected: matches[index]?.version ?? null,
+            put: { body: { n: Number(matches[index]?.body['n'] ?? 0) + 1 } },
           }))
           const done = await store.changeItems(changes).catch((error: unknown) => {
             if ((error as { readonly code?: string }).code !== 'version_conflict') throw error

@@ -236,8 +236,12 @@ export const LEASES: readonly Check[] = [
       await store.acquireLease(id, 'me', LONG)
       for (const limit of [0, -1, 0.5, 101, Number.NaN])
         await rejects('invalid_argument', () => store.listLeases({ limit }), `limit ${limit}`)
-      for (const place of ['', 'a\u0000', '\ud800'])
-        await rejects('invalid_argument', () => store.listLeases({ after: place }), JSON.stringify(place))
+      for (const position of ['', 'a\u0000', '\ud800'])
+        await rejects(
+          'invalid_argument',
+          () => store.listLeases({ after: position }),
+          JSON.stringify(position),
+        )
       equal((await store.listLeases({ after: 'a', limit: 100 })).length, 1, 'the most that a page holds')
     },
   },

@@ -10,7 +10,7 @@ import { begin, pause } from './facts.ts'
 import { put } from './item-facts.ts'
 
 /** The ids that a list finds, page after page; pages may be short, and end. */
-async function walk(store: Store, filter: ConversationFilter, most: number): Promise<string[]> {
+async function walk(store: Store, filter: ConversationFilter, limit: number): Promise<string[]> {
   const ids: string[] = []
   let cursor: string | null = null
   for (let pages = 0; ; pages += 1) {
@@ -19,7 +19,7 @@ async function walk(store: Store, filter: ConversationFilter, most: number): Pro
       cursor === null ? query : { ...query, cursor },
     )
     ids.push(...page.items.map(({ id }) => id))
-    holds(pages < most, `a walk of ${JSON.stringify(filter)} should need at most ${most} pages`)
+    holds(pages < limit, `a walk of ${JSON.stringify(filter)} should need at most ${limit} pages`)
     if (page.next_page_id === null) return ids
     cursor = page.next_page_id
   }
@@ -32,12 +32,12 @@ export const LIST_BOUNDS: readonly Check[] = [
     async run({ store }) {
       const count = MOST_LOOKED_AT + 150
       const rare = new Set([3, 500, MOST_LOOKED_AT - 1, MOST_LOOKED_AT, count - 1])
-      for (let at = 0; at < count; at += 50) {
+      for (let index = 0; index < count; index += 50) {
         const made = Array.from({ length: 50 }, (_, i) =>
           store.createConversation({
-            id: `c${at + i}`,
-            title: at + i === count - 1 ? 'The last needle' : rare.has(at + i) ? 'The needle' : 'hay',
-            tags: { half: String((at + i) % 2), ...(rare.has(at + i) && { rare: 'yes' }) },
+            id: `c${index + i}`,
+            title: index + i === count - 1 ? 'The last needle' : rare.has(index + i) ? 'The needle' : 'hay',
+            tags: { half: String((index + i) % 2), ...(rare.has(index + i) && { rare: 'yes' }) },
           }),
         )
         await Promise.all(made)

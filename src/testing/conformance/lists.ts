@@ -152,13 +152,13 @@ export const LISTS: readonly Check[] = [
         const there = Array.from({ length: 12 }, (_, i) => `${order}${i}`)
         for (const id of there) await store.createConversation({ id, title: order })
         let pages = 0
-        const found = await allPages(3, async (cursor) => {
+        const result = await allPages(3, async (cursor) => {
           const page = await store.listConversations({ titleContains: order, order, limit: 3, ...cursor })
           pages += 1
           if (pages < 6) await store.createConversation({ id: `${order}-new${pages}`, title: order })
           return page
         })
-        const ids = found.map(({ id }) => id)
+        const ids = result.map(({ id }) => id)
         equal(new Set(ids).size, ids.length, 'one came twice')
         equal(ids.filter((id) => there.includes(id)).toSorted(), there.toSorted(), 'those that were there')
         for (const id of ids) await store.updateConversation(id, { title: 'done' })

@@ -14,9 +14,9 @@ const idsOf = async (store: Store, id: string): Promise<(string | null)[]> =>
   idsOfEvents(await store.read(id))
 
 async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<string[]> {
-  let found: readonly string[] = []
+  let matches: readonly string[] = []
   const keep = (list: readonly string[]): void => {
-    found = list
+    matches = list
   }
   const within: Within = (tx) => {
     const list = rows.list(tx)
@@ -24,7 +24,7 @@ async function rowsIn(store: Store, rows: OwnRows, prefix: string): Promise<stri
   }
   if ((await store.getConversation(READER)) === null) await begin(store, READER)
   await store.append(READER, [pause(crypto.randomUUID())], { within })
-  return found
+  return matches
     .filter((text) => text.startsWith(prefix))
     .map((text) => text.slice(prefix.length))
     .toSorted()
@@ -137,8 +137,8 @@ export const OWN_ROWS: readonly Check[] = [
           kinds.flatMap((kind, nth) => (is(kind) ? [String(nth)] : []))
         const events = (await idsOf(store, id)).map((one) => String(one).slice(1)).toSorted()
         equal(events, nths((kind) => kind !== 'throws').toSorted(), 'events')
-        const own = (await rowsIn(store, rows, `${prefix}${id} `)).toSorted()
-        equal(own, nths((kind) => kind === 'rows').toSorted(), 'rows')
+        const ownId = (await rowsIn(store, rows, `${prefix}${id} `)).toSorted()
+        equal(ownId, nths((kind) => kind === 'rows').toSorted(), 'rows')
       }),
       { numRuns: runsOf(20) },
     )

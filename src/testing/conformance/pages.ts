@@ -62,6 +62,7 @@ export function searchNaively(log: readonly StoredEvent[], filter: EventFilter):
 export function pathOf(log: readonly StoredEvent[], leafId: string): Set<StoredEvent> {
   const byId = new Map(log.flatMap((event) => (event.inTree && event.id !== null ? [[event.id, event]] : [])))
   const path = new Set<StoredEvent>()
-  for (let at = byId.get(leafId); at !== undefined; at = byId.get(at.parentId ?? '')) path.add(at)
+  for (let index = byId.get(leafId); index !== undefined; index = byId.get(index.parentId ?? ''))
+    path.add(index)
   return path
 }

@@ -19,7 +19,7 @@ async function everyPath(store: Store, id: string, limit: number): Promise<void>
   }
 }
 
-const at = (seconds: number): string =>
+const index = (seconds: number): string =>
   `2026-01-01T00:${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}Z`
 
 const turn = (i: number): Fact[] => [
@@ -28,14 +28,14 @@ const turn = (i: number): Fact[] => [
 ]
 
 const facts = (prefix: string, first: number, step: number): Fact[] =>
-  Array.from({ length: 8 }, (_, i) => pause(`${prefix}${i}`, { timestamp: at(first + step * i) }))
+  Array.from({ length: 8 }, (_, i) => pause(`${prefix}${i}`, { timestamp: index(first + step * i) }))
 
 const talk = (prefix: string, from: number): Fact[] =>
   Array.from({ length: 12 }, (_, i) =>
     i % 3 === 0
-      ? pause(`${prefix}${i}`, { timestamp: at(from + i) })
+      ? pause(`${prefix}${i}`, { timestamp: index(from + i) })
       : say(`${prefix}${i}`, i % 2 === 0 ? 'even' : 'odd', {
-          timestamp: at(from + i),
+          timestamp: index(from + i),
           source: i % 4 === 0 ? 'agent' : 'user',
         }),
   )
@@ -84,7 +84,7 @@ export const PATHS: readonly Check[] = [
     name: 'leaf: branches off a branch that has grown since it was begun, and was left',
     async run({ store }) {
       const id = await begin(store, 'c')
-      for (const own of ['a0', 'a1', 'a2']) await store.append(id, [pause(own)])
+      for (const ownId of ['a0', 'a1', 'a2']) await store.append(id, [pause(ownId)])
       await store.append(id, [pause('b0', { parent_id: '__root__' })])
       await store.append(id, [pause('b1')])
       for (const above of ['a0', 'a1', 'a2', 'b0']) {
@@ -126,12 +126,12 @@ export const PATHS: readonly Check[] = [
           { kinds: ['MessageEvent'] as const },
           { source: 'agent' as const },
           { text: 'odd' },
-          { timestampGte: at(3), timestampLt: at(26) },
+          { timestampGte: index(3), timestampLt: index(26) },
           {
             excludeKinds: ['PauseEvent'] as const,
             source: 'user' as const,
             text: 'even',
-            timestampGte: at(2),
+            timestampGte: index(2),
           },
         ]) {
           const filter = { conversationId: id, leafId, ...more }

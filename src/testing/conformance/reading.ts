@@ -15,17 +15,17 @@ export const READING: readonly Check[] = [
         '9999-12-31T23:59:59.999999-23:59',
       ]
       const id = await begin(store, 'c')
-      const given = times.map((timestamp, at) => pause(`p${at}`, { timestamp }))
-      const appended = await store.append(id, given, { mode: 'import' })
+      const input = times.map((timestamp, time) => pause(`p${time}`, { timestamp }))
+      const appended = await store.append(id, input, { mode: 'import' })
       const page = await store.search({ conversationId: id })
-      const found = [
+      const result = [
         page,
         appended.events,
         await store.read(id),
         await store.get(id, 'p1'),
         await store.getMany(id, ['p2']),
       ]
-      equal(JSON.parse(JSON.stringify(found)), found, 'as JSON')
+      equal(JSON.parse(JSON.stringify(result)), result, 'as JSON')
       equal(
         page.items.map(({ time }) => time),
         times.map((timestamp) => String(parseInstant(timestamp))),
@@ -123,15 +123,15 @@ export const READING: readonly Check[] = [
     name: 'getMany: in the order asked, null for each that is missing, repeated as often as asked',
     async run({ store }) {
       const id = await begin(store, 'c', [pause('a'), pause('b'), pause('d')])
-      const asked = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
-      const found = await store.getMany(id, asked)
+      const requested = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
+      const result = await store.getMany(id, requested)
       const expected = ['d', null, 'a', 'd', null, null, null, 'b']
       equal(
-        found.map((event) => event?.id ?? null),
+        result.map((event) => event?.id ?? null),
         expected,
         'ids',
       )
-      equal(found[2], await store.get(id, 'a'), 'an event')
+      equal(result[2], await store.get(id, 'a'), 'an event')
       equal(await store.getMany(id, []), [], 'nothing asked')
       equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
     },
@@ -141,10 +141,10 @@ export const READING: readonly Check[] = [
     large: true,
     async run({ store }) {
       const id = await begin(store, 'c', pauses(40))
-      const asked = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)
-      const expected = asked.map((each, i) => (i % 50 < 40 ? each : null))
+      const requested = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)
+      const expected = requested.map((each, i) => (i % 50 < 40 ? each : null))
       equal(
-        (await store.getMany(id, asked)).map((event) => event?.id ?? null),
+        (await store.getMany(id, requested)).map((event) => event?.id ?? null),
         expected,
         'ids',
       )

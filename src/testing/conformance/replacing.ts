@@ -44,9 +44,9 @@ export const REPLACING: readonly Check[] = [
     equal(await store.getConversation('c'), before, 'the record')
     equal((await store.feed({ after: next })).items, [], 'the feed')
     equal(await store.loadSnapshot('c'), [], 'the snapshot')
-    const found = async (text: string): Promise<unknown> =>
+    const result = async (text: string): Promise<unknown> =>
       (await store.search({ conversationId: 'c', text })).items.map(({ id }) => id)
-    equal([await found('alpha'), await found('gamma')], [[], ['a']], 'what a search finds')
+    equal([await result('alpha'), await result('gamma')], [[], ['a']], 'what a search finds')
     equal((await store.append('c', [after])).version, 3, 'an append of the new body again')
     await rejects('id_conflict', () => store.append('c', [say('a', 'alpha')]), 'an append of the old body')
   }),

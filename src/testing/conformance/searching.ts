@@ -48,9 +48,9 @@ const filterPlan = (): fc.Arbitrary<FilterPlan> =>
 
 function filterOf(conversationId: string, plan: FilterPlan, log: readonly StoredEvent[]): EventFilter {
   const { kinds, exclude, source, text, gte, lt, leaf } = plan
-  const entry = (at: number): StoredEvent | undefined => log[at % Math.max(1, log.length)]
-  const instant = ([at, shift]: readonly [number, number]): string =>
-    formatInstant(BigInt(entry(at)?.time ?? 0) + BigInt(shift))
+  const entry = (index: number): StoredEvent | undefined => log[index % Math.max(1, log.length)]
+  const instant = ([time, shift]: readonly [number, number]): string =>
+    formatInstant(BigInt(entry(time)?.time ?? 0) + BigInt(shift))
   return {
     conversationId,
     ...(kinds !== null && { kinds }),
@@ -70,10 +70,10 @@ export const SEARCHING: readonly Check[] = [
       let runs = 0
       const limits = fc.constantFrom(1, 2, 3, 7, 40, 100)
       const plans = fc.array(fc.tuple(filterPlan(), limits), { minLength: 6, maxLength: 10 })
-      const property = fc.asyncProperty(hostileLog(), plans, async (facts, asked) => {
+      const property = fc.asyncProperty(hostileLog(), plans, async (facts, requested) => {
         const id = await begin(store, `c${(runs += 1)}`)
         const { events } = await store.append(id, storable(facts), { mode: 'import', expected: 'none' })
-        for (const [plan, limit] of asked) {
+        for (const [plan, limit] of requested) {
           const filter = filterOf(id, plan, events)
           const expected = searchNaively(events, filter)
           const what = JSON.stringify(filter)

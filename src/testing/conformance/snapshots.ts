@@ -14,14 +14,14 @@ const marked = (mark: number, count: number): SnapshotPart[] =>
   Array.from({ length: count }, (_, i) => ({ part: i, bytes: new Uint8Array(500).fill(mark) }))
 
 async function has(store: Store, id: string, expected: readonly SnapshotPart[], what: string): Promise<void> {
-  const found = await store.loadSnapshot(id)
+  const result = await store.loadSnapshot(id)
   equal(
-    found.map((each) => [each.part, each.bytes.length]),
+    result.map((each) => [each.part, each.bytes.length]),
     expected.map((each) => [each.part, each.bytes.length]),
     `numbers and lengths of the parts, ${what}`,
   )
-  for (const [i, { part: number, bytes }] of found.entries()) {
-    const wrong = bytes.findIndex((byte, at) => byte !== expected[i]?.bytes[at])
+  for (const [i, { part: number, bytes }] of result.entries()) {
+    const wrong = bytes.findIndex((byte, index) => byte !== expected[i]?.bytes[index])
     holds(wrong === -1, `byte ${wrong} of part ${number} is another, ${what}`)
   }
 }
@@ -30,20 +30,20 @@ async function has(store: Store, id: string, expected: readonly SnapshotPart[], 
 async function neverMixes(one: Store, two: Store): Promise<void> {
   const id = await begin(one, 'c')
   const counts = [3, 7, 5, 2, 6, 4]
-  const isOne = (found: readonly SnapshotPart[]): boolean => {
-    const mark = found[0]?.bytes[0] ?? -1
+  const isOne = (matches: readonly SnapshotPart[]): boolean => {
+    const mark = matches[0]?.bytes[0] ?? -1
     return (
-      found.length === (counts[mark] ?? 0) &&
-      found.every(
+      matches.length === (counts[mark] ?? 0) &&
+      matches.every(
         (each, i) =>
           each.part === i && each.bytes.length === 500 && each.bytes.every((byte) => byte === mark),
       )
     )
   }
   const look = async (store: Store): Promise<void> => {
-    const found = await store.loadSnapshot(id)
-    const seen = found.map((each) => [each.part, each.bytes[0]])
-    holds(isOne(found), `no whole snapshot, but parts of several saves: ${JSON.stringify(seen)}`)
+    const result = await store.loadSnapshot(id)
+    const seen = result.map((each) => [each.part, each.bytes[0]])
+    holds(isOne(result), `no whole snapshot, but parts of several saves: ${JSON.stringify(seen)}`)
   }
   await one.saveSnapshot(id, marked(0, counts[0] as number), { complete: true })
   for (let round = 0; round < 5; round += 1) {
@@ -112,14 +112,14 @@ export const SNAPSHOTS: readonly Check[] = [
     name: 'snapshot: it cannot be changed through arguments or results, which are plain bytes',
     async run({ store }) {
       const id = await begin(store, 'c')
-      const given = part(0, 1, 2, 3)
-      await store.saveSnapshot(id, [given])
-      given.bytes.fill(9)
+      const input = part(0, 1, 2, 3)
+      await store.saveSnapshot(id, [input])
+      input.bytes.fill(9)
       await has(store, id, [part(0, 1, 2, 3)], 'after what went in was changed')
-      const [found] = await store.loadSnapshot(id)
-      equal(Object.getPrototypeOf(found?.bytes) === Uint8Array.prototype, true, 'being a plain Uint8Array')
-      equal(found?.bytes.buffer.byteLength, 3, 'the memory of the result')
-      found?.bytes.fill(9)
+      const [result] = await store.loadSnapshot(id)
+      equal(Object.getPrototypeOf(result?.bytes) === Uint8Array.prototype, true, 'being a plain Uint8Array')
+      equal(result?.bytes.buffer.byteLength, 3, 'the memory of the result')
+      result?.bytes.fill(9)
       await has(store, id, [part(0, 1, 2, 3)], 'after the result was changed')
     },
   },

@@ -192,14 +192,18 @@ export const TEXTS: readonly Check[] = [
       })
       const queries = fc.array(fc.tuple(someQuery(), someFilter()), { minLength: 8, maxLength: 8 })
       let isFirst = true
-      const property = fc.asyncProperty(texts, queries, async (given, asked) => {
-        const own = isFirst ? store : await another()
+      const property = fc.asyncProperty(texts, queries, async (input, requested) => {
+        const ownValue = isFirst ? store : await another()
         isFirst = false
-        await open(own)
-        const all = await fill(own, '', given)
-        for (const [query, filter] of asked) {
+        await open(ownValue)
+        const all = await fill(ownValue, '', input)
+        for (const [query, filter] of requested) {
           const whole = { query, ...filter }
-          equal(placesOf(await findAll(own, whole)), placesOf(findNaively(all, whole)), JSON.stringify(whole))
+          equal(
+            placesOf(await findAll(ownValue, whole)),
+            placesOf(findNaively(all, whole)),
+            JSON.stringify(whole),
+          )
         }
       })
       await fc.assert(property, { numRuns: runsOf(12) })
@@ -370,7 +374,7 @@ export const TEXTS: readonly Check[] = [
         const before = placesOf(findNaively(all, { query: 'word', order, owner: 'ann' }))
         equal(new Set(seen).size, seen.length, `${order}: a hit was shown twice`)
         equal(
-          seen.filter((place) => before.includes(place)),
+          seen.filter((index) => before.includes(index)),
           before,
           `${order}: those that were there`,
         )
@@ -391,9 +395,9 @@ export const TEXTS: readonly Check[] = [
       const [hit] = (await store.searchText({ query: 'creme 京都 foobarbaz "end after"' })).items
       holds(hit !== undefined, 'the text is found')
       if (hit === undefined) return
-      const { snippet, ranges, ...place } = hit
+      const { snippet, ranges, ...position } = hit
       equal(
-        place,
+        position,
         { conversationId: 'c', id: 'm', seq: 1, role: 'assistant', timestamp: timeOf(5) },
         'the hit',
       )

@@ -29,7 +29,7 @@ export const TIMES: readonly Check[] = [
     async run({ store }) {
       const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
       const id = await begin(store, 'c', facts)
-      const upwards = IN_ORDER.map(([own]) => own)
+      const upwards = IN_ORDER.map(([ownValue]) => ownValue)
       for (const limit of [1, 5, 100]) {
         const up = await searchAll(store, { conversationId: id, limit })
         equal(idsOf(up), upwards, `upwards, ${limit} a page`)
@@ -49,7 +49,7 @@ export const TIMES: readonly Check[] = [
     async run({ store }) {
       const facts = shuffled().map(({ id, timestamp }) => pause(id, { timestamp }))
       const id = await begin(store, 'c', facts)
-      const upwards = IN_ORDER.map(([own]) => own)
+      const upwards = IN_ORDER.map(([ownValue]) => ownValue)
       const bounds: readonly (readonly [text: string, at: number])[] = [
         ...IN_ORDER.map(([, timestamp], i) => [timestamp, i] as const),
         ['2026-01-01T01:00:00+01:00', 6],
@@ -59,14 +59,14 @@ export const TIMES: readonly Check[] = [
         ['2025-12-31T23:59:59.999999', 6],
         ['1970-01-01T00:00:00.000001Z', 3],
       ]
-      for (const [text, at] of bounds) {
+      for (const [text, index] of bounds) {
         const from = await store.search({ conversationId: id, timestampGte: text })
-        equal(idsOf(from.items), upwards.slice(at), `from ${text}`)
+        equal(idsOf(from.items), upwards.slice(index), `from ${text}`)
         const until = await store.search({ conversationId: id, timestampLt: text, order: 'timestamp_desc' })
-        equal(idsOf(until.items), upwards.slice(0, at).toReversed(), `until ${text}`)
+        equal(idsOf(until.items), upwards.slice(0, index).toReversed(), `until ${text}`)
         equal(
           await store.count({ conversationId: id, timestampGte: text }),
-          upwards.length - at,
+          upwards.length - index,
           `from ${text}, counted`,
         )
       }

@@ -30,19 +30,19 @@ async function isWoken(watchTimeout: number, watching: Store, writing: Store): P
     }
     ends.push(watching.watch(id, wake))
   })
-  await Promise.all([woken, ...ids.map((own) => writing.append(id, [pause(own)]))])
+  await Promise.all([woken, ...ids.map((ownId) => writing.append(id, [pause(ownId)]))])
   for (const unwatch of [...ends, ...ends]) unwatch()
 }
 
 async function areAllWoken({ store, watchTimeout }: Trial): Promise<void> {
   const ids = [await begin(store, 'c'), await begin(store, 'd')]
-  const found = new Set<string>()
+  const result = new Set<string>()
   const ends: Unwatch[] = []
   const woken = wait(watchTimeout, 'the watch of all did not lead to every event', (end) => {
     const look = async (id?: string): Promise<void> => {
       for (const one of id === undefined ? ids : [id])
-        for (const event of await store.read(one)) found.add(`${one} ${event.id}`)
-      if (found.size === ids.length) end()
+        for (const event of await store.read(one)) result.add(`${one} ${event.id}`)
+      if (result.size === ids.length) end()
     }
     ends.push(store.watch(null, (id) => void look(id).catch(end)))
   })
@@ -67,10 +67,10 @@ async function leadsTo(
 /** Watches a conversation while another store deletes it and creates one of equal length. */
 async function followsDeletion(watchTimeout: number, watching: Store, writing: Store): Promise<void> {
   const id = await begin(writing, 'c')
-  const showsOnly = (own: string) => async (): Promise<boolean> => {
+  const showsOnly = (ownValue: string) => async (): Promise<boolean> => {
     const events =
       (await watching.getConversation(id)) === null ? [] : await watching.read(id).catch(() => [])
-    return events.length === 1 && events[0]?.id === own
+    return events.length === 1 && events[0]?.id === ownValue
   }
   const isGone = async (): Promise<boolean> => (await watching.getConversation(id)) === null
   // A separate watch, so that the store polls continuously.

@@ -28,8 +28,8 @@ export interface ServerCommandsOptions {
 class DeedCommand implements ServerCommand {
   readonly #deeds: Deeds
 
-  constructor(given: Deeds) {
-    this.#deeds = given
+  constructor(input: Deeds) {
+    this.#deeds = input
   }
 
   check(): boolean {
@@ -57,7 +57,7 @@ export function serverCommands({ lacks = {}, maxCommands = 30 }: ServerCommandsO
   Iterable<ServerCommand>
 > {
   const kinds = new Set(ALL_DEEDS.filter((name) => lacks[name] === undefined))
-  return fc.commands([deeds(kinds).map((given) => new DeedCommand(given))], { maxCommands, size: 'max' })
+  return fc.commands([deeds(kinds).map((input) => new DeedCommand(input))], { maxCommands, size: 'max' })
 }
 
 export interface DriveOptions extends ServerCommandsOptions {
@@ -97,13 +97,13 @@ export async function driveServer(options: DriveOptions): Promise<void> {
   const property = fc.asyncProperty(serverCommands(options), script, (commands, turns) =>
     driveOne(start, commands, playCase(turns, tool), timeout),
   )
-  const found = await fc.check(property, {
+  const result = await fc.check(property, {
     numRuns,
     endOnFailure: !shrink,
     ...(seed !== undefined && { seed }),
     ...(path !== undefined && { path }),
   })
-  throwIfFailed(found)
+  throwIfFailed(result)
 }
 
 async function driveOne(

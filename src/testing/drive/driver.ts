@@ -188,11 +188,11 @@ export class Driver {
     const message = messages.at(-1 - n)
     if (message === undefined) return
     const parent = message.parent_id === '__root__' ? null : (message.parent_id ?? null)
-    const place = verb === 'edit' ? parent : (message.id ?? null)
-    const moved = await this.#ask(model, () => this.client.navigate(of.id, place))
+    const position = verb === 'edit' ? parent : (message.id ?? null)
+    const moved = await this.#ask(model, () => this.client.navigate(of.id, position))
     if (moved === null || starts !== model.starts) return
     if (verb === 'edit') await this.#say(model, of, true)
-    else of.head = place
+    else of.head = position
   }
 
   async #fork(model: DriveModel, of: DrivenConversation, { n }: Deed): Promise<void> {
@@ -206,8 +206,8 @@ export class Driver {
 
   async #respond(model: DriveModel, of: DrivenConversation, accept: boolean): Promise<void> {
     const waiting = (await this.#ask(model, () => this.client.get(of.id)))?.pending_action_ids ?? []
-    const given = await this.#ask(model, () => this.client.respond(of.id, accept))
-    if (given === null || !accept) return
+    const input = await this.#ask(model, () => this.client.respond(of.id, accept))
+    if (input === null || !accept) return
     for (const id of waiting) model.approvals.set(id, (model.approvals.get(id) ?? 0) + 1)
   }
 
@@ -233,11 +233,11 @@ export class Driver {
     this.client = serverClient(await this.#server.restart(how === 'restart' ? 'stop' : 'kill'))
     if (before === null) return
     const after = await this.#portraits(model)
-    const at = before.findIndex(({ text, isCut }, index) => !isCut && text !== after[index]?.text)
-    if (at >= 0)
+    const position = before.findIndex(({ text, isCut }, index) => !isCut && text !== after[index]?.text)
+    if (position >= 0)
       throw new LawBroken(
         'S5',
-        `a conversation after a restart\n  is  ${after[at]?.text}\n  was ${before[at]?.text}`,
+        `a conversation after a restart\n  is  ${after[position]?.text}\n  was ${before[position]?.text}`,
       )
   }
 
@@ -339,12 +339,12 @@ async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<rea
     const again = await driver.client.events(id, { limit: PAGE })
     if (again.length !== paged.length && tries < TRIES) continue
     const [pages, stream] = [texts(paged), texts(streamed)]
-    const at = pages.findIndex((text, index) => text !== stream[index])
-    if (at < 0 && pages.length === stream.length) return streamed
-    const place = at < 0 ? Math.min(pages.length, stream.length) : at
+    const position = pages.findIndex((text, index) => text !== stream[index])
+    if (position < 0 && pages.length === stream.length) return streamed
+    const location = position < 0 ? Math.min(pages.length, stream.length) : position
     throw new LawBroken(
       'B1',
-      `at ${place} the search and the live stream differ\n  search ${pages[place]}\n  stream ${stream[place]}`,
+      `at ${location} the search and the live stream differ\n  search ${pages[location]}\n  stream ${stream[location]}`,
       { facts: streamed },
     )
   }
@@ -352,7 +352,7 @@ async function readBoth(driver: Driver, { id }: DrivenConversation): Promise<rea
 
 async function checkOne(driver: Driver, of: DrivenConversation, log: readonly Event[]): Promise<void> {
   const [was, is] = [texts(of.seen), texts(log)]
-  const changed = was.findIndex((text, at) => text !== is[at])
+  const changed = was.findIndex((text, index) => text !== is[index])
   hold('S5', changed < 0, () => `event ${changed} was\n  ${was[changed]}\n  and is ${is[changed]}`)
   checkSent(of, log)
   const info = bodyOf(await driver.client.get(of.id))
@@ -366,11 +366,11 @@ async function checkOne(driver: Driver, of: DrivenConversation, log: readonly Ev
 }
 
 function checkSent({ sent }: DrivenConversation, log: readonly Event[]): void {
-  const said = log.map((event) =>
+  const messages = log.map((event) =>
     event.kind === 'MessageEvent' && event.source === 'user' ? JSON.stringify(event.llm_message.content) : '',
   )
   const placed = sent.map((each) => {
-    const places = [...said.keys()].filter((at) => said[at]?.includes(`"${each.text}"`))
+    const places = [...messages.keys()].filter((index) => messages[index]?.includes(`"${each.text}"`))
     hold('W4', places.length <= 1, () => `${each.text} is in the log ${places.length} times`)
     hold('W4', !each.isSure || places.length === 1, () => `${each.text} was acknowledged, and is not there`)
     return { ...each, place: places[0] ?? -1 }
@@ -412,8 +412,8 @@ function checkCalls(driver: Driver, model: DriveModel, logs: readonly (readonly 
   for (const [key, times] of driver.touched()) {
     const facts = known.get(key) ?? null
     if (facts === null) throw new LawBroken('P6', `${key} was executed, and no log has it`)
-    const most = 1 + (agreed.get(key) ?? 0)
-    if (times > most) throw new LawBroken('P6', `${key} was executed ${times} times`, { facts })
+    const limit = 1 + (agreed.get(key) ?? 0)
+    if (times > limit) throw new LawBroken('P6', `${key} was executed ${times} times`, { facts })
     const kinds = [...(ends.get(key) ?? [])]
     const isRejected = kinds.length === 1 && kinds[0] === 'UserRejectObservation'
     // After a crash, an executed call may lose its result and be rejected later.

@@ -32,22 +32,22 @@ export function playCase(
   turns: readonly ModelTurn[],
   { name, argument }: Pick<DriveTool, 'name' | 'argument'> = TOUCH,
 ): PlayedCase {
-  const left = [...turns]
+  const remaining = [...turns]
   const touched = new Map<string, number>()
-  let asked = 0
+  let requestCount = 0
   let hanging = 0
   const touch = (key: string): void => void touched.set(key, (touched.get(key) ?? 0) + 1)
-  const keyed = (part: ModelPart, at: number): ModelPart =>
+  const keyed = (part: ModelPart, index: number): ModelPart =>
     typeof part === 'string' || !('call' in part) || part.call !== name || typeof part.args === 'string'
       ? part
-      : { ...part, args: { [argument]: `key ${asked}.${at}` } }
+      : { ...part, args: { [argument]: `key ${requestCount}.${index}` } }
   return {
     touched,
-    asked: () => asked,
+    asked: () => requestCount,
     hangs: () => hanging,
     model() {
-      asked += 1
-      const turn = left.shift() ?? { says: ['Done.'] }
+      requestCount += 1
+      const turn = remaining.shift() ?? { says: ['Done.'] }
       if ('fails' in turn) {
         if (turn.fails === 'silent') hanging += 1
         return turn

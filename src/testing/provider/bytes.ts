@@ -31,8 +31,8 @@ function piecesOf({ texts, cut, pieces }: BytePlan): readonly Uint8Array[] {
   if (cut === null && pieces === null) return texts.map((text) => encoder.encode(text))
   const bytes = encoder.encode(texts.join('')).subarray(0, cut ?? undefined)
   const length = Math.max(1, pieces ?? bytes.length)
-  return Array.from({ length: Math.ceil(bytes.length / length) }, (_, at) =>
-    bytes.subarray(at * length, (at + 1) * length),
+  return Array.from({ length: Math.ceil(bytes.length / length) }, (_, index) =>
+    bytes.subarray(index * length, (index + 1) * length),
   )
 }
 
@@ -41,7 +41,7 @@ export function sendBytes(
   signal: AbortSignal,
   onLeft: () => void,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const left = [...piecesOf(plan)] as Uint8Array<ArrayBuffer>[]
+  const remaining = [...piecesOf(plan)] as Uint8Array<ArrayBuffer>[]
   let isOver = false
   const leave = (): void => {
     if (isOver) return
@@ -61,7 +61,7 @@ export function sendBytes(
     async pull(controller) {
       for (let n = 0; n < plan.slow; n += 1) await turn()
       if (isOver) return
-      const piece = left.shift()
+      const piece = remaining.shift()
       if (piece !== undefined) return controller.enqueue(piece)
       if (plan.endless) return new Promise(() => undefined)
       isOver = true

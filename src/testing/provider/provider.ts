@@ -47,20 +47,22 @@ function contentsOf(
   grammar: ProviderGrammar,
   request: RequestBody,
   says: readonly ModelPart[],
-  no: number,
+  number: number,
 ): Wire[] {
   const { front, blocks } = grammar.sight.see(request, request['tools'])
   const before: SeenBlock[] = [...blocks]
   const out: Wire[] = []
-  const unsigned = grammar.arrange(says, request).flatMap((part, at) => grammar.contents(part, `${no}_${at}`))
+  const unsigned = grammar
+    .arrange(says, request)
+    .flatMap((part, index) => grammar.contents(part, `${number}_${index}`))
   for (const content of [...grammar.resumedContents(request), ...unsigned]) {
     const [seen] = grammar.sight.contentBlocks(content)
     const body = seen?.body ?? ''
-    const given = grammar.signs(content, out)
+    const input = grammar.signs(content, out)
       ? grammar.signed(content, sign({ front, blocks: before }, body))
       : content
-    out.push(given)
-    before.push(...grammar.sight.contentBlocks(given))
+    out.push(input)
+    before.push(...grammar.sight.contentBlocks(input))
   }
   return out
 }
@@ -99,7 +101,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
   const refused: string[] = []
   let taken = 0
   let signed = 0
-  let left = 0
+  let remaining = 0
 
   const respond = async (request: Request): Promise<Response> => {
     const body = (await request.json()) as RequestBody
@@ -117,10 +119,10 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     }
     signed += seen?.blocks.filter(({ token }) => token !== null).length ?? 0
     taken += 1
-    const no = taken
-    const turn = await model(body, no)
+    const number = taken
+    const turn = await model(body, number)
     if ('fails' in turn) {
-      if (turn.fails === 'silent') return never(request.signal, () => (left += 1))
+      if (turn.fails === 'silent') return never(request.signal, () => (remaining += 1))
       if (turn.fails === 'disconnected') throw lost()
       const error = grammar.error(turn.fails, '')
       return asJson(
@@ -129,7 +131,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
         turn.retryAfter === undefined ? {} : { 'retry-after': String(turn.retryAfter) },
       )
     }
-    return reply(grammar, request, stream, turn, contentsOf(grammar, body, turn.says, no), no)
+    return reply(grammar, request, stream, turn, contentsOf(grammar, body, turn.says, number), number)
   }
 
   const reply = (
@@ -138,21 +140,21 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
     stream: boolean,
     { end, endless = false, cut, pieces, slow = 0 }: ModelReply,
     contents: readonly Wire[],
-    no: number,
+    number: number,
   ): Response => {
     if (!stream && end === 'failed') {
       const error = grammar.error('server_error', '')
       return asJson(error.status, error.body)
     }
-    const about = { requestNumber: no, end: end ?? null }
+    const about = { requestNumber: number, end: end ?? null }
     const texts = stream
       ? eventTexts(grammar, grammar.stream(contents, about), !endless)
       : [JSON.stringify(grammar.whole(contents, about))]
     // An endless reply does not announce its end.
-    const said = endless ? texts.slice(0, stream ? -grammar.ends : 0) : texts
-    const plan: BytePlan = { texts: said, cut: cut ?? null, pieces: pieces ?? null, slow, endless }
+    const text = endless ? texts.slice(0, stream ? -grammar.ends : 0) : texts
+    const plan: BytePlan = { texts: text, cut: cut ?? null, pieces: pieces ?? null, slow, endless }
     return new Response(
-      sendBytes(plan, request.signal, () => (left += 1)),
+      sendBytes(plan, request.signal, () => (remaining += 1)),
       { headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } },
     )
   }
@@ -165,7 +167,7 @@ export function fakeProvider(model: Model = helpfulModel): FakeProvider {
       return signed
     },
     get left() {
-      return left
+      return remaining
     },
   }
 }

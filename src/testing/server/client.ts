@@ -54,7 +54,7 @@ export interface SayOptions {
  */
 export interface ServerClient {
   readonly address: ServerAddress
-  readonly send: <T = unknown>(method: string, path: string, asked?: Asked) => Promise<Received<T>>
+  readonly send: <T = unknown>(method: string, path: string, requested?: Asked) => Promise<Received<T>>
   readonly create: (body?: JsonObject) => Promise<Received<ServerConversation>>
   readonly get: (id: string) => Promise<Received<ServerConversation>>
   readonly delete: (id: string) => Promise<Received>
@@ -104,23 +104,23 @@ export function bodyOf<T>({ status, body }: Received<T>): T {
  * bodyOf(await client.get('c')) // { asked: '/api/conversations/c' }
  */
 export function serverClient(options: ServerClientOptions): ServerClient {
-  const ask = <T>(method: string, path: string, asked?: Asked): Promise<Received<T>> =>
-    send(options, method, path, asked)
+  const ask = <T>(method: string, path: string, requested?: Asked): Promise<Received<T>> =>
+    send(options, method, path, requested)
   const deed =
     (verb: string) =>
     (id: string): Promise<Received> =>
-      ask('POST', `${at(id)}/${verb}`)
+      ask('POST', `${index(id)}/${verb}`)
   const search = (id: string, query: EventQuery = {}): Promise<Received<ServerPage>> =>
-    ask('GET', `${at(id)}/events/search`, { query: { ...query } })
+    ask('GET', `${index(id)}/events/search`, { query: { ...query } })
   return {
     address: options,
     send: ask,
     create: (body = {}) => ask('POST', '/api/conversations', { body }),
-    get: (id) => ask('GET', at(id)),
-    delete: (id) => ask('DELETE', at(id)),
-    fork: (id, body = {}) => ask('POST', `${at(id)}/fork`, { body }),
+    get: (id) => ask('GET', index(id)),
+    delete: (id) => ask('DELETE', index(id)),
+    fork: (id, body = {}) => ask('POST', `${index(id)}/fork`, { body }),
     say: (id, content, { run = true, key } = {}) =>
-      ask('POST', `${at(id)}/events`, {
+      ask('POST', `${index(id)}/events`, {
         body: {
           role: 'user',
           content: typeof content === 'string' ? [{ type: 'text', text: content }] : content,
@@ -133,15 +133,15 @@ export function serverClient(options: ServerClientOptions): ServerClient {
     interrupt: deed('interrupt'),
     resume: deed('resume'),
     condense: deed('condense'),
-    navigate: (id, event_id) => ask('POST', `${at(id)}/navigate`, { body: { event_id } }),
-    setPolicy: (id, policy) => ask('POST', `${at(id)}/confirmation_policy`, { body: { policy } }),
+    navigate: (id, event_id) => ask('POST', `${index(id)}/navigate`, { body: { event_id } }),
+    setPolicy: (id, policy) => ask('POST', `${index(id)}/confirmation_policy`, { body: { policy } }),
     respond: (id, accept, reason) =>
-      ask('POST', `${at(id)}/events/respond_to_confirmation`, {
+      ask('POST', `${index(id)}/events/respond_to_confirmation`, {
         body: { accept, ...(reason !== undefined && { reason }) },
       }),
     search,
-    count: (id, query = {}) => ask('GET', `${at(id)}/events/count`, { query: { ...query } }),
-    event: (id, eventId) => ask('GET', `${at(id)}/events/${encodeURIComponent(eventId)}`),
+    count: (id, query = {}) => ask('GET', `${index(id)}/events/count`, { query: { ...query } }),
+    event: (id, eventId) => ask('GET', `${index(id)}/events/${encodeURIComponent(eventId)}`),
     searchShared: (query) => ask('GET', '/api/shared-events/search', { query }),
     share: (id, isPublic) =>
       ask('PATCH', `/api/v1/app-conversations/${encodeURIComponent(id)}`, { body: { public: isPublic } }),
@@ -157,11 +157,11 @@ export function serverClient(options: ServerClientOptions): ServerClient {
     },
     connect: (id, query) => connectSocket(options, id, query),
     stream: (id, query) => eventStream(options, id, query),
-    follow: (id, given) => follow((query) => connectSocket(options, id, query), given),
+    follow: (id, input) => follow((query) => connectSocket(options, id, query), input),
   }
 }
 
-const at = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`
+const index = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`
 export interface Received<T = unknown> {
   readonly status: number
   /** JSON, if the content type is JSON; else the text. */
@@ -198,7 +198,7 @@ export function queryText(query: Query): string {
 
 /** Sends a request and returns the response with its body unread. @throws what `fetch` throws. */
 export async function requestOf(
-  { url, fetch = globalThis.fetch, headers: own, apiKey }: ServerAddress,
+  { url, fetch = globalThis.fetch, headers: extraHeaders, apiKey }: ServerAddress,
   method: string,
   path: string,
   { query = {}, body, headers, signal }: Asked = {},
@@ -208,7 +208,7 @@ export async function requestOf(
     headers: {
       ...(apiKey !== undefined && { 'x-session-api-key': apiKey }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...own,
+      ...extraHeaders,
       ...headers,
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -222,9 +222,9 @@ async function send<T>(
   address: ServerAddress,
   method: string,
   path: string,
-  asked?: Asked,
+  requested?: Asked,
 ): Promise<Received<T>> {
-  const response = await requestOf(address, method, path, asked)
+  const response = await requestOf(address, method, path, requested)
   const { status, headers } = response
   const text = await response.text()
   const isJson = headers.get('content-type')?.startsWith('application/json') === true && text !== ''
@@ -323,10 +323,10 @@ export function connectSocket(
   const until = <T>(look: () => T | undefined): Promise<T | undefined> =>
     new Promise((resolve) => {
       const again = (): void => {
-        const found = look()
-        if (found === undefined && end === null) return
+        const result = look()
+        if (result === undefined && end === null) return
         waiting.delete(again)
-        resolve(found)
+        resolve(result)
       }
       waiting.add(again)
       again()
@@ -335,7 +335,7 @@ export function connectSocket(
     frames,
     async find(fits) {
       let seen = 0
-      const found = await until(() => {
+      const result = await until(() => {
         while (seen < frames.length) {
           const frame = frames[seen]
           seen += 1
@@ -343,7 +343,7 @@ export function connectSocket(
         }
         return undefined
       })
-      if (found !== undefined) return found
+      if (result !== undefined) return result
       throw new Error(`The socket ended with ${end?.code} ${end?.reason} after ${frames.length} frames.`)
     },
     closed: closed.promise,
@@ -354,8 +354,8 @@ export function connectSocket(
     close: () => socket.close(),
     async *[Symbol.asyncIterator]() {
       try {
-        for (let at = 0; ; at += 1) {
-          const frame = await until(() => frames[at])
+        for (let index = 0; ; index += 1) {
+          const frame = await until(() => frames[index])
           if (frame === undefined) return
           yield frame
         }
@@ -381,11 +381,11 @@ async function* eventStream(
   id: string,
   { lastEventId, ...query }: StreamQuery = {},
 ): AsyncGenerator<LiveFrame, void, undefined> {
-  const left = new AbortController()
+  const remaining = new AbortController()
   const path = `/api/conversations/${encodeURIComponent(id)}/events/stream`
   const response = await requestOf(address, 'GET', path, {
     query: { format: 'envelope', ...query },
-    signal: left.signal,
+    signal: remaining.signal,
     ...(lastEventId !== undefined && { headers: { 'last-event-id': lastEventId } }),
   })
   if (!response.ok || response.body === null)
@@ -403,7 +403,7 @@ async function* eventStream(
       }
     }
   } finally {
-    left.abort()
+    remaining.abort()
   }
 }
 

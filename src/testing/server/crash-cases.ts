@@ -37,10 +37,10 @@ const goesOn: Prepared = async (trial) => {
 const keepsHead: Prepared = async (trial) => {
   const id = await trial.begin()
   await trial.play(id, [{ says: ['One.'] }])
-  const place = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
+  const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
   await trial.play(id, [{ says: ['Two.'] }])
-  await trial.accepted(() => trial.client.navigate(id, place))
-  return async () => same('T2', 'HEAD', bodyOf(await trial.client.get(id)).leaf_event_id, place)
+  await trial.accepted(() => trial.client.navigate(id, position))
+  return async () => same('T2', 'HEAD', bodyOf(await trial.client.get(id)).leaf_event_id, position)
 }
 
 const keepsWaiting: Prepared = async (trial) => {
@@ -77,17 +77,17 @@ const keepsPlace: Prepared = async (trial) => {
       next.find(({ event }) => event.id === last),
     )
     next.close()
-    const given = next.frames.flatMap(({ type, event }) => (type === 'event' ? [event.id] : []))
-    hold('B1', !given.includes(first), 'an event is repeated')
+    const input = next.frames.flatMap(({ type, event }) => (type === 'event' ? [event.id] : []))
+    hold('B1', !input.includes(first), 'an event is repeated')
   }
 }
 
 const keepsMessages: Prepared = async (trial) => {
   const id = await trial.begin()
-  const said: (string | undefined)[] = []
-  for (let at = 0; at < 8; at += 1) said.push(await trial.say(id, [], false))
+  const messages: (string | undefined)[] = []
+  for (let index = 0; index < 8; index += 1) messages.push(await trial.say(id, [], false))
   return async () => {
-    same('S5', 'the messages', saidIn(await trial.log(id)), said)
+    same('S5', 'the messages', saidIn(await trial.log(id)), messages)
     await trial.play(id, [{ says: ['I am here.'] }])
   }
 }
@@ -122,8 +122,8 @@ const settlesCalls: Prepared = async (trial) => {
       return callsIn(log).every((call) => resultsOf(log, call).length > 0)
     })
     holdPaired('P10', await trial.log(id))
-    const kept = (await trial.notes()).filter((note) => note === word)
-    hold('P6', kept.length <= 1, `a call was executed ${kept.length} times`)
+    const stored = (await trial.notes()).filter((note) => note === word)
+    hold('P6', stored.length <= 1, `a call was executed ${stored.length} times`)
     await trial.play(id, [{ says: ['I am back.'] }])
     holdPaired('P10', await trial.log(id))
   }

@@ -27,7 +27,7 @@ async function caughtUp(trial: Trial, id: string, after?: number): Promise<Serve
   return socket
 }
 
-const given = (trial: Trial, socket: ServerSocket, id: string | undefined): Promise<LiveFrame> =>
+const input = (trial: Trial, socket: ServerSocket, id: string | undefined): Promise<LiveFrame> =>
   trial.within(
     'B1',
     'an event does not arrive',
@@ -47,10 +47,10 @@ export const LIVE: readonly ServerCheck[] = [
       let last: string | undefined
       for (let round = 0; round < 5; round += 1) {
         const socket = trial.client.connect(id, { after })
-        for (let at = 0; at < 3; at += 1) last = await trial.say(id, [], false)
+        for (let index = 0; index < 3; index += 1) last = await trial.say(id, [], false)
         if (round === 3)
           await trial.play(id, [{ says: [trial.note('n'), trial.note('m')] }, { says: ['A reply as text.'] }])
-        await given(trial, socket, last)
+        await input(trial, socket, last)
         // Frames after it are sent again to the next connection.
         const end = socket.frames.findIndex((frame) => isOfLog(frame) && frame.event.id === last)
         const taken = socket.frames.slice(0, end + 1).filter(isOfLog)
@@ -58,7 +58,7 @@ export const LIVE: readonly ServerCheck[] = [
         parts.push(...taken)
         after = taken.at(-1)?.position ?? after
       }
-      await given(trial, whole, last)
+      await input(trial, whole, last)
       const before = await trial.log(id)
       const late = await caughtUp(trial, id, -1)
       whole.close()
@@ -84,14 +84,14 @@ export const LIVE: readonly ServerCheck[] = [
       const before = await trial.say(id, [], false)
       const socket = await caughtUp(trial, id, -1)
       const after = await trial.say(id, [], false)
-      await given(trial, socket, after)
+      await input(trial, socket, after)
       socket.close()
       const places = socket.frames.map(({ type, event }) => (type === 'caught_up' ? type : event.id))
-      same('B2', 'the notices', places.filter((place) => place === 'caught_up').length, 1)
-      const order = [before, 'caught_up', after].map((place) => places.indexOf(place))
+      same('B2', 'the notices', places.filter((index) => index === 'caught_up').length, 1)
+      const order = [before, 'caught_up', after].map((index) => places.indexOf(index))
       hold(
         'B2',
-        order.every((at, n) => at >= 0 && (n === 0 || at > (order[n - 1] ?? 0))),
+        order.every((index, n) => index >= 0 && (n === 0 || index > (order[n - 1] ?? 0))),
         `they are at ${order.join(', ')}`,
       )
       const quiet = await caughtUp(trial, id)
@@ -139,8 +139,8 @@ export const LIVE: readonly ServerCheck[] = [
         .slice(0, socket.frames.findIndex(isReply))
         .flatMap(({ event }) => (event.kind === 'StreamingDeltaEvent' ? [event.content ?? ''] : []))
       same('W3', 'the pieces together', pieces.join('').trim(), text)
-      const kept = (await trial.log(id)).filter(({ kind }) => kind === 'StreamingDeltaEvent')
-      same('W3', 'pieces in the log', kept.length, 0)
+      const stored = (await trial.log(id)).filter(({ kind }) => kind === 'StreamingDeltaEvent')
+      same('W3', 'pieces in the log', stored.length, 0)
       const late = await caughtUp(trial, id, -1)
       late.close()
       const again = late.frames.filter(({ event }) => event.kind === 'StreamingDeltaEvent')

@@ -9,7 +9,7 @@ import { textOf } from './script.ts'
 
 async function filled(trial: Trial): Promise<{ readonly id: string; readonly log: readonly Event[] }> {
   const id = await trial.begin()
-  for (let at = 0; at < 6; at += 1) await trial.say(id, [], false)
+  for (let index = 0; index < 6; index += 1) await trial.say(id, [], false)
   const calls = [trial.note('one'), trial.note('two')]
   await trial.play(id, [{ says: calls }, { says: [trial.note('three')] }, { says: ['Done.'] }])
   return { id, log: await trial.log(id) }
@@ -33,7 +33,7 @@ const fits = (event: Event, { kind, source, timestamp__gte: from, timestamp__lt:
 
 /** Filters at the very instants of the log's events, to compare with a naive filter. */
 function filtersFor(log: readonly Event[]): EventFilterQuery[] {
-  const times = [0, 3, Math.floor(log.length / 2), log.length - 1].map((at) => log[at]?.timestamp ?? '')
+  const times = [0, 3, Math.floor(log.length / 2), log.length - 1].map((time) => log[time]?.timestamp ?? '')
   const [first = '', early = '', middle = ''] = times
   return [
     {},
@@ -68,8 +68,8 @@ export const PAGES: readonly ServerCheck[] = [
       const { id, log } = await filled(trial)
       for (const query of filtersFor(log)) {
         const wanted = log.filter((event) => fits(event, query))
-        const found = await trial.client.events(id, query)
-        same('W1', `events of ${JSON.stringify(query)}`, idsOf(found), idsOf(wanted))
+        const result = await trial.client.events(id, query)
+        same('W1', `events of ${JSON.stringify(query)}`, idsOf(result), idsOf(wanted))
         const count = bodyOf(await trial.client.count(id, query))
         same('W1', `the count of ${JSON.stringify(query)}`, count, wanted.length)
       }
@@ -80,7 +80,9 @@ export const PAGES: readonly ServerCheck[] = [
     laws: ['C3'],
     async run(trial) {
       const { id, log } = await filled(trial)
-      const sorted = log.every((event, at) => at === 0 || timeOf(log[at - 1] as Event) <= timeOf(event))
+      const sorted = log.every(
+        (event, index) => index === 0 || timeOf(log[index - 1] as Event) <= timeOf(event),
+      )
       hold('C3', sorted, 'a later event is before an earlier one')
       for (const limit of [100, 3]) {
         const down = await trial.client.events(id, { sort_order: 'TIMESTAMP_DESC', limit })
@@ -101,7 +103,7 @@ export const PAGES: readonly ServerCheck[] = [
           const pages = await pagesOf(trial, id, { ...query, limit })
           same('C1', `the pages by ${limit}`, idsOf(pages.flat()), idsOf(wanted))
           const sizes = pages.map(({ length }) => length)
-          const isFull = sizes.every((size, at) => size === limit || at === sizes.length - 1)
+          const isFull = sizes.every((size, index) => size === limit || index === sizes.length - 1)
           hold('C1', isFull && sizes.at(-1) !== 0, `pages by ${limit} hold ${sizes.join(', ')}`)
         }
       }
@@ -152,12 +154,22 @@ export const TREE: readonly ServerCheck[] = [
     async run(trial) {
       const id = await trial.begin()
       await trial.play(id, [{ says: ['Reply one.'] }])
-      const place = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
+      const position = bodyOf(await trial.client.get(id)).leaf_event_id ?? ''
       await trial.play(id, [{ says: ['Reply two, of the other branch.'] }])
-      same('T2', 'HEAD', (await trial.accepted(() => trial.client.navigate(id, place))).leaf_event_id, place)
-      const said = await trial.say(id, [{ says: ['Reply three.'] }], false)
+      same(
+        'T2',
+        'HEAD',
+        (await trial.accepted(() => trial.client.navigate(id, position))).leaf_event_id,
+        position,
+      )
+      const output = await trial.say(id, [{ says: ['Reply three.'] }], false)
       const log = await trial.log(id)
-      same('T8', 'the parent of the next message', log.find((event) => event.id === said)?.parent_id, place)
+      same(
+        'T8',
+        'the parent of the next message',
+        log.find((event) => event.id === output)?.parent_id,
+        position,
+      )
       await trial.accepted(() => trial.client.run(id))
       await trial.rest(id)
       same('T4', 'the last reply', (await trial.replies(id)).at(-1), 'Reply three.')
@@ -245,14 +257,14 @@ export const REFUSALS: readonly ServerCheck[] = [
       const page_id = next_page_id ?? ''
       const middle = Math.floor(page_id.length / 2)
       const changed = `${page_id.slice(0, middle)}${page_id[middle] === '1' ? '2' : '1'}${page_id.slice(middle + 1)}`
-      const given = [
+      const input = [
         [id, { page_id: changed }],
         [id, { page_id: 'nonsense' }],
         [id, { page_id, kind: 'MessageEvent' }],
         [id, { page_id, sort_order: 'TIMESTAMP_DESC' }],
         [other, { page_id }],
       ] as const
-      for (const [where, query] of given) {
+      for (const [where, query] of input) {
         const { status } = await trial.client.search(where, query)
         hold(
           'C4',
@@ -274,9 +286,9 @@ export const REFUSALS: readonly ServerCheck[] = [
       holdRefusal(await client.say('unheard-of', 'Hello'), 404, 'a message to an unknown conversation')
       holdRefusal(await client.event(id, 'unheard-of'), 404, 'an unknown event')
       for (const content of [[], 'Hello', undefined]) {
-        const said = { body: { role: 'user', content } }
+        const text = { body: { role: 'user', content } }
         const path = `/api/conversations/${encodeURIComponent(id)}/events`
-        holdRefusal(await client.send('POST', path, said), 422, `a message of ${JSON.stringify(content)}`)
+        holdRefusal(await client.send('POST', path, text), 422, `a message of ${JSON.stringify(content)}`)
       }
     },
   },
@@ -313,15 +325,15 @@ export const SECRETS: readonly ServerCheck[] = [
       same('W2', 'a page of what is not shared', unshared, { items: [], next_page_id: null })
       bodyOf(await client.share(id, true))
       const visible = log.filter(({ kind }) => kind !== 'ConversationStateUpdateEvent')
-      const { url, fetch: own = fetch } = client.address
+      const { url, fetch: customFetch = fetch } = client.address
       for (const limit of [3, 100]) {
         const seen = []
         for (let page_id: string | null = ''; page_id !== null;) {
           const query = new URLSearchParams({ conversation_id: id, limit: String(limit) })
           if (page_id !== '') query.set('page_id', page_id)
           // No key is sent.
-          const asked = new Request(`${url.replace(/\/$/, '')}/api/shared-events/search?${query}`)
-          const page = (await (await own(asked)).json()) as Awaited<
+          const requested = new Request(`${url.replace(/\/$/, '')}/api/shared-events/search?${query}`)
+          const page = (await (await customFetch(requested)).json()) as Awaited<
             ReturnType<typeof client.searchShared>
           >['body']
           const isFull = page.items.length === limit || (page.next_page_id ?? null) === null
@@ -351,8 +363,8 @@ export const SECRETS: readonly ServerCheck[] = [
       const { client } = trial
       const id = await trial.begin()
       const part = { type: 'document', nested: [{ encrypted_content: SEALED, kept: 'shown' }] }
-      const said = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
-      const { event_id = '' } = bodyOf(said)
+      const output = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
+      const { event_id = '' } = bodyOf(output)
       const shown = [
         JSON.stringify(await trial.log(id)),
         JSON.stringify(bodyOf(await client.event(id, event_id))),
@@ -377,12 +389,12 @@ export const SECRETS: readonly ServerCheck[] = [
         live.find(({ type }) => type === 'caught_up'),
       )
       const part = { type: 'document', encrypted_content: SEALED }
-      const said = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
-      const { event_id } = bodyOf(said)
+      const text = await client.say(id, [{ type: 'text', text: 'See this.' }, part], { run: false })
+      const { event_id } = bodyOf(text)
       const late = client.connect(id, { after: -1 })
       for (const socket of [live, late]) {
-        const given = socket.find(({ event }) => event.id === event_id)
-        const frame = await trial.within('B1', 'the message does not arrive', given)
+        const input = socket.find(({ event }) => event.id === event_id)
+        const frame = await trial.within('B1', 'the message does not arrive', input)
         socket.close()
         hold('X1', !JSON.stringify(frame).includes(SEALED), 'a frame shows encrypted_content')
       }

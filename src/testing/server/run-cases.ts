@@ -37,9 +37,9 @@ const piecesOf = (messages: readonly SentMessage[]): string[] =>
 /** Each request begins with all of the one before. */
 export async function holdPrefixes(trial: Trial, id: string): Promise<void> {
   const requests = (await trial.requests(id)).map(piecesOf)
-  requests.slice(1).forEach((request, at) => {
-    const before = requests[at] ?? []
-    same('M15', `the beginning of request ${at + 2}`, request.slice(0, before.length), before)
+  requests.slice(1).forEach((request, index) => {
+    const before = requests[index] ?? []
+    same('M15', `the beginning of request ${index + 2}`, request.slice(0, before.length), before)
   })
 }
 
@@ -79,9 +79,9 @@ export const RUNS: readonly ServerCheck[] = [
       const log = await trial.log(id)
       holdPaired('P1', log)
       const texts = callsIn(log).map((call) => JSON.stringify(resultsOf(log, call)))
-      for (const [at, word] of [a, b, undefined, undefined, c].entries()) {
+      for (const [index, word] of [a, b, undefined, undefined, c].entries()) {
         if (word !== undefined)
-          hold('P1', texts[at]?.includes(word) === true, `call ${at + 1} has another's result`)
+          hold('P1', texts[index]?.includes(word) === true, `call ${index + 1} has another's result`)
       }
       same('I2', 'messages of the agent', messagesOf(log, 'agent'), ['Done.'])
     },
@@ -153,8 +153,12 @@ export const RUNS: readonly ServerCheck[] = [
         (await trial.replies(id)).includes('To the second.'),
       )
       await trial.rest(id)
-      const said = await trial.replies(id)
-      hold('I2', said.at(-1) === 'To the second.', () => `the last message of the agent: ${said.at(-1)}`)
+      const messages = await trial.replies(id)
+      hold(
+        'I2',
+        messages.at(-1) === 'To the second.',
+        () => `the last message of the agent: ${messages.at(-1)}`,
+      )
     },
   },
   {
@@ -231,9 +235,9 @@ export const CONSENT: readonly ServerCheck[] = [
     laws: ['P7'],
     needs: ['confirmation'],
     async run(trial) {
-      const id = await waiting(trial, (own) => [
-        { says: [trial.note(`a-${own}`), trial.note(`b-${own}`)] },
-        { says: [trial.note(`c-${own}`)] },
+      const id = await waiting(trial, (ownId) => [
+        { says: [trial.note(`a-${ownId}`), trial.note(`b-${ownId}`)] },
+        { says: [trial.note(`c-${ownId}`)] },
         { says: ['Done.'] },
       ])
       same('P7', 'kept before consent', await notesOf(trial, id), [])
@@ -258,8 +262,8 @@ export const CONSENT: readonly ServerCheck[] = [
     laws: ['P7'],
     needs: ['confirmation'],
     async run(trial) {
-      const id = await waiting(trial, (own) => [
-        { says: [trial.note(`r-${own}`)] },
+      const id = await waiting(trial, (ownId) => [
+        { says: [trial.note(`r-${ownId}`)] },
         { says: ['As you like.'] },
       ])
       bodyOf(await trial.client.respond(id, false, 'Too dangerous'))
@@ -287,7 +291,7 @@ export const CONSENT: readonly ServerCheck[] = [
     laws: ['P6', 'P7'],
     needs: ['confirmation'],
     async run(trial) {
-      const id = await waiting(trial, (own) => [{ says: [trial.note(`t-${own}`)] }, { says: ['Done.'] }])
+      const id = await waiting(trial, (ownId) => [{ says: [trial.note(`t-${ownId}`)] }, { says: ['Done.'] }])
       const both = await Promise.all([trial.client.respond(id, true), trial.client.respond(id, true)])
       hold(
         'P7',
@@ -335,11 +339,11 @@ export const STOPS: readonly ServerCheck[] = [
       await trial.say(id, [...steps, { says: ['Done.'] }])
       await called(trial, id, 1)
       bodyOf(await trial.client.pause(id))
-      const at = callsIn(await trial.log(id)).length
+      const index = callsIn(await trial.log(id)).length
       await trial.rest(id, 'paused')
       await quiet(trial, id)
       const log = await trial.log(id)
-      const more = callsIn(log).length - at
+      const more = callsIn(log).length - index
       hold('I3', more <= 1 && callsIn(log).length < steps.length, `${more} more steps began`)
       hold(
         'I3',
@@ -380,9 +384,11 @@ export const STOPS: readonly ServerCheck[] = [
       await trial.rest(id, 'paused')
       await quiet(trial, id)
       const log = await trial.log(id)
-      const at = log.findIndex(({ kind }) => kind === 'InterruptEvent')
-      hold('I4', at >= 0, 'the log has no InterruptEvent')
-      const later = log.slice(at + 1).filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
+      const index = log.findIndex(({ kind }) => kind === 'InterruptEvent')
+      hold('I4', index >= 0, 'the log has no InterruptEvent')
+      const later = log
+        .slice(index + 1)
+        .filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
       // The text so far may be kept.
       hold('I4', later.length <= 1, `${later.length} events were appended after the interrupt`)
       await trial.play(id, [{ says: ['Here again.'] }])

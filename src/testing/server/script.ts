@@ -32,13 +32,15 @@ export const scriptOf = (turns: readonly ScriptedTurn[]): string => `${BEGIN}${J
  * or after its end, the reply reports that. O(messages).
  */
 export function turnOf(messages: readonly SentMessage[]): ScriptedTurn {
-  const at = messages.findLastIndex(({ role, content }) => role === 'user' && textOf(content).includes(BEGIN))
-  if (at < 0) return { says: ['No script.'] }
-  const said = textOf(messages[at]?.content)
-  const begin = said.lastIndexOf(BEGIN) + BEGIN.length
-  const turns = JSON.parse(said.slice(begin, said.indexOf(END, begin))) as readonly ScriptedTurn[]
-  const isReply = messages.slice(at).map((message) => isOfModel(message))
-  const replies = isReply.filter((own, n) => own && isReply[n - 1] !== true).length
+  const index = messages.findLastIndex(
+    ({ role, content }) => role === 'user' && textOf(content).includes(BEGIN),
+  )
+  if (index < 0) return { says: ['No script.'] }
+  const text = textOf(messages[index]?.content)
+  const begin = text.lastIndexOf(BEGIN) + BEGIN.length
+  const turns = JSON.parse(text.slice(begin, text.indexOf(END, begin))) as readonly ScriptedTurn[]
+  const isReply = messages.slice(index).map((message) => isOfModel(message))
+  const replies = isReply.filter((ownValue, n) => ownValue && isReply[n - 1] !== true).length
   return turns[replies] ?? { says: ['The script is over.'] }
 }
 
@@ -50,8 +52,8 @@ export const playScripts: Model = async (request) => {
 }
 
 export function messagesIn({ messages, input, contents }: RequestBody): readonly SentMessage[] {
-  const given = messages ?? input ?? contents
-  return (Array.isArray(given) ? given : []).map((message: SentMessage & { readonly parts?: unknown }) =>
+  const value = messages ?? input ?? contents
+  return (Array.isArray(value) ? value : []).map((message: SentMessage & { readonly parts?: unknown }) =>
     message.parts === undefined ? message : { ...message, content: message.parts },
   )
 }

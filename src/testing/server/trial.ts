@@ -137,8 +137,8 @@ export class Trial {
   ): Promise<T> {
     const end = Date.now() + (this.#options.timeout ?? TIMEOUT)
     for (;;) {
-      const found = await look()
-      if (found !== null && found !== false) return found
+      const result = await look()
+      if (result !== null && result !== false) return result
       if (Date.now() > end)
         throw new LawBroken(law, `${typeof what === 'string' ? what : what()}, for too long`)
       await new Promise((resolve) => setTimeout(resolve, PAUSE))
@@ -174,8 +174,8 @@ export class Trial {
   /** Retries while the server returns 409: a finished run may still hold its conversation. */
   async accepted<T>(ask: () => Promise<Received<T>>): Promise<T> {
     return this.until('I1', 'a finished run does not release the conversation', async () => {
-      const given = await ask()
-      return given.status === 409 ? null : bodyOf(given)
+      const input = await ask()
+      return input.status === 409 ? null : bodyOf(input)
     })
   }
 
@@ -243,7 +243,7 @@ const isIssue = (issue: unknown): boolean => {
   const { loc, msg, type } = issue as Readonly<Record<string, unknown>>
   return (
     Array.isArray(loc) &&
-    loc.every((place) => typeof place === 'string' || Number.isInteger(place)) &&
+    loc.every((index) => typeof index === 'string' || Number.isInteger(index)) &&
     typeof msg === 'string' &&
     typeof type === 'string'
   )

@@ -131,11 +131,11 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     clearTimeout(timer)
     reject(error)
   })
-  const kept = { stdout: '', stderr: '' }
+  const stored = { stdout: '', stderr: '' }
   // A child that could not be started has no streams.
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      kept[name] = (kept[name] + text).slice(-MAX_OUTPUT)
+      stored[name] = (stored[name] + text).slice(-MAX_OUTPUT)
     })
   let isCutOff = false
   let timer: NodeJS.Timeout | undefined
@@ -143,7 +143,7 @@ function watch(child: ChildProcess, mark: string, milliseconds: number): Watched
     clearTimeout(timer)
     child.stdout?.destroy()
     child.stderr?.destroy()
-    resolve({ exit_code: isCutOff ? -1 : (child.exitCode ?? -1), ...kept })
+    resolve({ exit_code: isCutOff ? -1 : (child.exitCode ?? -1), ...stored })
   }
   /** Stops reading, even if a process still has the output open. */
   const kill = (wait: number): void => {

@@ -25,18 +25,18 @@ type Fields = Readonly<Record<string, unknown>>
  * sameBody(stored, { kind: 'PauseEvent', id: 'p' }) // true
  * sameBody(stored, { kind: 'PauseEvent', id: 'p', parent_id: 'b' }) // false
  */
-export function sameBody(stored: Fact, given: Fact): boolean {
-  if (isQuarantined(stored) || isQuarantined(given)) {
-    return isQuarantined(stored) && isQuarantined(given) && stored.raw === given.raw
+export function sameBody(stored: Fact, input: Fact): boolean {
+  if (isQuarantined(stored) || isQuarantined(input)) {
+    return isQuarantined(stored) && isQuarantined(input) && stored.raw === input.raw
   }
-  if (stored.kind !== given.kind) return false
+  if (stored.kind !== input.kind) return false
   const before = withDefaults(stored) as object as Fields
-  const now = withDefaults(given) as object as Fields
-  return Object.keys(given).every((key) => {
+  const now = withDefaults(input) as object as Fields
+  return Object.keys(input).every((key) => {
     // A null parent means HEAD, like a missing one, and has been resolved.
-    if (key === 'parent_id' && (given.parent_id ?? null) === null) return true
-    const said = (fields: Fields) => canonicalJson(withoutReply(given.kind, key, fields[key] ?? null))
-    return said(before) === said(now)
+    if (key === 'parent_id' && (input.parent_id ?? null) === null) return true
+    const text = (fields: Fields) => canonicalJson(withoutReply(input.kind, key, fields[key] ?? null))
+    return text(before) === text(now)
   })
 }
 

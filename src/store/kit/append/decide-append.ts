@@ -25,14 +25,14 @@ type Fields = Readonly<Record<string, unknown>>
  * isFact({ kind: 'PauseEvent', id: 'p' }) // true
  * isFact({ kind: 'MessageEvent', id: 'm', source: 'user' }) // false
  */
-export function isFact(given: unknown): given is Fact {
+export function isFact(input: unknown): input is Fact {
   try {
-    if (!isObject(given) || !hasPlace(given)) return false
-    if (isQuarantined(given as object as Fact)) return typeof given['raw'] === 'string'
-    const { kind, timestamp, source } = given
+    if (!isObject(input) || !hasPlace(input)) return false
+    if (isQuarantined(input as object as Fact)) return typeof input['raw'] === 'string'
+    const { kind, timestamp, source } = input
     if (!isEventKind(kind) || !isTextOrNone(timestamp)) return false
     const from = source ?? KINDS[kind].defaultSource
-    return SOURCES.some((one) => one === from) && (kind !== 'MessageEvent' || hasWords(given))
+    return SOURCES.some((one) => one === from) && (kind !== 'MessageEvent' || hasWords(input))
   } catch {
     // A getter threw, or a proxy.
     return false
@@ -40,20 +40,20 @@ export function isFact(given: unknown): given is Fact {
 }
 
 /** @throws `invalid_event` if it is not a fact. */
-export function checkIsFact(given: unknown): void {
-  if (!isFact(given)) refuse(given)
+export function checkIsFact(input: unknown): void {
+  if (!isFact(input)) refuse(input)
 }
 
 /**
  * The fact as the store keeps it. O(size).
  * @throws `invalid_event`; `transient_event`; `invalid_id`, also for a live event without an id.
  */
-function checkedFact(given: Fact, live: boolean): ReturnType<typeof checkOwnFact> {
-  checkIsFact(given)
-  const own = checkOwnFact(given)
-  const { fact } = own
+function checkedFact(input: Fact, live: boolean): ReturnType<typeof checkOwnFact> {
+  checkIsFact(input)
+  const ownValue = checkOwnFact(input)
+  const { fact } = ownValue
   // What JSON made of it may be something else.
-  if (fact !== given && !isFact(fact)) refuse(given)
+  if (fact !== input && !isFact(fact)) refuse(input)
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
     throw new ColloquyError(
       'transient_event',
@@ -65,18 +65,18 @@ function checkedFact(given: Fact, live: boolean): ReturnType<typeof checkOwnFact
     const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
     throw new ColloquyError('invalid_id', `An event to append needs an id of ${rule}.`, { id: fact.id })
   }
-  return own
+  return ownValue
 }
 
-function refuse(given: unknown): never {
+function refuse(input: unknown): never {
   const message = 'An appended value must be an event of one of the 19 kinds, as returned by decodeEvent.'
-  throw new ColloquyError('invalid_event', message, kindOf(given))
+  throw new ColloquyError('invalid_event', message, kindOf(input))
 }
 
 /** No other part of the value: it may contain secrets (law X3). */
-function kindOf(given: unknown): { readonly kind?: string } {
+function kindOf(input: unknown): { readonly kind?: string } {
   try {
-    const { kind } = Object(given) as Fields
+    const { kind } = Object(input) as Fields
     return typeof kind === 'string' ? { kind } : {}
   } catch {
     return {}
@@ -125,7 +125,7 @@ export interface AppendDecision {
  */
 export function decideAppend(
   context: AppendContext,
-  given: readonly Fact[],
+  inputs: readonly Fact[],
   options: AppendOptions = {},
 ): AppendDecision {
   const { mode = 'live', expected = 'any', createdAt } = options
@@ -138,7 +138,7 @@ export function decideAppend(
   }
   if (createdAt !== undefined && createdAt !== context.createdAt)
     throw versionConflict(context, versionOf(expected))
-  const checked = given.map((fact) => checkedFact(fact, live))
+  const checked = inputs.map((fact) => checkedFact(fact, live))
   const facts = checked.map(({ fact }) => fact)
   const known = deduplicate(context, facts, options)
   // A repeated append is not checked again for whether it may be made.
@@ -162,14 +162,14 @@ export function decideAppend(
  * [...idsToLoad([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */
 export function idsToLoad(facts: readonly Fact[]): Set<string> {
-  const asked = facts
+  const requested = facts
     .filter(isFact)
     .flatMap((fact): unknown[] => [
       fact.id,
       fact.parent_id,
       !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' ? fact.value : null,
     ])
-  return new Set(asked.filter((id): id is string => typeof id === 'string' && isLegalId(id)))
+  return new Set(requested.filter((id): id is string => typeof id === 'string' && isLegalId(id)))
 }
 
 const isVersion = (value: unknown): boolean =>
@@ -209,14 +209,14 @@ function deduplicate(
 }
 
 function byId(context: AppendContext, facts: readonly Fact[], refuse: boolean): readonly Existing[] {
-  const given = new Map<string, number>()
+  const input = new Map<string, number>()
   return facts.map((fact, i): Existing => {
     const { id } = fact
     if (id === undefined) return null
-    const before = given.get(id)
+    const before = input.get(id)
     const node = before === undefined ? context.find(id) : undefined
     if (before === undefined && node === undefined) {
-      given.set(id, i)
+      input.set(id, i)
       return null
     }
     const existing = before === undefined ? context.at((node as { seq: number }).seq) : before

@@ -83,14 +83,14 @@ const DRAFT_TREE: TreeAccess<AppendDraft, TreeNode> = {
 }
 
 function parentOf(draft: AppendDraft, fact: Fact): TreeNode | null {
-  const found = effectiveParent(DRAFT_TREE, draft, fact.parent_id)
-  if (found !== undefined) return found
+  const result = effectiveParent(DRAFT_TREE, draft, fact.parent_id)
+  if (result !== undefined) return result
   if (!draft.live) return draft.tip.head
-  const asked = fact.parent_id ?? ''
+  const requested = fact.parent_id ?? ''
   throw new ColloquyError(
     'unknown_parent',
-    `Unknown parent ${quote(asked)}. Append it first, or omit the parent to continue from HEAD.`,
-    { conversationId: draft.context.conversationId, id: fact.id, parentId: asked },
+    `Unknown parent ${quote(requested)}. Append it first, or omit the parent to continue from HEAD.`,
+    { conversationId: draft.context.conversationId, id: fact.id, parentId: requested },
   )
 }
 

@@ -134,6 +134,6 @@ export function checkOneOf<T extends string>(
   refuse: Refuse = invalidQuery,
 ): T | null {
   if (value === undefined || value === null) return null
-  const found = choices.find((choice) => choice === value)
-  return found ?? refuse(field, `must be one of ${choices.join(', ')}`)
+  const match = choices.find((choice) => choice === value)
+  return match ?? refuse(field, `must be one of ${choices.join(', ')}`)
 }

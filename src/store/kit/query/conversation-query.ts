@@ -152,10 +152,10 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
 export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
   const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const [first = null, ...rest] = filter.keys
-  const asked = { titleContains, public: open }
+  const requested = { titleContains, public: open }
   return by === 'createdAt'
     ? {
-        ...asked,
+        ...requested,
         by,
         key: first,
         keys: rest,
@@ -165,7 +165,7 @@ export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk 
         otherUntil: updatedUntil,
       }
     : {
-        ...asked,
+        ...requested,
         by,
         key: null,
         keys: filter.keys,
@@ -196,12 +196,12 @@ export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
  */
 export function lookedPage(
   query: CheckedConversationQuery,
-  found: readonly ConversationRecord[],
+  matches: readonly ConversationRecord[],
   looked: ConversationPlace | null,
 ): Page<ConversationRecord> {
-  const items = found.slice(0, query.limit)
+  const items = matches.slice(0, query.limit)
   const last = items.at(-1)
-  if (found.length > items.length && last !== undefined)
+  if (matches.length > items.length && last !== undefined)
     return { items, next_page_id: conversationCursor(query, last) }
   return { items, next_page_id: looked && cursorAfter(query.scope, looked.time, looked.id) }
 }
@@ -243,8 +243,8 @@ export function conversationCursor(
   return cursorAfter(query.scope, parseInstant(last[query.by]) as bigint, last.id)
 }
 
-const checkParent = (given: Given): string | null =>
-  given === '' ? '' : checkId('parentConversationId', given)
+const checkParent = (input: Given): string | null =>
+  input === '' ? '' : checkId('parentConversationId', input)
 
 function tagList(tags: unknown): readonly ListKey[] {
   if (tags === undefined || tags === null) return []

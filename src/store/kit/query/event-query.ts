@@ -138,11 +138,13 @@ export function checkReadOptions(options: ReadOptions): {
 }
 
 function kindsOf(filter: EventFilter, messagesOnly: boolean): ReadonlySet<EventKind> | null {
-  const asked = kindList('kinds', filter.kinds)
+  const requested = kindList('kinds', filter.kinds)
   const excluded = kindList('excludeKinds', filter.excludeKinds) ?? []
-  if (asked === null && excluded.length === 0 && !messagesOnly) return null
+  if (requested === null && excluded.length === 0 && !messagesOnly) return null
   const fits = (kind: EventKind): boolean =>
-    (asked?.includes(kind) ?? true) && !excluded.includes(kind) && (!messagesOnly || kind === 'MessageEvent')
+    (requested?.includes(kind) ?? true) &&
+    !excluded.includes(kind) &&
+    (!messagesOnly || kind === 'MessageEvent')
   return new Set(EVENT_KINDS.filter(fits))
 }
 

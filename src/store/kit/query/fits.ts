@@ -44,14 +44,14 @@ export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEven
   const { after, descending, limit, maxBytes, refs } = query
   const order = (a: EventPlace, b: EventPlace): number =>
     descending ? comparePlaces(b, a) : comparePlaces(a, b)
-  const found = fitting
+  const result = fitting
     .map((event) => ({ event, time: BigInt(event.time), seq: event.seq }))
-    .filter((place) => after === null || order(place, after) > 0)
+    .filter((index) => after === null || order(index, after) > 0)
     .toSorted(order)
     .slice(0, limit + 1)
     .map(({ event }) => (refs ? withReferences(event) : event))
-  const count = countWithin(found, limit, maxBytes, ({ fact }) => JSON.stringify(fact).length)
-  return pageOf(found, count, (last) => eventCursor(query, last))
+  const count = countWithin(result, limit, maxBytes, ({ fact }) => JSON.stringify(fact).length)
+  return pageOf(result, count, (last) => eventCursor(query, last))
 }
 
 const comparePlaces = (a: EventPlace, b: EventPlace): number =>
@@ -70,11 +70,11 @@ export function fitsRecord(record: ConversationRecord, filter: CheckedConversati
   const { titleContains, keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const created = recordTime(record, 'createdAt')
   const updated = recordTime(record, 'updatedAt')
-  const own = keys.length === 0 ? [] : keysOf(record)
+  const ownKeys = keys.length === 0 ? [] : keysOf(record)
   return (
     (filter.public === null || record.public === filter.public) &&
     (titleContains === null || (record.title !== null && foldText(record.title).includes(titleContains))) &&
-    keys.every(([name, value]) => own.some((key) => key[0] === name && key[1] === value)) &&
+    keys.every(([name, value]) => ownKeys.some((key) => key[0] === name && key[1] === value)) &&
     (createdFrom === null || created >= createdFrom) &&
     (createdUntil === null || created < createdUntil) &&
     (updatedFrom === null || updated >= updatedFrom) &&
@@ -95,8 +95,8 @@ export function pageOfRecords(
     const order = time === after.time ? compareIds(record.id, after.id) : time < after.time ? -1 : 1
     return descending ? order < 0 : order > 0
   }
-  const found = fitting.filter(isBeyond).toSorted((a, b) => (descending ? upwards(b, a) : upwards(a, b)))
-  return pageOf(found, limit, (last) => conversationCursor(query, last))
+  const matches = fitting.filter(isBeyond).toSorted((a, b) => (descending ? upwards(b, a) : upwards(a, b)))
+  return pageOf(matches, limit, (last) => conversationCursor(query, last))
 }
 
 /** A time of a record, in microseconds since 1970. O(1). */

@@ -72,16 +72,17 @@ export function seal(parts: readonly string[]): string {
 function unseal(cursor: string): readonly string[] {
   const text = fromBase64Url(cursor)
   const start = text ?? fromBase64Url(cursor.slice(0, cursor.length < 8 ? 4 : 8)) ?? ''
-  const said = /^(\d{1,5}) /.exec(start)
-  if (said === null) return refuseCursor('malformed')
-  const sealed = (text ?? '').slice(said[0].length)
+  const output = /^(\d{1,5}) /.exec(start)
+  if (output === null) return refuseCursor('malformed')
+  const sealed = (text ?? '').slice(output[0].length)
   // A cut inside a character leaves invalid text, but the length is still known.
-  if (Math.floor((cursor.length * 6) / 8) < said[0].length + Number(said[1])) return refuseCursor('truncated')
-  const at = sealed.lastIndexOf(' ')
-  if (text === undefined || at < 0 || sealed.length !== Number(said[1])) return refuseCursor('altered')
-  if (hashText(sealed.slice(0, at)) !== sealed.slice(at + 1)) return refuseCursor('altered')
+  if (Math.floor((cursor.length * 6) / 8) < output[0].length + Number(output[1]))
+    return refuseCursor('truncated')
+  const index = sealed.lastIndexOf(' ')
+  if (text === undefined || index < 0 || sealed.length !== Number(output[1])) return refuseCursor('altered')
+  if (hashText(sealed.slice(0, index)) !== sealed.slice(index + 1)) return refuseCursor('altered')
   try {
-    return sealed.slice(0, at).split(' ').map(decodeURIComponent)
+    return sealed.slice(0, index).split(' ').map(decodeURIComponent)
   } catch {
     // The checksum is not a signature: a client that knows it can seal invalid text.
     return refuseCursor('altered')
@@ -147,8 +148,8 @@ function placeIn<Place>(list: PagedList<string, Place>, scope: string, cursor: s
   const [time = '', key = ''] = decodeCursor(scope, cursor)
   // The checksum is not a signature: a client that knows it can write a cursor, and must still get an error
   // of ours.
-  const place = /^-?\d{1,18}$/.test(time) ? list.placeOf(BigInt(time), key) : null
-  if (place !== null) return place
+  const position = /^-?\d{1,18}$/.test(time) ? list.placeOf(BigInt(time), key) : null
+  if (position !== null) return position
   throw new ColloquyError('invalid_cursor', 'Invalid cursor: it does not contain a position.', {
     reason: 'altered',
   })
@@ -165,9 +166,9 @@ export const cursorAfter = (scope: string, time: bigint | string, key: string | 
  * pageOf(['a', 'b', 'c'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], next_page_id: 'after b' }
  * pageOf(['a', 'b'], 2, (last) => `after ${last}`) // { items: ['a', 'b'], next_page_id: null }
  */
-export function pageOf<T>(found: readonly T[], limit: number, cursorOf: (last: T) => string): Page<T> {
-  const items = found.slice(0, limit)
-  const last = found.length > limit ? items.at(-1) : undefined
+export function pageOf<T>(matches: readonly T[], limit: number, cursorOf: (last: T) => string): Page<T> {
+  const items = matches.slice(0, limit)
+  const last = matches.length > limit ? items.at(-1) : undefined
   return { items, next_page_id: last === undefined ? null : cursorOf(last) }
 }
 
@@ -178,7 +179,7 @@ export function pageOf<T>(found: readonly T[], limit: number, cursorOf: (last: T
  * countWithin([1, 5, 1], 3, 4, (size) => size) // 2
  */
 export function countWithin<T>(
-  found: readonly T[],
+  matches: readonly T[],
   limit: number,
   maxBytes: number | null,
   sizeOf: (item: T) => number,
@@ -186,7 +187,7 @@ export function countWithin<T>(
   if (maxBytes === null) return limit
   let sum = 0
   let count = 0
-  for (const item of found) {
+  for (const item of matches) {
     if (count === limit || sum >= maxBytes) break
     sum += sizeOf(item)
     count += 1

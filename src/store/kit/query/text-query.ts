@@ -135,13 +135,14 @@ function placeIn(
   const key = decodeCursor(scope, cursor)
   // The checksum is not a signature: a client that knows it can write any key.
   const places = key.map((text) => (PLACE.test(text) ? BigInt(text) : refuseCursor('altered')))
-  const [first, bottom, score, place] = places
+  const [first, bottom, score, position] = places
   const isLegal = places.every((value) => value <= MAX_PLACE && value >= -MAX_PLACE)
   if (first === undefined || !isLegal || places.length !== (order === 'time' ? 1 : 4))
     return refuseCursor('altered')
-  if (bottom === undefined || score === undefined || place === undefined) return { after: first, rank: start }
+  if (bottom === undefined || score === undefined || position === undefined)
+    return { after: first, rank: start }
   if (score < 0n || score > BigInt(Number.MAX_SAFE_INTEGER)) return refuseCursor('altered')
-  return { after: null, rank: { top: first, bottom, after: { score: Number(score), place } } }
+  return { after: null, rank: { top: first, bottom, after: { score: Number(score), place: position } } }
 }
 
 const QUOTE = /["“”„«»]/
@@ -266,7 +267,7 @@ export interface RankedHits {
 
 export interface TextSource<S, R> {
   newest(below: bigint | null, count: number): Generator<S, readonly FoundText[], R>
-  ranked(place: RankPlace, count: number): Generator<S, RankedHits | null, R>
+  ranked(position: RankPlace, count: number): Generator<S, RankedHits | null, R>
 }
 
 /** A page of hits. O(text of the page) beyond what the source costs. */
@@ -277,26 +278,26 @@ export function* findTextPage<S, R>(
   const { scope, limit } = query
   if (!query.isPossible) return { items: [], next_page_id: null }
   if (query.order === 'time') {
-    const page = pageOf(yield* source.newest(query.after, limit + 1), limit, ({ place }) =>
-      encodeCursor(scope, [String(place)]),
+    const page = pageOf(yield* source.newest(query.after, limit + 1), limit, ({ place: position }) =>
+      encodeCursor(scope, [String(position)]),
     )
     return { ...page, items: page.items.map(({ event }) => hitOf(event, query)) }
   }
   const items: TextHit[] = []
   let next: string | null = null
-  for (let at = query.rank; ;) {
-    const found = yield* source.ranked(at, limit + 1 - items.length)
-    const top = found?.top ?? at.top
-    const bottom = found?.bottom ?? at.bottom
-    for (const { score, place, event } of found?.rows ?? []) {
+  for (let index = query.rank; ;) {
+    const result = yield* source.ranked(index, limit + 1 - items.length)
+    const top = result?.top ?? index.top
+    const bottom = result?.bottom ?? index.bottom
+    for (const { score, place: position, event } of result?.rows ?? []) {
       if (items.length === limit) return { items, next_page_id: next }
       items.push(hitOf(event, query))
-      next = encodeCursor(scope, [top, bottom, score, place].map(String))
+      next = encodeCursor(scope, [top, bottom, score, position].map(String))
     }
     // Those below are ranked apart, where there may be any.
-    if (bottom === null || (at.bottom === null && (found?.count ?? 0) < MAX_RANKED))
+    if (bottom === null || (index.bottom === null && (result?.count ?? 0) < MAX_RANKED))
       return { items, next_page_id: null }
-    at = { top: bottom - 1n, bottom: null, after: null }
+    index = { top: bottom - 1n, bottom: null, after: null }
   }
 }
 
@@ -335,20 +336,22 @@ function matchesIn(
   tokens: readonly Token[],
   clauses: readonly TextClause[],
 ): (readonly [start: number, end: number])[] {
-  const found: (readonly [number, number])[] = []
+  const matches: (readonly [number, number])[] = []
   for (const { terms, isPrefix } of clauses)
     for (let index = 0; index + terms.length <= tokens.length; index += 1) {
-      const isMatch = terms.every((term, place) => {
-        const other = tokens[index + place]?.term
-        return other === term || (isPrefix && place === terms.length - 1 && other?.startsWith(term) === true)
+      const isMatch = terms.every((term, position) => {
+        const other = tokens[index + position]?.term
+        return (
+          other === term || (isPrefix && position === terms.length - 1 && other?.startsWith(term) === true)
+        )
       })
       const [start, last] = [tokens[index]?.start, tokens[index + terms.length - 1]]
       if (!isMatch || start === undefined || last === undefined) continue
       const letter = String.fromCodePoint(text.codePointAt(last.start) ?? 0).length
-      found.push([start, isPrefix ? last.start + letter : last.end])
+      matches.push([start, isPrefix ? last.start + letter : last.end])
     }
   const merged: (readonly [number, number])[] = []
-  for (const range of found.toSorted(([a], [b]) => a - b)) {
+  for (const range of matches.toSorted(([a], [b]) => a - b)) {
     const before = merged.at(-1)
     if (before === undefined || range[0] > before[1]) merged.push(range)
     else if (range[1] > before[1]) merged[merged.length - 1] = [before[0], range[1]]

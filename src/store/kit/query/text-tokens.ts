@@ -105,8 +105,8 @@ export function tokensOf(text: string): Token[] {
     if (room < 0) break
     if (unspaced !== undefined) {
       const letters = [...unspaced.matchAll(LETTERS)]
-      for (const [place, { 0: letter, index: offset }] of letters.entries())
-        add(letter + (letters[place + 1]?.[0] ?? ''), index + offset)
+      for (const [position, { 0: letter, index: offset }] of letters.entries())
+        add(letter + (letters[position + 1]?.[0] ?? ''), index + offset)
     } else if (word === undefined) add(piece, index)
     else addWord(word, index, add)
   }
