@@ -164,8 +164,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what another model has signed is sent',
     file: 'messages/prefix.ts',
-    find: 'withoutDate(requested) !== withoutDate(model ?? requested))',
-    replace: "model === '')",
+    find: 'withoutDate(requested) !== withoutDate(model ?? requested)',
+    replace: "model === ''",
   },
   {
     name: 'a change within a reply goes unnoticed',

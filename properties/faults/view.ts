@@ -167,7 +167,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a placed reply has a rank of its own',
-    file: 'view/unit.ts',
+    file: 'view/units.ts',
     find: 'rank: index === units.length ? first : (units.get(index - 1)?.rank ?? -1),',
     replace: 'rank: first,',
   },
