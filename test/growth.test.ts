@@ -10,8 +10,8 @@ import { spentOn, startCounting, stopCounting } from '../bench/growth/spent.ts'
 
 /** With as many events in the view, and as many in a snapshot's last chunk of 4,096, which is written anew. */
 const LENGTHS = [500, 4_581] as const
-/** What is linear is counted in shorter logs. */
-const SHORT = [100, 400] as const
+/** What is linear is counted in shorter logs, in which the view already has several blocks of units. */
+const SHORT = [400, 1_600] as const
 /** What the work may be multiplied by from the one length to the other: by four where it is linear, by sixteen where quadratic. */
 const MOST: Readonly<Record<Growth, number>> = { constant: 1.5, logarithmic: 1.5, linear: 6 }
 /** Times that an operation is done: each has its own event, or asks for another. */

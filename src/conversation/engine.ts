@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /** The engine: all live conversations of a process over one store. */
 
 import { monotonicFactory } from 'ulid'

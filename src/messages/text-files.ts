@@ -17,7 +17,7 @@ export const isTextFile = (mediaType: string | null, name: string | null): boole
 
 /** Decodes standard base64. O(length). */
 export function bytesOf(base64: string): Uint8Array {
-  const data = base64.replace(/=+$/, '')
+  const data = withoutPadding(base64)
   const bytes = new Uint8Array(Math.floor((data.length * 3) / 4))
   let bits = 0
   let count = 0
@@ -93,4 +93,11 @@ function charactersOf(bytes: Uint8Array): string {
   let text = ''
   for (const byte of bytes) text += String.fromCharCode(byte)
   return text
+}
+
+/** Base64 without the `=` at its end. O(padding). */
+export function withoutPadding(base64: string): string {
+  let end = base64.length
+  while (base64[end - 1] === '=') end -= 1
+  return base64.slice(0, end)
 }

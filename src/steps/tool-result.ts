@@ -4,7 +4,7 @@ import { isObject } from '../event/json.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import { readImage, readPart, textOfFile, urlOf } from '../messages/files.ts'
 import type { PartTable } from '../messages/limits.ts'
-import { base64Of, decodeUtf8 } from '../messages/text-files.ts'
+import { base64Of, decodeUtf8, withoutPadding } from '../messages/text-files.ts'
 import { objectOf } from '../messages/text.ts'
 import { TOOL_OBSERVATION } from './tool.ts'
 
@@ -249,7 +249,7 @@ function bytesPart(content: unknown, type: unknown, name: unknown): Content | nu
 
 function base64In(text: unknown): string | null {
   if (typeof text !== 'string') return null
-  const data = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '')
+  const data = withoutPadding(text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/'))
   if (data === '' || data.length % 4 === 1 || !/^[a-z0-9+/]+$/i.test(data)) return null
   return data.padEnd(Math.ceil(data.length / 4) * 4, '=')
 }

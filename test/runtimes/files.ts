@@ -45,9 +45,10 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
   ],
   'run over SQLite and PostgreSQL as Node has them': [
     'test/context/redact-store',
-    'test/conversation/{background,follow,option-names}',
+    'properties/blobs',
+    'test/conversation/{await-using,background,deletion,erase,follow,option-names,tree}',
     'test/inventory/live',
-    'test/store/{counts,feed,items-agreement,paths,tree-rule}',
+    'test/store/{blobs,counts,feed,items-agreement,own-rows,paths,texts,tree-rule}',
     'test/store/{postgres,postgres-*}',
     'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-migrate,sqlite-plans,sqlite-watch}',
   ],
@@ -55,7 +56,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'test/context/redact-cost',
     'test/messages/{collect-cost,parts}',
   ],
-  'try what only Node has': ['test/conversation/{hooks,listeners}'],
+  'try what only Node has': ['test/conversation/{hooks,listeners}', 'test/store/sha-256'],
 }
 
 const find = (pattern: string): string[] => globSync(`${pattern}.test.ts`, { cwd: ROOT })

@@ -93,8 +93,8 @@ const { operations } = await readDocument(example.service)
 example.place.remove()
 
 describe.each([
-  ['memory', memoryStore],
-  ['sqlite', () => sqliteStore({ file: ':memory:' })],
+  ['memory', () => memoryStore({ fullText: true })],
+  ['sqlite', () => sqliteStore({ file: ':memory:', fullText: true })],
 ] as const)('every operation over %s', (_name, store) => {
   const { engine, service, failures, place: position } = served(store)
   let document: ApiDocument

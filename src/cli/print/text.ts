@@ -103,15 +103,34 @@ export function* jsonLine(value: unknown): IterableIterator<string> {
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-const QUOTE_OR_POSITION =
-  /"(?:[^"\\]|\\.)*"|(the event|already exists|is later in the log,) at position (\d{1,15})/g
+const POSITION = /(the event|already exists|is later in the log,) at position (\d{1,15})/g
 
-/** Replaces the positions of events in a sentence of the library by their lines. O(length). */
-export const inLines = (text: string, lines: readonly number[]): string =>
-  text.replaceAll(QUOTE_OR_POSITION, (all, event: string | undefined, seq: string) => {
-    const line = event === undefined ? undefined : lines[Number(seq)]
-    return line === undefined ? all : `${event} on line ${line}`
-  })
+/** Replaces the positions of events in a sentence of the library by their lines, except in quoted text. O(length). */
+export function inLines(text: string, lines: readonly number[]): string {
+  const replaced = (part: string): string =>
+    part.replaceAll(POSITION, (all, event: string, seq: string) => {
+      const line = lines[Number(seq)]
+      return line === undefined ? all : `${event} on line ${line}`
+    })
+  let out = ''
+  let start = 0
+  for (let quote = text.indexOf('"'); quote >= 0; quote = text.indexOf('"', start)) {
+    const end = endOfQuoted(text, quote)
+    if (end === null) break
+    out += replaced(text.slice(start, quote)) + text.slice(quote, end)
+    start = end
+  }
+  return out + replaced(text.slice(start))
+}
+
+/** The index after a quoted text, or null if it does not end. */
+function endOfQuoted(text: string, start: number): number | null {
+  for (let index = start + 1; index < text.length; index += 1) {
+    if (text[index] === '\\') index += 1
+    else if (text[index] === '"') return index + 1
+  }
+  return null
+}
 
 export type { Tone } from '../../inspector/index.ts'
 

@@ -19,7 +19,8 @@ const COMMANDS = /(?:command|cmd|args|arguments|argv|script)$/i
 
 /** Names of parameters of a URL, of options and of variables that hold a secret. */
 const PARAMETER = /key|token|secret|sig|passw|auth|cred/i
-const OPTION = /^--?[\w.-]*(?:key|token|secret|passw|passphrase|auth|cred)[\w.-]*$/i
+const OPTION = /^--?[\w.-]+$/
+const SECRET_OPTION = /key|token|secret|passw|passphrase|auth|cred/i
 const ENVIRONMENT_OPTION = /^(?:-e|--env|-H|--headers?)$/
 
 const USER = /^(\s*[a-z][\w+.-]*:\/\/)[^/?#]*@/i
@@ -123,7 +124,7 @@ function shownArguments(list: readonly JsonValue[]): JsonValue[] {
     if (item.trim() === '') return item
     const before = option
     option = item.startsWith('-') && !item.includes('=') ? item : ''
-    if (OPTION.test(before) && option === '') return MASK
+    if (OPTION.test(before) && SECRET_OPTION.test(before) && option === '') return MASK
     const [, name = '', sign = '', value = ''] = /^([^\s:=]{1,100})(=|:\s*)([^]+)$/.exec(item) ?? []
     const isNamed = sign === '=' && (ENVIRONMENT_OPTION.test(before) || PARAMETER.test(name))
     if (value !== '' && (isNamed || (sign !== '=' && ENVIRONMENT_OPTION.test(before))))

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /** The contract of a store: its calls, their errors, and what may be relied on whichever database is below. */
 
 import type { Fact } from '../../event/quarantine.ts'

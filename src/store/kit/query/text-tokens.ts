@@ -17,6 +17,9 @@ export interface Token {
 /** Maximum number of indexed characters of a text: a `tsvector` has at most 1 MB. */
 const MAX_INDEXED = 300_000
 
+/** Maximum number of characters of a text that are read, so that no pattern runs over more. */
+const MAX_READ = 2 ** 20
+
 /** UTF-16 units of a term; a longer word becomes several terms. A lexeme of PostgreSQL has less than 2 kB. */
 const MAX_TERM = 32
 
@@ -76,7 +79,8 @@ type Add = (word: string, start: number, end?: number) => void
  * tokensOf('Éa, fooBar').map(({ term }) => term) // ['ea', 'foo', 'bar', 'foobar']
  * tokensOf('東京都').map(({ term }) => term) // ['東京', '京都', '都']
  */
-export function tokensOf(text: string): Token[] {
+export function tokensOf(wholeText: string): Token[] {
+  const text = wholeText.slice(0, MAX_READ)
   const tokens: Token[] = []
   let room = MAX_INDEXED
   const add: Add = (word, start, end = start + word.length) => {
