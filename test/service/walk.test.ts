@@ -74,8 +74,8 @@ async function ownAgent(): Promise<[string[], Record<string, string>]> {
   return [['--agent', write('agent.ts', agent)], clientsOf(provider.url)]
 }
 
-it('says what is open to all', async () => {
-  const text = /\*\*Open to all\*\* are ([^]*?) what is public\./.exec(readPage(PAGE))?.[1] ?? ''
+it('names what is public', async () => {
+  const text = /\*\*Public\*\* are ([^]*?)\.\n/.exec(readPage(PAGE))?.[1] ?? ''
   const named = [...text.matchAll(/`(\S+)`/g)].map((match) => match[1] ?? '')
   const engine = createEngine({ store: memoryStore() })
   const { operations } = await readDocument(createService({ engine, keys: ['k'] }))

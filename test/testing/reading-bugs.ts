@@ -20,8 +20,8 @@ export const READING_BUGS: readonly SeededBug[] = [
   {
     name: 'a count excludes events that the search finds',
     file: 'search.ts',
-    find: 'found(events, search, null).length',
-    replace: "found(events, search, 'ConversationStateUpdateEvent').length",
+    find: 'matches(events, search, null).length',
+    replace: "matches(events, search, 'ConversationStateUpdateEvent').length",
     law: 'W1',
   },
   {
@@ -122,15 +122,15 @@ export const READING_BUGS: readonly SeededBug[] = [
   {
     name: 'live readers get only the first event of a batch',
     file: 'log.ts',
-    find: 'events.forEach((event, at) => reader.event(event, from + at))',
-    replace: 'events.slice(0, 1).forEach((event, at) => reader.event(event, from + at))',
+    find: 'events.forEach((event, index) => reader.event(event, from + index))',
+    replace: 'events.slice(0, 1).forEach((event, index) => reader.event(event, from + index))',
     law: 'B1',
   },
   {
     name: 'a reader that reconnects gets the last event again',
     file: 'server.ts',
-    find: 'for (let at = from + 1;',
-    replace: 'for (let at = Math.max(from, 0);',
+    find: 'for (let index = from + 1;',
+    replace: 'for (let index = Math.max(from, 0);',
     law: 'B1',
   },
   {

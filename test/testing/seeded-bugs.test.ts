@@ -16,6 +16,7 @@ const PLAYED = SEEDED_BUGS.filter((_, index) => index % ONE_IN === 0)
 /** The rows of the table in the page, without the spaces that line it up. */
 const rows = readFileSync(resolve(import.meta.dirname, '../../docs/testing.md'), 'utf8')
   .split('<!-- bugs -->')[1]
+  ?.split('<!-- end of bugs -->')[0]
   ?.split('\n')
   .filter((line) => line.startsWith('| '))
   .slice(2)

@@ -139,7 +139,7 @@ export const SEEDED_BUGS: readonly SeededBug[] = [
   {
     name: 'a message during a reply counts as answered',
     file: 'view.ts',
-    find: 'while (place > 0 && isLater(units[place - 1], seen, log)) place -= 1',
+    find: 'while (position > 0 && isLater(units[position - 1], seen, log)) position -= 1',
     replace: '',
     law: 'I2',
   },
