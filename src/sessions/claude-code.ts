@@ -49,7 +49,7 @@ function subagentCalls(
 ): ReadonlyMap<string, string> {
   const calls = new Map<string, string>()
   const prompts = new Map<string, string[]>()
-  for (const { found: fields, blocks } of lines) {
+  for (const { fields, blocks } of lines) {
     const agent = stringOf(objectOf(fields['toolUseResult'])['agentId'])
     for (const block of blocks) {
       if (isResult(block) && agent !== '') calls.set(stringOf(block['tool_use_id']), agent)
@@ -79,7 +79,7 @@ function readLines(
   repeated: readonly number[] = [],
 ): { readonly session: Session; readonly writer: SessionWriter } {
   const writer = new SessionWriter()
-  const source = lines.find(({ found: fields }) => typeof fields['sessionId'] === 'string')?.found ?? {}
+  const source = lines.find(({ fields }) => typeof fields['sessionId'] === 'string')?.fields ?? {}
   const session = stringOf(source['sessionId']) || null
   const chain: Chain = {
     writer,
@@ -123,7 +123,7 @@ const isSubagent = (lines: readonly Line[]): boolean =>
   lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
 
 const agentIn = (lines: readonly Line[]): string | null =>
-  stringOf(lines.find(({ found: fields }) => stringOf(fields['agentId']) !== '')?.found['agentId']) || null
+  stringOf(lines.find(({ fields }) => stringOf(fields['agentId']) !== '')?.fields['agentId']) || null
 
 export interface Chain {
   readonly writer: SessionWriter
@@ -163,7 +163,7 @@ function repliesOf(lines: readonly Line[]): Map<Line, SplitReply> {
       if (line.uuid !== null && line.blocks.some(isResult)) results.add(line.uuid)
       continue
     }
-    const request = stringOf(line.found['requestId'])
+    const request = stringOf(line.fields['requestId'])
     const known = named.get(line.reply) ?? []
     const followsResult = results.has(line.parent ?? '')
     let reply = known.findLast((one) =>
@@ -199,7 +199,7 @@ const OUTSIDE: ReadonlySet<string> = new Set([
 
 export function readLine(line: Line, chain: Chain): void {
   const { writer, replies } = chain
-  const { record, found: fields, type } = line
+  const { record, fields, type } = line
   if (type === null)
     return writer.keep(record, record.value === undefined ? 'invalid JSON' : 'not a record of a session')
   const origin = originOf(line)
@@ -248,7 +248,7 @@ const FAILED = /^<tool_use_error>([\s\S]*?)(?:<\/tool_use_error>)?$/
 
 function readUser(line: Line, chain: Chain): void {
   const { writer, turns } = chain
-  const { found: fields, blocks } = line
+  const { fields, blocks } = line
   const origin = originOf(line)
   const { content } = line.message
   if (fields['isCompactSummary'] === true) {
@@ -305,7 +305,7 @@ function readFailure({ record, uuid, time, message }: Line, writer: SessionWrite
   )
 }
 
-function readApiError({ found: fields }: Line, writer: SessionWriter, position: Origin): void {
+function readApiError({ fields }: Line, writer: SessionWriter, position: Origin): void {
   const error = objectOf(fields['error'])
   const detail = stringOf(error['message']) || JSON.stringify(fields['error'] ?? null)
   writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail }, position)
@@ -313,7 +313,7 @@ function readApiError({ found: fields }: Line, writer: SessionWriter, position: 
 
 export interface Line {
   readonly record: SessionRecord
-  readonly found: RawObject
+  readonly fields: RawObject
   /** Null for a record that is not part of a session. */
   readonly type: string | null
   readonly uuid: string | null
@@ -367,7 +367,7 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
       lines.push(line)
       continue
     }
-    const { uuid, parent, found: fields } = line
+    const { uuid, parent, fields } = line
     const agent = stringOf(fields['agentId'])
     const root = agent || (parent === null ? undefined : roots.get(parent)) || uuid || 'side'
     if (uuid !== null) roots.set(uuid, root)
@@ -381,7 +381,7 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
 const isSame = (one: Line, other: Line): boolean =>
   one.time !== null && one.time === other.time && contentIn(one) === contentIn(other)
 
-const contentIn = ({ type, parent, found: fields }: Line): string =>
+const contentIn = ({ type, parent, fields }: Line): string =>
   JSON.stringify([type, parent, fields['subtype'], fields['message'], fields['attachment']])
 
 /** Sessions from the web are one document. */
@@ -410,7 +410,7 @@ export function lineOf(record: SessionRecord): Line {
   const isFailure = fields['isApiErrorMessage'] === true
   return {
     record,
-    found: fields,
+    fields,
     type,
     uuid: stringOf(fields['uuid']) || null,
     parent: stringOf(fields['parentUuid']) || null,
@@ -562,14 +562,14 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
 }
 
 /** Whether a line was inserted, except the boundary of a compaction, which starts a new history. */
-const isInserted = ({ type, found: fields, isLocal }: Line): boolean =>
+const isInserted = ({ type, fields, isLocal }: Line): boolean =>
   isLocal ||
   type === 'attachment' ||
   type === 'progress' ||
   (type === 'system' && fields['subtype'] !== 'compact_boundary') ||
   (type === 'user' && fields['isMeta'] === true)
 
-const isQueued = ({ type, found: fields }: Line): boolean =>
+const isQueued = ({ type, fields }: Line): boolean =>
   type === 'attachment' && objectOf(fields['attachment'])['type'] === 'queued_command'
 
 interface Block {
@@ -643,7 +643,7 @@ function keyOf(block: RawObject): string {
 
 const isHook = (name: string): name is HookEventType => HOOK_EVENT_TYPES.some((type) => type === name)
 
-export function addAttachment({ record, found: fields }: Line, writer: SessionWriter, origin: Origin): void {
+export function addAttachment({ record, fields }: Line, writer: SessionWriter, origin: Origin): void {
   const attachment = objectOf(fields['attachment'])
   const type = stringOf(attachment['type'])
   const hook = stringOf(attachment['hookEvent'])
@@ -705,7 +705,7 @@ export function addSummary(
   writer: SessionWriter,
   origin: Origin,
 ): string | null {
-  const { preservedMessages, preservedSegment } = objectOf(boundary?.found['compactMetadata'])
+  const { preservedMessages, preservedSegment } = objectOf(boundary?.fields['compactMetadata'])
   const named = objectOf(preservedMessages ?? preservedSegment)
   const isKeptLine = keptBy(named, lines)
   const sight = isKeptLine === null ? [] : writer.inSight()

@@ -70,7 +70,7 @@ function readStep(step: Step, isListed: boolean, chat: Chat): void {
 }
 
 function say(step: MessageStep, isListed: boolean, { writer, returns: ways, messages: texts }: Chat): void {
-  const { record, found: fields, id } = step
+  const { record, fields, id } = step
   const isRepeated = id !== null && texts.has(id)
   if (id !== null && (isListed || !ways.has(id))) ways.set(id, { to: writer.head, remaining: null })
   const name = isRepeated ? `${step.name}-${record.line}` : step.name
@@ -114,7 +114,11 @@ function replace(
   let last = -1
   for (const step of listed) {
     const known = step.does === 'say' && step.id !== null ? texts.get(step.id) : undefined
-    if (step.does !== 'say' || known === undefined || identityOf(known.step.found) !== identityOf(step.found))
+    if (
+      step.does !== 'say' ||
+      known === undefined ||
+      identityOf(known.step.fields) !== identityOf(step.fields)
+    )
       break
     const positions = known.events.map((id) => places.get(id) ?? -1)
     if (positions.some((position, index) => position <= (positions[index - 1] ?? last))) break
@@ -137,7 +141,7 @@ export type Step =
   | {
       readonly does: 'say'
       readonly record: SessionRecord
-      readonly found: RawObject
+      readonly fields: RawObject
       readonly id: string | null
       readonly name: string
     }
@@ -239,7 +243,7 @@ class ChatSteps {
 
   #say(fields: RawObject, record: SessionRecord, name: string): void {
     const id = stringOf(fields['id']) || null
-    const step: Step = { does: 'say', record, found: fields, id, name: id ?? name }
+    const step: Step = { does: 'say', record, fields, id, name: id ?? name }
     const position = id === null ? undefined : this.#places.get(id)
     if (position !== undefined) {
       this.steps[position] = step

@@ -58,7 +58,7 @@ export function growingClaudeCode(
     const start = writer.facts.length
     const known = agents.size
     for (const line of complete) {
-      const agent = stringOf(objectOf(line.found['toolUseResult'])['agentId'])
+      const agent = stringOf(objectOf(line.fields['toolUseResult'])['agentId'])
       if (agent !== '') for (const { tool_use_id: callId } of line.blocks) agents.set(stringOf(callId), agent)
       chain.turns.resume(line, { ...originOf(line), id: null })
       readLine(line, chain)

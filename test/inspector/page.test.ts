@@ -136,7 +136,7 @@ describe('what is read off a log', () => {
             [...ids].filter((item) => 'seq' in item).length,
           )
           const rows = unitRows(state.branch.view, 0, starts)
-          const reports = new Set(rows.flatMap((row) => (row.isCut && !row.isPending ? [row.at] : [])))
+          const reports = new Set(rows.flatMap((row) => (row.isCut && !row.isPending ? [row.position] : [])))
           for (const cut of cutPoints(state).slice(0, -1)) expect(reports.has(cut)).toBe(true)
           cuts += reports.size
           if (last?.inTree === true && last.canBeHead && last.id !== null)
@@ -149,7 +149,7 @@ describe('what is read off a log', () => {
           if (line.cut > 0) lines += 1
           // What was read elsewhere only makes it faster.
           expect(readAtOnce(state, readAtOnce(stateOf(log, from % (facts.length + 1))))).toEqual(read)
-          expect(whatIf(state, { type: 'cut', at: 0 }).state.branch.view.length).toBe(
+          expect(whatIf(state, { type: 'cut', index: 0 }).state.branch.view.length).toBe(
             state.branch.view.length,
           )
           const { column, width } = lanesOf(state)

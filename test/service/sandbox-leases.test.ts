@@ -31,7 +31,7 @@ function machine(name?: string) {
     delete: async (id) => void statuses.delete(id),
     close: async () => undefined,
   }
-  const open = (): Sandboxes => new Sandboxes(store, { provider, most: 3, now: () => now })
+  const open = (): Sandboxes => new Sandboxes(store, { provider, limit: 3, now: () => now })
   return { statuses, open, sandboxes: open() }
 }
 

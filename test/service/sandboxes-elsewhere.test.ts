@@ -36,8 +36,8 @@ const statusOf = (id: string): SandboxStatus | undefined => all.get(id)?.status
 beforeEach(async () => {
   all.clear()
   const store = memoryStore()
-  here = new Sandboxes(store, { provider: providerOf('here'), most: 1 })
-  elsewhere = new Sandboxes(store, { provider: providerOf('elsewhere'), most: 1 })
+  here = new Sandboxes(store, { provider: providerOf('here'), limit: 1 })
+  elsewhere = new Sandboxes(store, { provider: providerOf('elsewhere'), limit: 1 })
   await elsewhere.start(null, 'a')
 })
 

@@ -120,7 +120,7 @@ const perItem = (length: number): number => {
   let compared = 0
   const walks = Array.from({ length }, (_, n) => ({
     list: [(n * 7919) % length],
-    at: 0,
+    index: 0,
     end: 1,
     step: 1 as const,
   }))
@@ -146,8 +146,8 @@ describe('sorted lists', () => {
         const walks = lists.map((list): Walk<number> => {
           const sorted = list.toSorted((a, b) => a - b)
           return down
-            ? { list: sorted, at: sorted.length - 1, end: -1, step: -1 }
-            : { list: sorted, at: 0, end: sorted.length, step: 1 }
+            ? { list: sorted, index: sorted.length - 1, end: -1, step: -1 }
+            : { list: sorted, index: 0, end: sorted.length, step: 1 }
         })
         const expected = lists.flat().toSorted((a, b) => (down ? b - a : a - b))
         expect([...merge(walks, (a, b) => (down ? b - a : a - b))]).toEqual(expected)

@@ -49,7 +49,7 @@ export async function readConfig(
   }
   const checked = checkSettings(value)
   if ('issues' in checked) {
-    const reports = checked.issues.map(({ place: position, problem }) =>
+    const reports = checked.issues.map(({ path: position, problem }) =>
       position === '' ? problem : `${position}: ${problem}`,
     )
     return { problems: reports.map((problem) => `${file}: ${problem}`) }
@@ -229,7 +229,7 @@ export const settings = z.strictObject({
 export type Settings = z.output<typeof settings>
 
 export interface ConfigIssue {
-  readonly place: string
+  readonly path: string
   readonly problem: string
 }
 
@@ -242,20 +242,20 @@ export function checkSettings(
 }
 
 function configIssuesOf(issue: z.core.$ZodIssue): ConfigIssue[] {
-  const path = placeOf(issue.path)
+  const path = pathOf(issue.path)
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({ place: placeOf([...issue.path, key]), problem: 'unknown field' }))
+      return issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), problem: 'unknown field' }))
     case 'invalid_value':
-      return [{ place: path, problem: `must be one of ${issue.values.join(', ')}` }]
+      return [{ path, problem: `must be one of ${issue.values.join(', ')}` }]
     case 'invalid_key':
-      return issue.issues.map(({ message }) => ({ place: path, problem: message }))
+      return issue.issues.map(({ message }) => ({ path, problem: message }))
     case 'invalid_type':
-      if (issue.input === undefined) return [{ place: path, problem: 'is missing' }]
-      if (!issue.message.startsWith('Invalid input')) return [{ place: path, problem: issue.message }]
-      return [{ place: path, problem: `must be ${NOUNS[issue.expected] ?? issue.expected}` }]
+      if (issue.input === undefined) return [{ path, problem: 'is missing' }]
+      if (!issue.message.startsWith('Invalid input')) return [{ path, problem: issue.message }]
+      return [{ path, problem: `must be ${NOUNS[issue.expected] ?? issue.expected}` }]
     default:
-      return [{ place: path, problem: issue.message }]
+      return [{ path, problem: issue.message }]
   }
 }
 
@@ -266,7 +266,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   string: 'a text',
 }
 
-const placeOf = (path: readonly PropertyKey[]): string =>
+const pathOf = (path: readonly PropertyKey[]): string =>
   path.reduce(
     (position: string, part) =>
       typeof part === 'number'

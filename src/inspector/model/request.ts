@@ -85,7 +85,7 @@ export function differenceAt(
   const index = askBefore(asks, position)
   const before = asks[index] ?? null
   if (before === null) return { before, shared: 0, broken: null }
-  const then = stateOf(replayed, before.place)
+  const then = stateOf(replayed, before.position)
   const previous = requestOf(then, form)
   const sent = asSent(then, previous)
   const state = stateOf(replayed, position)
@@ -103,7 +103,7 @@ export function differenceAt(
     shared: change.message ?? 0,
     broken: {
       change,
-      by: firstChange(before.place, position, changes),
+      by: firstChange(before.position, position, changes),
       cacheTokens: estimateTokens(previous.neutral.slice(stableCount)),
       reasoning: Math.max(0, lost - lostBefore),
     },
@@ -124,7 +124,7 @@ function firstChange(from: number, to: number, changes: (position: number) => bo
 export interface Ask {
   readonly seq: number
   /** Number of facts in the log at the request, if the log records it. */
-  readonly place: number
+  readonly position: number
   readonly model: string | null
   readonly tokens: ReplyTokens | null
 }
@@ -144,7 +144,7 @@ export function asksOf({ states }: Replayed): Ask[] {
     const record = replyOf(event)
     asks.push({
       seq,
-      place: placeOf(state, entry, event),
+      position: placeOf(state, entry, event),
       model: typeof record?.model === 'string' ? record.model : null,
       tokens: record === null ? null : tokensIn(record),
     })
@@ -170,6 +170,6 @@ function askBefore(asks: readonly Ask[], position: number): number {
   }
   let index = low - 1
   // A request at this very place is compared with the previous one.
-  while (index >= 0 && (asks[index] as Ask).place >= position) index -= 1
+  while (index >= 0 && (asks[index] as Ask).position >= position) index -= 1
   return index
 }

@@ -21,7 +21,7 @@ export interface Reading {
   /** For each unit, the index of the first unit of its stretch. */
   readonly starts: Int32Array
   /** Tokens of the units, without system prompt and tools. */
-  readonly said: Tokens
+  readonly messageTokens: Tokens
 }
 
 const SLICE = 64
@@ -34,7 +34,7 @@ const SLICE = 64
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
   const units = state.branch.view.units.slice()
   const same = before === null ? 0 : sameUnits(before.units, units)
-  const messageTokens = { ...(before?.said ?? NONE) }
+  const messageTokens = { ...(before?.messageTokens ?? NONE) }
   const marks = extended(new Uint8Array(state.log.entries.length), before?.marks)
   const sizes = extended(new Float64Array(units.length), before?.sizes.subarray(0, same))
   for (let index = same; index < (before?.units.length ?? 0); index += 1) {
@@ -64,7 +64,7 @@ export function* reading(state: State, before: Reading | null = null): Generator
     sizes,
     marks,
     starts: startsOf(units, same, before?.starts),
-    said: messageTokens,
+    messageTokens,
   }
 }
 
@@ -115,7 +115,7 @@ function mark(unit: Unit, marks: Uint8Array, as: 0 | 1): void {
 export interface UnitRow {
   readonly unit: Unit
   readonly index: number
-  readonly at: number
+  readonly position: number
   readonly isCut: boolean
   readonly isPending: boolean
   readonly summaryOf: string | null
@@ -133,7 +133,7 @@ export function unitRows({ units, length }: View, from: number, starts: Int32Arr
     const row = {
       unit,
       index,
-      at: position,
+      position,
       isCut: starts?.[index] === index,
       isPending: isPending(unit),
       summaryOf: summaryOf(unit),
@@ -163,7 +163,7 @@ export interface BudgetLine {
  * its frame once more. O(units).
  */
 export function budgetLine(
-  { state, units, sizes, starts, said: messageTokens }: Reading,
+  { state, units, sizes, starts, messageTokens }: Reading,
   budget: number,
 ): BudgetLine {
   const { system, tools } = frontTokens(state)

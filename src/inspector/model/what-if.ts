@@ -13,7 +13,7 @@ import { counted } from '../../explain/explanation.ts'
 export type Change =
   | { readonly type: 'condense'; readonly from: number; readonly to: number; readonly summary: string }
   | { readonly type: 'plan'; readonly maxEvents: number; readonly summary: string }
-  | { readonly type: 'cut'; readonly at: number }
+  | { readonly type: 'cut'; readonly index: number }
   /** Moves HEAD to another event. */
   | { readonly type: 'leaf'; readonly id: string }
 
@@ -32,7 +32,7 @@ export function whatIf(state: State, change: Change): Outcome {
       return { state: switchTo(state, change.id), event: null, text: `HEAD is at ${change.id}.` }
     case 'cut': {
       const blocks = blocksOf(state)
-      const after = withoutBlocks(state, blocks, 0, blocksBefore(blocks, change.at))
+      const after = withoutBlocks(state, blocks, 0, blocksBefore(blocks, change.index))
       return { state: after, event: null, text: heldBy(state, after) }
     }
     case 'condense': {

@@ -60,7 +60,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
     },
     [session, go],
   )
-  const reader: Reader = { session, place: position, go, goTo }
+  const reader: Reader = { session, position, go, goTo }
   useKeys(reader, setTab)
   const state = stateHere(reader)
   const settled = useSettled(state)
@@ -75,7 +75,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
   const matches = useFound(session, filter)
   // Expensive panels are rendered when the reader rests, not at each step.
   const resting = useMemo((): ComponentChild => {
-    const rested: Reader = { session, place: settled.log.entries.length, go, goTo }
+    const rested: Reader = { session, position: settled.log.entries.length, go, goTo }
     switch (tab) {
       case 'view':
       case 'event':
@@ -83,7 +83,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
       case 'sent':
         return <RequestPanel reader={rested} state={settled} form={form} setForm={setForm} isReal />
       case 'why':
-        return <WhyPanel reader={rested} found={findings} />
+        return <WhyPanel reader={rested} findings={findings} />
       case 'cost':
         return <CostPanel reader={rested} titles={titles} index={index} read={readLog} />
       case 'what-if':
@@ -135,7 +135,7 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
       <header class="bar">{head}</header>
       <nav class="log" aria-label="Log">
         {tools}
-        <Timeline reader={reader} found={matches} inView={read?.marks ?? null} flags={flags} />
+        <Timeline reader={reader} matches={matches} inView={read?.marks ?? null} flags={flags} />
       </nav>
       <main class="place">
         <Scrubber reader={reader} />
@@ -283,7 +283,7 @@ const STEPS: Readonly<Record<string, (position: number, count: number) => number
 type Input = { readonly currentTarget: HTMLInputElement }
 
 function Scrubber({ reader }: { reader: Reader }): ComponentChild {
-  const { place: position, go, session } = reader
+  const { position, go, session } = reader
   const count = lengthOf(session)
   const entry = session.replayed.states.at(-1)?.log.entries.get(position - 1)
   const words = entry === undefined ? null : inWords(entry)

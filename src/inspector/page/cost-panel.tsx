@@ -25,7 +25,7 @@ export function CostPanel({
   index: number
   read: (index: number) => Promise<LogDocument>
 }): ComponentChild {
-  const { session, place: position } = reader
+  const { session, position } = reader
   const { replayed } = session
   const total = useMemo(() => usageAt(replayed, lengthOf(session)), [replayed])
   const here = useMemo(() => usageAt(replayed, position), [replayed, position])

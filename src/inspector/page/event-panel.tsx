@@ -12,7 +12,7 @@ import { sentenceOf } from '../../laws/sentences.ts'
 import { LONG_LOG } from '../log-document.ts'
 
 export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: boolean }): ComponentChild {
-  const { session, place: position } = reader
+  const { session, position } = reader
   const { replayed } = session
   const entry = replayed.states.at(-1)?.log.entries.get(position - 1)
   if (entry === undefined) return <p class="quiet">Before the first event of the log.</p>
@@ -111,7 +111,7 @@ export function FindingItem({
         {ids.length === 0 ? (
           <EventLink reader={reader} event={seq} />
         ) : (
-          <EventLinks reader={reader} ids={ids} most={rule ? 12 : 3} />
+          <EventLinks reader={reader} ids={ids} limit={rule ? 12 : 3} />
         )}
         {rule && finding.rule !== null && (
           <p class="rule">
@@ -129,10 +129,10 @@ export function FindingItem({
 
 export function WhyPanel({
   reader,
-  found: result,
+  findings: result,
 }: {
   reader: Reader
-  found: readonly Finding[] | null
+  findings: readonly Finding[] | null
 }): ComponentChild {
   const notes = reader.session.replayed.document.notes
   return (

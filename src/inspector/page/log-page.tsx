@@ -12,7 +12,7 @@ type Select = { readonly currentTarget: HTMLSelectElement }
 
 interface LogPageProps {
   readonly session: Session | null
-  readonly said: string
+  readonly message: string
   readonly titles: readonly LogTitle[]
   readonly index: number
   readonly choose: (index: number) => void
@@ -25,7 +25,7 @@ interface LogPageProps {
 
 export function LogPage({
   session,
-  said: message,
+  message,
   titles,
   index,
   choose,

@@ -36,7 +36,7 @@ function Page({ source }: { source: PageSource }): ComponentChild {
   return (
     <LogPage
       session={open?.index === index ? open.session : null}
-      said={message}
+      message={message}
       titles={source.logs}
       index={index}
       choose={(index) => {

@@ -48,11 +48,11 @@ export function EventLink({
 export function EventLinks({
   reader,
   ids,
-  most: limit = 6,
+  limit = 6,
 }: {
   reader: Reader
   ids: readonly string[]
-  most?: number
+  limit?: number
 }): ComponentChild {
   const some = ids.slice(0, limit)
   return (

@@ -41,7 +41,7 @@ const LONG = 5000
 
 function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {
   const [all, showAll] = useState(false)
-  const { session, place: position } = reader
+  const { session, position } = reader
   const [request, difference] = useMemo((): [Request, Difference | null] => {
     const now = requestOf(state, form)
     return [now, isReal ? differenceAt(session.replayed, session.asks, position, form, now) : null]

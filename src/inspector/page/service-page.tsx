@@ -91,7 +91,7 @@ function Conversations({
   return (
     <LogPage
       session={session}
-      said={message}
+      message={message}
       titles={all}
       index={index}
       choose={(index) => {

@@ -16,12 +16,12 @@ export interface Session {
 
 export interface Reader {
   readonly session: Session
-  readonly place: number
+  readonly position: number
   readonly go: (to: number | ((from: number) => number)) => void
   readonly goTo: (event: string | number) => void
 }
 
-export const stateHere = ({ session, place: position }: Reader): State => stateOf(session.replayed, position)
+export const stateHere = ({ session, position }: Reader): State => stateOf(session.replayed, position)
 
 export const lengthOf = ({ replayed }: Session): number => replayed.states.length - 1
 

@@ -16,7 +16,7 @@ const COLUMN = 11
 
 interface TimelineProps {
   readonly reader: Reader
-  readonly found: readonly number[] | null
+  readonly matches: readonly number[] | null
   /** 1 for each position whose event is in the view at the place; null until it is known. */
   readonly inView: Uint8Array | null
   readonly flags: ReadonlyMap<number, string>
@@ -25,19 +25,21 @@ interface TimelineProps {
 interface Scroll {
   readonly top: number
   readonly height: number
-  readonly place: number
-  readonly found: readonly number[] | null
+  readonly position: number
+  readonly matches: readonly number[] | null
 }
 
 export class Timeline extends Component<TimelineProps, Scroll> {
-  override state: Scroll = { top: 0, height: 600, place: -1, found: null }
+  override state: Scroll = { top: 0, height: 600, position: -1, matches: null }
   readonly #box = createRef<HTMLDivElement>()
   #watch: ResizeObserver | null = null
   #at = 0
 
   /** Scrolls before rows are made, so that a step makes them once. */
   static override getDerivedStateFromProps(next: TimelineProps, scroll: Scroll): Scroll {
-    return scroll.place === next.reader.place && scroll.found === next.found ? scroll : scrolled(next, scroll)
+    return scroll.position === next.reader.position && scroll.matches === next.matches
+      ? scroll
+      : scrolled(next, scroll)
   }
 
   override componentDidMount(): void {
@@ -68,7 +70,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
   }
 
   override render(
-    { reader, found: result, inView, flags }: TimelineProps,
+    { reader, matches: result, inView, flags }: TimelineProps,
     { top, height }: Scroll,
   ): ComponentChild {
     const count = result === null ? lengthOf(reader.session) : result.length
@@ -83,13 +85,13 @@ export class Timeline extends Component<TimelineProps, Scroll> {
       const seq = result === null ? index : (result[index] ?? 0)
       const entry = last?.log.entries.get(seq)
       if (entry === undefined) continue
-      const isLater = seq >= reader.place
+      const isLater = seq >= reader.position
       const isGone = !isLater && inView !== null && inView[seq] !== 1
       rows.push(
         <Row
           key={index % (end - first + 1)}
           entry={entry}
-          at={index}
+          index={index}
           count={count}
           lanes={result === null ? reader.session.lanes : null}
           columns={reader.session.lanes.width}
@@ -120,7 +122,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
 
 interface RowProps {
   readonly entry: Entry
-  readonly at: number
+  readonly index: number
   readonly count: number
   readonly lanes: Lanes | null
   readonly columns: number
@@ -132,17 +134,22 @@ interface RowProps {
 
 /** Scrolls only as far as needed. Reads no layout: the box reports its offset. */
 function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
-  const { reader, found: result } = props
+  const { reader, matches: result } = props
   const count = result === null ? lengthOf(reader.session) : result.length
   const y = rowOf(props) * ROW
   // Some rows further than needed, so that the next steps need no scrolling.
   const ahead = Math.floor(height / 3 / ROW) * ROW
   const to = y < 0 ? top : y < top ? y - ahead : y + ROW > top + height ? y + ROW - height + ahead : top
-  return { top: Math.max(0, Math.min(to, count * ROW - height)), height, place: reader.place, found: result }
+  return {
+    top: Math.max(0, Math.min(to, count * ROW - height)),
+    height,
+    position: reader.position,
+    matches: result,
+  }
 }
 
-function rowOf({ reader, found: result }: TimelineProps): number {
-  const seq = reader.place - 1
+function rowOf({ reader, matches: result }: TimelineProps): number {
+  const seq = reader.position - 1
   if (result === null) return seq
   let low = 0
   for (let high = result.length; low < high;) {
@@ -162,7 +169,7 @@ class Row extends Component<RowProps> {
     const now = this.props
     return (
       next.entry !== now.entry ||
-      next.at !== now.at ||
+      next.index !== now.index ||
       next.count !== now.count ||
       next.lanes !== now.lanes ||
       next.picked !== now.picked ||
@@ -172,7 +179,7 @@ class Row extends Component<RowProps> {
   }
 
   override render(props: RowProps): ComponentChild {
-    const { entry, at: index, count, lanes, picked, look, flag, go } = props
+    const { entry, index, count, lanes, picked, look, flag, go } = props
     const last = this.#of
     if (last === null || last.entry !== entry || last.lanes !== lanes || last.flag !== flag)
       this.#holds = insideOf(props)

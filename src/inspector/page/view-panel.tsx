@@ -30,7 +30,7 @@ export function ViewPanel({
   const limit = UNITS * (more + 1)
   const from = Math.max(0, view.units.length - limit)
   const rows = unitRows(view, from, reading?.starts ?? null)
-  const picked = state.log.entries.get(reader.place - 1)?.id ?? null
+  const picked = state.log.entries.get(reader.position - 1)?.id ?? null
   return (
     <div>
       {from > 0 && (
@@ -51,8 +51,8 @@ export function ViewPanel({
             row={row}
             reader={reader}
             isPicked={picked !== null && holds(row, picked)}
-            isOver={row.at < budgetCut}
-            isLine={budgetCut > 0 && row.at === budgetCut && !row.isPending}
+            isOver={row.position < budgetCut}
+            isLine={budgetCut > 0 && row.position === budgetCut && !row.isPending}
           />
         ))}
       </div>
@@ -72,7 +72,7 @@ function Pending({ reader, state }: { reader: Reader; state: State }): Component
   return (
     <Section title={`${counted(calls.length, 'pending call')}`}>
       <p>
-        <EventLinks reader={reader} ids={calls.map(({ entry }) => entry.id)} most={20} />
+        <EventLinks reader={reader} ids={calls.map(({ entry }) => entry.id)} limit={20} />
       </p>
     </Section>
   )
@@ -113,7 +113,7 @@ class UnitBox extends Component<UnitProps> {
     const now = this.props
     return (
       next.row.unit !== now.row.unit ||
-      next.row.at !== now.row.at ||
+      next.row.position !== now.row.position ||
       next.row.isCut !== now.row.isCut ||
       next.isPicked !== now.isPicked ||
       next.isOver !== now.isOver ||
@@ -122,7 +122,7 @@ class UnitBox extends Component<UnitProps> {
   }
 
   override render({ row, reader, isPicked, isOver, isLine }: UnitProps): ComponentChild {
-    const { unit, at: position, index, isCut, isPending, summaryOf } = row
+    const { unit, position, index, isCut, isPending, summaryOf } = row
     const tokens = totalOf(tokensOfUnit(unit))
     const look = `${isPending ? ' pending' : ''}${isPicked ? ' picked' : ''}${isOver ? ' over' : ''}`
     return [

@@ -60,7 +60,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
   const cut = (): void => {
     const index = cutBefore(from)
     setFrom(index)
-    setChange({ type: 'cut', at: index })
+    setChange({ type: 'cut', index })
   }
   return (
     <div>

@@ -32,7 +32,7 @@ interface StreamedCall {
   readonly callType: 'function' | 'custom'
   id: string
   name: string
-  readonly given: string[]
+  readonly argumentPieces: string[]
   readonly isWhole: (piece: string) => boolean
 }
 
@@ -105,7 +105,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
         callType: custom === undefined ? 'function' : 'custom',
         id: '',
         name: '',
-        given: [],
+        argumentPieces: [],
         isWhole: objectEnds(),
       }
       calls.push(call)
@@ -114,7 +114,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     call.id ||= id
     call.name ||= name
     const input = argumentPiece(called['arguments']) + argumentPiece(called['input'])
-    call.given.push(input)
+    call.argumentPieces.push(input)
     call.isWhole(input)
   }
 
@@ -214,7 +214,7 @@ function wholeObject(pieces: readonly RawObject[]): RawObject {
 /** A piece of arguments; some servers send an object. */
 const argumentPiece = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : stringOf(value))
 
-function wholeCall({ rest, callType: called, id, name, given: input }: StreamedCall): RawObject {
+function wholeCall({ rest, callType: called, id, name, argumentPieces: input }: StreamedCall): RawObject {
   const text = input.join('')
   return { ...rest, id, [called]: called === 'custom' ? { name, input: text } : { name, arguments: text } }
 }

@@ -52,7 +52,7 @@ export function createPlane(
     // Work that the end of the service interrupts has not failed.
     if (!hasCode(error, 'closed') && !hasCode(error, 'store_closed')) onFailure(error)
   }
-  const sandboxes = new Sandboxes(store, { provider, most: maxSandboxes })
+  const sandboxes = new Sandboxes(store, { provider, limit: maxSandboxes })
   const context = { lifecycle, sandboxes }
   const tasks: StartTasks = new StartTasks(context, {
     sandboxTimeout,

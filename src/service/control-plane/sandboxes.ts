@@ -47,7 +47,7 @@ interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
 
 interface SandboxesOptions {
   readonly provider: SandboxProvider | null
-  readonly most: number
+  readonly limit: number
   /** The clock of leases, in epoch milliseconds. Default: `Date.now`. */
   readonly now?: () => number
 }
@@ -64,7 +64,7 @@ export class Sandboxes {
   /** When the leases of this machine end, as far as this process knows; null before they were read. */
   #leased: Map<string, number> | null = null
 
-  constructor(store: Store, { provider, most: limit, now = Date.now }: SandboxesOptions) {
+  constructor(store: Store, { provider, limit, now = Date.now }: SandboxesOptions) {
     if (!Number.isSafeInteger(limit) || limit < 1)
       invalidArgument('maxSandboxes', 'must be a whole number above 0')
     this.#provider = provider

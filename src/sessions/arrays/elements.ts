@@ -11,7 +11,7 @@ import type { HasResult, Origin, SessionWriter } from '../writer.ts'
 export interface Element {
   readonly line: number
   readonly number: number
-  readonly found: RawObject
+  readonly fields: RawObject
   readonly stray: SessionRecord | null
   readonly isRequest: boolean
   readonly isPromptField: boolean
@@ -36,7 +36,7 @@ const OF_REPLY: ReadonlySet<string> = new Set([
  */
 export function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
-  const add = (element: Pick<Element, 'line' | 'found'> & Partial<Element>): void => {
+  const add = (element: Pick<Element, 'line' | 'fields'> & Partial<Element>): void => {
     elements.push({
       number: elements.length + 1 - requests,
       stray: null,
@@ -52,26 +52,26 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
     const list = Array.isArray(fields[field]) ? (fields[field] as readonly JsonValue[]) : null
     const isReply = field === 'input' && isWhole(fields)
     if (list === null && !isReply) {
-      add({ line, found: fields, stray: fields === value ? null : record })
+      add({ line, fields, stray: fields === value ? null : record })
       continue
     }
     const other = otherFields(fields, field, isReply)
     if (other !== null) {
       requests += 1
-      add({ line, found: other, number: requests, isRequest: true })
+      add({ line, fields: other, number: requests, isRequest: true })
     }
     let index = 0
     // A reply without its request may be one of many lines, and keeps its own line.
     const next = (): number => (list === null ? line : (index += 1))
     const system = fields[promptIn(fields)]
     if (textIn(system) !== '')
-      add({ line: next(), found: { role: 'system', content: system }, isPromptField: true })
+      add({ line: next(), fields: { role: 'system', content: system }, isPromptField: true })
     for (const element of list ?? []) {
       const inner = objectOf(element)
       const position = next()
-      add({ line: position, found: inner, stray: inner === element ? null : strayOf(element, position) })
+      add({ line: position, fields: inner, stray: inner === element ? null : strayOf(element, position) })
     }
-    if (isReply) add({ line: next(), found: { ...fields, [field]: undefined } })
+    if (isReply) add({ line: next(), fields: { ...fields, [field]: undefined } })
   }
   return elements
 }
@@ -111,7 +111,7 @@ export function addReply(
 
 /** Whether an element is not a message; it is kept then. O(its size). */
 export function keepNonMessage(
-  { line, number, found: fields, stray, isRequest }: Element,
+  { line, number, fields, stray, isRequest }: Element,
   format: SessionFormat,
   writer: SessionWriter,
 ): boolean {
@@ -135,7 +135,7 @@ export function keepMore(
   writer.update(`${format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
 }
 
-export function keepUnknown({ line, found: fields }: Element, writer: SessionWriter): void {
+export function keepUnknown({ line, fields }: Element, writer: SessionWriter): void {
   writer.keep({ line, raw: JSON.stringify(fields), value: fields as JsonValue }, 'not a message')
 }
 
@@ -163,10 +163,10 @@ export function promptsOf(elements: readonly Element[], contentIn: (fields: RawO
   const texts: string[] = []
   for (const element of elements) {
     if (element.isRequest) continue
-    const { role } = element.found
+    const { role } = element.fields
     if (role !== 'system' && role !== 'developer') break
     front.add(element)
-    const text = textIn(contentIn(element.found))
+    const text = textIn(contentIn(element.fields))
     if (text !== '') texts.push(text)
   }
   return { front, text: texts.join('\n\n') }

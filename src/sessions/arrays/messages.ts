@@ -28,12 +28,12 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
   const elements = elementsOf(records, 'messages')
   const prompts = promptsOf(elements, contentIn)
   const hasResult = resultsOnDemand(() =>
-    elements.flatMap(({ found: fields }) =>
+    elements.flatMap(({ fields }) =>
       objectsOf(fields['content']).map((block) => stringOf(block['tool_use_id'])),
     ),
   )
   for (const element of elements) {
-    const { line, number, found: fields } = element
+    const { line, number, fields } = element
     const origin = { line, id: `message-${number}`, time: null }
     if (keepNonMessage(element, 'anthropic', writer)) continue
     if (fields['role'] === 'system') addPrompt(element, fields['content'], prompts, origin, writer)
@@ -86,11 +86,9 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = withCallIds(elementsOf(records, 'messages'))
   const prompts = promptsOf(elements, contentIn)
-  const hasResult = resultsOnDemand(() =>
-    elements.map(({ found: fields }) => stringOf(fields['tool_call_id'])),
-  )
+  const hasResult = resultsOnDemand(() => elements.map(({ fields }) => stringOf(fields['tool_call_id'])))
   for (const element of elements) {
-    const { line, number, found: fields } = element
+    const { line, number, fields } = element
     const origin = { line, id: `message-${number}`, time: null }
     const { role, content } = fields
     if (keepNonMessage(element, 'openai-chat', writer)) continue
@@ -157,7 +155,7 @@ function withCalls(reply: RawObject, { line }: Origin, writer: SessionWriter): R
 export function withCallIds(elements: readonly Element[]): Element[] {
   const last = new Map<string, string>()
   return elements.map((element) => {
-    const fields = produce(element.found, (draft: Draft<RawObject>) => {
+    const fields = produce(element.fields, (draft: Draft<RawObject>) => {
       const { role, choices } = draft
       if (role === 'assistant') nameCall(draft, `call-${element.number}`, last)
       else if (Array.isArray(choices))
@@ -168,7 +166,7 @@ export function withCallIds(elements: readonly Element[]): Element[] {
         draft['tool_call_id'] = last.get(name) ?? name
       }
     })
-    return fields === element.found ? element : { ...element, found: fields }
+    return fields === element.fields ? element : { ...element, fields }
   })
 }
 

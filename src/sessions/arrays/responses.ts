@@ -22,24 +22,24 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   const elements = elementsOf(records, 'input')
   const prompts = promptsOf(elements, ({ content }) => content)
   const hasResult = resultsOnDemand(() =>
-    elements.map(({ found: fields }) => (isResult(fields) ? stringOf(fields['call_id']) : '')),
+    elements.map(({ fields }) => (isResult(fields) ? stringOf(fields['call_id']) : '')),
   )
-  let open: { readonly origin: Origin; readonly found: RawObject }[] = []
+  let open: { readonly origin: Origin; readonly fields: RawObject }[] = []
   const close = (): void => {
     const [first] = open
     const origins = open.map(({ origin }) => origin)
-    const output = open.map(({ found: fields }) => itemOf(fields))
+    const output = open.map(({ fields }) => itemOf(fields))
     const id = `reply-${first?.origin.id?.slice('item-'.length) ?? ''}`
     if (first !== undefined)
       addReply(replyOf({ id, status: 'completed', output }), origins, hasResult, writer)
     open = []
   }
   for (const element of elements) {
-    const { line, number, found: fields } = element
+    const { line, number, fields } = element
     const origin = { line, id: `item-${number}`, time: null }
     const { role, content } = fields
     if (!element.isRequest && isOfModel(fields)) {
-      open.push({ origin, found: fields })
+      open.push({ origin, fields })
       continue
     }
     close()

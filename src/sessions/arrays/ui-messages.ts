@@ -15,7 +15,7 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
   const elements = elementsOf(records, 'messages')
   const prompts = promptsOf(elements, promptIn)
   for (const element of elements) {
-    const { line, number, found: fields } = element
+    const { line, number, fields } = element
     if (keepNonMessage(element, 'ui-messages', writer)) continue
     const id = stringOf(fields['id']) || `message-${number}`
     const origin = { line, id, time: fields['createdAt'] }

@@ -149,10 +149,10 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, limit: numbe
       if (descending) high = Math.min(high, firstFrom(stretch.rows, isBefore))
       else low = Math.max(low, firstFrom(stretch.rows, isBefore))
     }
-    if (low >= high) return { list: stretch.rows, at: 0, end: 0, step: 1 }
+    if (low >= high) return { list: stretch.rows, index: 0, end: 0, step: 1 }
     return descending
-      ? { list: stretch.rows, at: high - 1, end: low - 1, step: -1 }
-      : { list: stretch.rows, at: low, end: high, step: 1 }
+      ? { list: stretch.rows, index: high - 1, end: low - 1, step: -1 }
+      : { list: stretch.rows, index: low, end: high, step: 1 }
   })
   const compare = descending ? (a: Row, b: Row): number => compareRows(b, a) : compareRows
   const fits = fitness(log, query)

@@ -114,7 +114,7 @@ export function insertSorted<T>(list: T[], item: T, compare: (a: T, b: T) => num
 /** A stretch of a sorted list that is walked one item after the other. */
 export interface Walk<T> {
   readonly list: readonly T[]
-  at: number
+  index: number
   readonly end: number
   readonly step: 1 | -1
 }
@@ -123,8 +123,8 @@ export interface Walk<T> {
 export function* merge<T>(walks: readonly Walk<T>[], compare: (a: T, b: T) => number): Generator<T> {
   // A binary heap, the walk with the next item on top: the path of a log that went back often is as many walks as
   // events.
-  const heap = walks.filter((walk) => walk.at !== walk.end)
-  const next = (walk: Walk<T>): T => walk.list[walk.at] as T
+  const heap = walks.filter((walk) => walk.index !== walk.end)
+  const next = (walk: Walk<T>): T => walk.list[walk.index] as T
   const sink = (from: number): void => {
     let index = from
     for (;;) {
@@ -143,8 +143,8 @@ export function* merge<T>(walks: readonly Walk<T>[], compare: (a: T, b: T) => nu
   for (let index = heap.length >>> 1; index >= 0; index -= 1) sink(index)
   for (let top = heap[0]; top !== undefined; top = heap[0]) {
     yield next(top)
-    top.at += top.step
-    if (top.at === top.end) {
+    top.index += top.step
+    if (top.index === top.end) {
       const last = heap.pop() as Walk<T>
       if (heap.length > 0) heap[0] = last
     }
